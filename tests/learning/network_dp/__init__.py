@@ -1,0 +1,1 @@
+"""Tests of tokens that walk from user to user."""

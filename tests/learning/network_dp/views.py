@@ -1,0 +1,137 @@
+"""Computes what colluders see of a token, on paths one by one and on many random ones."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_ndtr
+
+from gopa.learning.clocks import Replayed
+from gopa.learning.network_dp import Visits, Walk, carry
+from gopa.learning.network_dp.updates import Numbers
+
+Floats = npt.NDArray[np.float64]
+
+VICTIM = 0
+"""User 0 is hidden; the colluders are users 1, 2, .."""
+
+
+def gaussian_deltas(epsilon: float, mu: Floats) -> Floats:
+    """The exact deltas of normal numbers that move by `mu` deviations."""
+    ratio = np.maximum(mu, 1e-9)
+    first, second = log_ndtr(ratio / 2 - epsilon / ratio), log_ndtr(-ratio / 2 - epsilon / ratio)
+    return np.asarray(np.exp(first) - np.exp(epsilon + second))
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """The same for one number."""
+    return float(gaussian_deltas(epsilon, np.array([mu]))[0])
+
+
+def paths(users: int, steps: int) -> Iterator[tuple[int, ...]]:
+    """All paths, each as likely as any other."""
+    return itertools.product(range(users), repeat=steps)
+
+
+def summed(path: tuple[int, ...], cap: int, colluders: int) -> float:
+    """The squared shift that a sum shows on this path: number squared by noise, piece by piece.
+
+    Pieces end where a colluder has the token, and where it is published.
+    """
+    found, visits, noise, seen = 0.0, 0, 0, 0
+    for user in (*path, 1):
+        if 1 <= user <= colluders:
+            found += visits**2 / noise if visits else 0.0
+            visits = noise = 0
+            continue
+        noise += 1
+        if user == VICTIM and seen < cap:
+            visits, seen = visits + 1, seen + 1
+    return found
+
+
+def cut(path: tuple[int, ...], cap: int, colluders: int) -> float:
+    """The same where the token is shown whenever it comes back to the victim, too."""
+    marks = [place for place, user in enumerate(path) if user <= colluders]
+    own = [place for place in marks if path[place] == VICTIM][:cap]
+    after = [min([mark for mark in marks if mark > place] + [len(path)]) for place in own]
+    return sum(1 / (end - place) for place, end in zip(own, after, strict=True))
+
+
+def of_all_paths(
+    shift: Callable[[tuple[int, ...], int, int], float],
+    users: int,
+    steps: int,
+    cap: int,
+    colluders: int,
+) -> Floats:
+    """The squared shifts of all paths."""
+    return np.array([shift(path, cap, colluders) for path in paths(users, steps)])
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Runs the token on one of two inputs, and scores what colluders and the public see.
+
+    All others have 0, and the victim 0 or 1: with noise that is the worst pair, and the score
+    is the exact odds.
+    """
+
+    users: int
+    steps: int
+    cap: int
+    colluders: int
+    sigma: float
+
+    def runs(self, value: float) -> Callable[[np.random.Generator, int], Floats]:
+        """Many runs with this number of the victim, one score each."""
+
+        def run(rng: np.random.Generator, many: int) -> Floats:
+            visits = self._visits(rng, many)
+            noise = self.sigma * rng.standard_normal((self.steps, many))
+            values = np.zeros((self.users, 1))
+            values[VICTIM] = value
+            tokens = [np.zeros(many)]
+            carry(
+                visits,
+                Numbers(values, noise),
+                np.zeros((many, 1)),
+                seen=lambda _, token: tokens.append(token[:, 0]),
+            )
+            moved = np.diff(np.array(tokens), axis=0).T
+            total, noisy, mine = (
+                self._pieces(visits, each) for each in (moved, 1.0, visits.active)
+            )
+            odds = (mine * total - mine**2 / 2) / (np.maximum(noisy, 1) * self.sigma**2)
+            return np.asarray(odds.sum(axis=1))
+
+        return run
+
+    def shifts(self, rng: np.random.Generator, many: int) -> Floats:
+        """What random paths show, as `summed` does for one path."""
+        visits = self._visits(rng, many)
+        noisy, mine = self._pieces(visits, 1.0), self._pieces(visits, visits.active)
+        return np.asarray((mine**2 / np.maximum(noisy, 1)).sum(axis=1))
+
+    def _visits(self, rng: np.random.Generator, many: int) -> Visits:
+        users = rng.integers(0, self.users, (many, self.steps))
+        walk = Walk(Replayed(self.users, users[:, :, None]), self.cap)
+        return walk.visits(0, steps=self.steps, runs=many)
+
+    def _pieces(self, visits: Visits, what: Floats | float) -> Floats:
+        """Sums between two sights of the token, in a row for each run.
+
+        Flags count for the victim only, and numbers for all but colluders.
+        """
+        sight = (visits.users >= 1) & (visits.users <= self.colluders)
+        piece = np.cumsum(sight, axis=1) + (self.steps + 1) * np.arange(len(sight))[:, None]
+        held = ~sight
+        values = np.broadcast_to(np.asarray(what), held.shape)
+        if values.dtype == bool:
+            held, values = held & (visits.users == VICTIM), values.astype(np.float64)
+        size = (self.steps + 1) * len(sight)
+        return np.bincount(piece[held], values[held], size).reshape(len(sight), -1)

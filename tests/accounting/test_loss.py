@@ -371,3 +371,34 @@ def test_a_loss_says_what_it_is_worth() -> None:
     assert repr(Loss.randomised_response(1.0)) == "<Loss: epsilon 1 at delta 1e-6>"
     assert "replace-one" in repr(Loss.gaussian(2.0).subsampled(0.5, "replace-one"))
     assert isinstance(Loss.gaussian(1.0).sides[0], LossDistribution)
+
+
+def test_one_of_several_mechanisms_is_the_mean_of_their_deltas() -> None:
+    parts = [Loss.gaussian(1.0), Loss.randomised_response(2.0, 3), Loss.laplace(2.0)]
+    found = Loss.one_of([0.5, 0.3, 0.2], parts)
+    for epsilon in (0.0, 0.5, 1.5, 3.0):
+        mean = sum(w * each.delta(epsilon) for w, each in zip((0.5, 0.3, 0.2), parts, strict=True))
+        assert mean * (1 - 1e-6) <= found.delta(epsilon) <= mean * (1 + 2e-3) + 1e-12
+    for chances, losses in (
+        ([0.5, 0.5], parts),
+        ([0.5, 0.3, 0.1], parts),
+        ([1.5, -0.5], parts[:2]),
+    ):
+        with pytest.raises(UsageError):
+            Loss.one_of(chances, losses)
+    added = Loss.gaussian(1.0).subsampled(0.1)
+    with pytest.raises(UsageError):
+        Loss.one_of([0.5, 0.5], [parts[0], added])
+    two_sided = Loss.one_of([0.4, 0.6], [added, added])
+    assert two_sided.delta(0.3) == pytest.approx(added.delta(0.3), rel=1e-3)
+
+
+def test_arrays_of_floats_are_tables_like_any_other() -> None:
+    p, q = [0.5, 0.3, 0.2, 0.0], [0.2, 0.3, 0.4, 0.1]
+    listed, arrays = Loss.of_tables(p, q), Loss.of_tables(np.array(p), np.array(q))
+    assert len(arrays.sides) == 2
+    for epsilon in (0.0, 0.4, 0.9):
+        assert arrays.delta(epsilon) == pytest.approx(listed.delta(epsilon))
+    for bad in ([0.5, 0.3, -0.2, 0.4], [0.5, np.nan, 0.2, 0.1], [0.5, 0.3, 0.2, 0.1], [0, 0, 0, 0]):
+        with pytest.raises(UsageError):
+            Loss.of_tables(np.array(bad, dtype=float), np.array(q))

@@ -147,7 +147,7 @@ def gaps(users: int, colluders: int = 1, steps: Steps | None = None) -> Shares:
     By step i with chance p (1 - p)^(i - 1), p = (colluders + 1) / users. Steps that fall in
     length leave less noise behind: i is then the sum of squares relative to the first one's.
     """
-    p = _chance(users, colluders)
+    p = colluder_chance(users, colluders)
     longest = min(_LONGEST, math.ceil(40 / p))
     if p == 1:
         return Shares(np.ones(1), np.ones(1))
@@ -162,7 +162,7 @@ def gaps(users: int, colluders: int = 1, steps: Steps | None = None) -> Shares:
 
 def double_gaps(users: int, colluders: int = 1) -> Shares:
     """A visit between two colluders: in a sum the noise before it counts as well."""
-    p = _chance(users, colluders)
+    p = colluder_chance(users, colluders)
     longest = min(_LONGEST, math.ceil(50 / p))
     if p == 1:
         return Shares(np.ones(1), np.ones(1))
@@ -269,7 +269,8 @@ def _walked(within: Floats, cap: int, *, published: bool) -> WalkLaw:
     return WalkLaw.of(bare if published else shares, shares, cap + published)
 
 
-def _chance(users: int, colluders: int) -> float:
+def colluder_chance(users: int, colluders: int) -> float:
+    """The chance that a step leads to a colluder, or back to the user."""
     if type(users) is not int or users < 2:
         raise UsageError("at least two users", "users")
     if type(colluders) is not int or not 1 <= colluders < users:

@@ -1,7 +1,7 @@
 """Accounts for tokens that carry histograms: the reports of others hide whose is whose.
 
-A report is uniform with some chance, whatever the value; the uniform reports among the others that
-fall on either of two values hide which of the two was reported. Derivations:
+A report is uniform with some chance, whatever the value; uniform reports of others hide whose is
+whose. Derivations:
 `specs/13-network-dp.md`, section 5.
 """
 
@@ -16,7 +16,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from gopa import UsageError
 from gopa.accounting import Loss
-from gopa.learning.network_dp.laws import Shares, double_gaps, gaps
+from gopa.learning.network_dp.laws import colluder_chance
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Numbers: TypeAlias = npt.NDArray[np.int64]
@@ -24,9 +24,11 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 _LEAST: Final = 1e-24
 _ROUNDING: Final = 1e-14
 _DEVIATIONS: Final = 10.0
-_BIN: Final = 1.5
 _MOST: Final = 2000
-"""Reports beyond so many are not counted: fewer hide less."""
+"""Uniform reports beyond so many are not counted: fewer hide less."""
+
+_WIDTH: Final = 0.5
+"""Of groups of numbers of uniform reports, in deviations or as a part of the number."""
 
 
 def uniform_chance(epsilon: float, values: int) -> float:
@@ -34,15 +36,15 @@ def uniform_chance(epsilon: float, values: int) -> float:
     return values / (math.expm1(epsilon) + values)
 
 
+def among_uniform(epsilon: float, values: int, added: int) -> Loss:
+    """What a histogram tells of one report among so many uniform ones."""
+    return _hidden(epsilon, values, _binomial(min(added, _MOST), 2 / values))
+
+
 def shuffled(epsilon: float, values: int, others: int) -> Loss:
     """What a histogram of reports tells of one of them, `others` being everybody else's."""
-    share = 2 * uniform_chance(epsilon, values) / values
-    return _hidden(epsilon, values, _binomial(min(others, _MOST), share))
-
-
-def among_uniform(epsilon: float, values: int, added: int) -> Loss:
-    """The same for one report among so many uniform ones."""
-    return _hidden(epsilon, values, _binomial(min(added, _MOST), 2 / values))
+    fewest, chances = _binomial(min(others, 2 * _MOST), uniform_chance(epsilon, values))
+    return _among(epsilon, values, fewest, chances)
 
 
 def ring_histogram(epsilon: float, values: int, users: int, rounds: int) -> tuple[Loss, ...]:
@@ -60,23 +62,39 @@ def added_reports(epsilon: float, values: int, users: int) -> int:
 
 
 def walk_histogram(epsilon: float, values: int, users: int, cap: int, colluders: int = 1) -> Loss:
-    """What colluders learn of a user's reports where the token walks on the complete graph."""
-    single = gaps(users, colluders)
-    first = _by_chance(epsilon, values, single)
+    """What colluders learn of a user's reports where the token walks on the complete graph.
+
+    Until the token comes to one of them or to the user there are geometrically many uniform
+    reports; between two colluders there are twice as many.
+    """
+    p = colluder_chance(users, colluders)
+    seen = p / (p + (1 - p) * uniform_chance(epsilon, values))
+    count = np.arange(min(_MOST, math.ceil(60 / seen)) + 1)
+    single = seen * (1 - seen) ** count.astype(np.float64)
+    double = single * seen * (count + 1)
+    later = (single + colluders * double) / (colluders + 1)
+    for chances in (single, later):
+        chances[-1] = max(0.0, 1 - float(chances[:-1].sum()))
+    first = _among(epsilon, values, 0, single)
     if cap == 1:
         return first
-    later = single.mixed(1 / (colluders + 1), double_gaps(users, colluders))
-    return first.then(_by_chance(epsilon, values, later).repeated(cap - 1))
+    return first.then(_among(epsilon, values, 0, later).repeated(cap - 1))
 
 
-def _by_chance(epsilon: float, values: int, shares: Shares) -> Loss:
-    """One visit, seen together with a random number of reports."""
-    counts = np.rint(1 / shares.shares)
-    bins = np.floor(np.log(counts) / math.log(_BIN) + 1e-9).astype(np.int64)
-    chances = np.bincount(bins, shares.chances)
-    held = np.flatnonzero(chances)
-    fewest = [int(counts[bins == each].min()) for each in held]
-    return Loss.one_of(chances[held], [shuffled(epsilon, values, m - 1) for m in fewest])
+def _among(epsilon: float, values: int, fewest: int, chances: Floats) -> Loss:
+    """One report among `fewest`, `fewest` + 1, .. uniform ones, by chance; how many is seen."""
+    count = fewest + np.arange(len(chances), dtype=np.float64)
+    mean = float((count * chances).sum())
+    spread = math.sqrt(max(float(((count - mean) ** 2 * chances).sum()), 1e-9))
+    if fewest:
+        groups = np.floor((count - mean) / max(1.0, _WIDTH * spread))
+    else:
+        groups = np.floor(np.log1p(count) / _WIDTH)
+    starts = np.flatnonzero(np.diff(groups, prepend=-np.inf))
+    sums = np.add.reduceat(chances, starts)
+    held = sums > 0
+    parts = [among_uniform(epsilon, values, int(count[each])) for each in starts[held]]
+    return Loss.one_of(sums[held] / sums.sum(), parts).charged(_ROUNDING)
 
 
 def _hidden(epsilon: float, values: int, hiding: tuple[int, Floats]) -> Loss:

@@ -7,6 +7,7 @@ numbers. Specification: `specs/13-network-dp.md`, section 7.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from scipy.optimize import brentq
 
@@ -78,6 +79,7 @@ def local_sigma(epsilon: float, delta: float, times: int, sensitivity: float = 1
     return gaussian_sigma(epsilon, delta, sensitivity * math.sqrt(times))
 
 
+@lru_cache(maxsize=32)
 def central_sigma(
     epsilon: float, delta: float, users: int, steps: int, sensitivity: float = 1.0
 ) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from gopa import UsageError
 from gopa.graph import Graph
 from gopa.learning.clocks import Clock, ClockLaw, require_law
+from gopa.learning.data import Table
 from gopa.learning.data import Users as Problem
 from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import Recorder
@@ -53,6 +54,7 @@ def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
     ridge: float = 0.0,
     radius: float = math.inf,
     curator: bool = False,
+    held_out: Table | None = None,
     tokens: int = 1,
     runs: int = 1,
 ) -> Outcome:
@@ -62,7 +64,7 @@ def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
     A user adds data in `cap` of its visits, by default 1.2 times as many as are expected, and
     noise only in the others. Several `tokens` share the steps, and the model is their mean.
     With a trusted `curator` steps are the same, and nobody else knows who was taken: the usual
-    baseline. The history has the objective over all rows.
+    baseline. The history has the objective over all rows, and the accuracy on rows `held_out`.
     """
     require_seed(seed)
     require_supported(privacy)
@@ -109,7 +111,10 @@ def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
             models = carry(visits, update, models, first=first, last=last)
             whole = models.reshape(runs, tokens, -1).mean(axis=1)
             values = objective.value(np.repeat(whole[:, None], users, axis=1))
-            notes.note(step=last, objective=values.mean(axis=-1))
+            noted = {"objective": values.mean(axis=-1)}
+            if held_out is not None:
+                noted["accuracy"] = _accuracy(whole, held_out)
+            notes.note(step=last, **noted)
             advance("steps", last, each)
     return Outcome(
         algorithm="gradient descent by a random walk",
@@ -135,6 +140,12 @@ def _law(walk: Walk, cap: int, colluders: int, steps: Steps) -> WalkLaw:
     if not isinstance(walk.clock, GraphWalk):
         raise UsageError("give a graph", "clock")
     return any_pair_law(walk.clock.transitions, cap)
+
+
+def _accuracy(models: Floats, table: Table) -> Floats:
+    """The part of the signs that come out right, for each model."""
+    signs = np.where(np.einsum("rd,md->rm", models, table.features) > 0, 1, -1)
+    return np.asarray((signs == table.labels).mean(axis=1))
 
 
 def _require_contraction(steps: Steps, smoothness: float) -> None:

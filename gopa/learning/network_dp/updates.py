@@ -11,7 +11,6 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gopa import UsageError
 from gopa.learning.clipping import clip
 from gopa.learning.network_dp.walks import Floats, Users, Visits
 from gopa.learning.objectives import LOGISTIC, RowLoss
@@ -102,8 +101,6 @@ class Descent:
         radius: float = math.inf,
         rng: np.random.Generator,
     ) -> None:
-        if loss.bend == math.inf:
-            raise UsageError("a loss with a kink has no step that contracts", "loss")
         self._loss, self._steepest, self._sigma = loss, steepest, sigma
         self._is_logistic = loss is LOGISTIC
         signs = rows.y[:, :, None] if self._is_logistic else 1.0

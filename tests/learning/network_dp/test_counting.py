@@ -101,9 +101,9 @@ def test_sums_are_unbiased_and_as_noisy_as_stated() -> None:
     """On a ring and on the complete graph; a tenth of the numbers is cut off."""
     problem = numbers([[0.0, 1.0], [0.5, 0.5], [1.0, 3.0], [0.25, 0.75], [0.0, -9.0]])
     for graph, exact in ((ring(5), True), (complete(5), False)):
-        found = fit_sum(problem, privacy=ONE, graph=graph, seed=1, rounds=4, runs=4000)
+        found = fit_sum(problem, privacy=ONE, graph=graph, seed=1, rounds=4, runs=2000)
         mean = np.clip(problem.table.features, 0, 1).mean()
-        error = found.model.std() / math.sqrt(4000)
+        error = found.model.std() / math.sqrt(2000)
         assert found.model.mean() == pytest.approx(mean, abs=4 * error)
         if exact:
             sigma = float(found.spent.theorem.rpartition(" ")[2])
@@ -159,9 +159,9 @@ def test_reports_among_uniform_ones_are_hidden_exactly() -> None:
 
 def test_histograms_hide_less_than_one_report_and_less_with_more_rounds() -> None:
     alone = Loss.randomised_response(1.0, 4).epsilon(1e-6)
-    ring_of_many = max(each.epsilon(1e-6) for each in ring_histogram(1.0, 4, 200, 1))
-    assert ring_of_many < alone / 3
-    assert max(each.epsilon(1e-6) for each in ring_histogram(1.0, 4, 200, 3)) > ring_of_many
+    ring_of_many = max(each.epsilon(1e-6) for each in ring_histogram(1.0, 4, 100, 1))
+    assert ring_of_many < alone / 2
+    assert max(each.epsilon(1e-6) for each in ring_histogram(1.0, 4, 100, 3)) > ring_of_many
     walked = walk_histogram(1.0, 4, 40, 2).epsilon(1e-3)
     assert walked < Loss.randomised_response(1.0, 4).repeated(2).epsilon(1e-3)
     assert walked < walk_histogram(1.0, 4, 40, 2, 5).epsilon(1e-3)
@@ -232,7 +232,11 @@ def test_histograms_are_debiased_exactly() -> None:
     assert shares == pytest.approx(exact / 4, abs=1e-12)
 
 
-@pytest.mark.parametrize("graph", [ring(12), complete(12)], ids=["ring", "complete"])
+@pytest.mark.parametrize(
+    "graph",
+    [ring(12), pytest.param(complete(12), marks=pytest.mark.soak)],
+    ids=["ring", "complete"],
+)
 def test_histograms_are_unbiased(graph: Graph) -> None:
     problem = ratings(12, seed=3)
     private = Privacy(4.0, 1e-3, view="neighbour")

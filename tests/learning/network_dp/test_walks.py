@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -37,7 +38,7 @@ def test_past_the_cap_users_add_noise_only() -> None:
 def test_past_the_cap_of_an_edge_users_add_noise_only() -> None:
     found = replayed(Walk(Poisson(3), edge_cap=1), PATH)
     used: Counter[tuple[int, int]] = Counter()
-    for place, edge in enumerate(zip(PATH[:-1], PATH[1:], strict=True)):
+    for place, edge in enumerate(itertools.pairwise(PATH)):
         assert found.active[0, place] == (used[edge] < 1)
         used[edge] += 1
     assert found.active[0, -1]

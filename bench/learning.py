@@ -38,6 +38,8 @@ def _descent(repeat: int) -> Numbers:
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from bench.measure import Numbers, cpu_time, require
@@ -63,7 +65,7 @@ def run(full: bool) -> Numbers:
         "token_setting": f"{USERS} users, {ROWS} rows of {COLUMNS}, cap {CAP}, {STEPS} steps a run"
     }
     for runs in (1, 40):
-        timed = cpu_time(lambda runs=runs: _walked(rows, runs), repeat=5 if full else 2)
+        timed = cpu_time(partial(_walked, rows, runs), repeat=5 if full else 2)
         visits, models = timed.result
         require(bool(np.allclose(models[0], _again(rows, visits, runs))), "the model of a run")
         numbers[f"token_steps_per_second_{runs}_runs"] = round(runs * STEPS / timed.seconds)

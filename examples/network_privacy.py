@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -44,12 +45,12 @@ def houses(seed: int, users: int) -> tuple[Users, Table]:
 
 
 def trained(  # noqa: PLR0913 - a line of the figure
-    problem: Users, trust: str, epsilon: float, *, step: float, seed: int, runs: int, **more: object
+    problem: Users, trust: str, epsilon: float, *, step: float, seed: int, runs: int, **more: Any
 ) -> Outcome:
     """A model with the noise of one kind of trust."""
     privacy = Privacy(epsilon, DELTA, view="everything" if trust == "local" else "neighbour")
     curator = trust == "central"
-    return fit_sgd(  # type: ignore[arg-type]
+    return fit_sgd(
         problem, privacy=privacy, seed=seed, step=step, runs=runs, curator=curator, **more
     )
 
@@ -108,7 +109,7 @@ PUBLISHED = {5: 1.13, 20: 1.55, 100: 2.21, 500: 2.97, 2000: 3.60, 4000: 3.89}
 )
 def gain(run: FigureRun) -> None:
     """How many times less noise hides a user from one other user than from everybody."""
-    counts, cap = (list(PUBLISHED)[:3] if run.quick else list(PUBLISHED)), 12
+    counts, cap = (list(PUBLISHED)[:2] if run.quick else list(PUBLISHED)), 12
     local = local_sigma(1.0, DELTA, cap)
 
     def measured(users: int) -> History:

@@ -218,7 +218,7 @@ def test_histograms_are_debiased_exactly() -> None:
     found = debiased(counts + 2 * added / values, beta, reports=4, uniform=2 * added)
     assert found == pytest.approx(exact, abs=1e-12)
     walked = np.zeros(values)
-    contributions = 0
+    contributions = 0.0
     for path in itertools.product(range(4), repeat=3):
         walked += (
             debiased(

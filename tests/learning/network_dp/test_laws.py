@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -154,7 +155,7 @@ def test_noise_of_the_published_setting() -> None:
     one, three = sgd_law(2000, 12), sgd_law(2000, 12, 3)
     by_orders = [each.sigma_by_orders(e, 1e-6, 0.8) for each in (one, three) for e in (10, 1)]
     assert by_orders == pytest.approx([0.4727, 3.2505, 0.51, 3.56], rel=5e-3)
-    assert all(each.epsilon(1e-6, 0.4727, 0.8) < 10 for each in (one, one))
+    assert one.epsilon(1e-6, 0.4727, 0.8) < 10
     tight = [each.sigma(e, 1e-6, 0.8) for each in (one, three) for e in (10, 1)]
     assert tight == pytest.approx([0.4064, 2.726, 0.4466, 2.994], rel=2e-3)
     assert one.delta(1.0, tight[1], 0.8) <= 1e-6 < one.delta(1.0, tight[1] * 0.999, 0.8)
@@ -222,7 +223,7 @@ def test_conditions_of_closed_forms() -> None:
 
 
 def test_two_colluders_around_a_user_of_a_ring() -> None:
-    about = {"users": 10, "rounds": 3}
+    about: dict[str, Any] = {"users": 10, "rounds": 3}
     assert ring_epsilon(1e-6, 9.0, 1.0, colluders=2, **about) == math.inf
     spread = ring_epsilon(1e-6, 9.0, 1.0, colluders=2, distributed=True, **about)
     assert spread == pytest.approx(ring_epsilon(1e-6, 3.0, 1.0, **about))
@@ -299,7 +300,7 @@ def _with_edge_cap(path: tuple[int, ...], cap: int, *, itself: bool) -> float:
     "change", [{"users": 1}, {"users": 2.0}, {"colluders": 0}, {"colluders": 5}, {"colluders": 9}]
 )
 def test_what_no_walk_has(change: dict[str, int]) -> None:
-    right = {"users": 5, "cap": 2, "colluders": 1}
+    right: dict[str, Any] = {"users": 5, "cap": 2, "colluders": 1}
     sgd_law(**right)
     with pytest.raises(UsageError):
         sgd_law(**{**right, **change})

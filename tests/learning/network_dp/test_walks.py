@@ -50,7 +50,8 @@ def test_a_token_is_carried_step_by_step() -> None:
     values = np.arange(4.0)
 
     def update(token: Floats, step: int, users: Users, times: Users, active: Flags) -> Floats:
-        return (token[:, 0] / 2 + values[users] * active + step - times)[:, None]
+        own = token[:, 0] / 2 + values[users] * active + step - times
+        return np.asarray(own[:, None], dtype=np.float64)
 
     whole = carry(visits, update, np.zeros((3, 1)))
     parts = carry(visits, update, carry(visits, update, np.zeros((3, 1)), last=11), first=11)

@@ -11,13 +11,21 @@ from gopa.graph import complete, ring
 from gopa.learning import Privacy, Users, iid, ratings
 from gopa.learning.data import Table
 from gopa.learning.network_dp import fit_gossip, fit_groups, fit_histogram, fit_sgd, fit_sum
-from tests.learning.user_errors import DoesNotArise, Mistake, Refused, Registered, Works, register
+from tests.learning.user_errors import (
+    Answer,
+    DoesNotArise,
+    Mistake,
+    Refused,
+    Registered,
+    Works,
+    register,
+)
 
 NEAR = Privacy(4.0, 1e-3, view="neighbour")
 NO_LABELS = DoesNotArise("labels are not looked at")
 NO_MODEL = DoesNotArise("nothing is predicted")
 
-SHARED = {
+SHARED: dict[Mistake, Answer] = {
     Mistake.NOT_CONNECTED: Refused(UsageError, "graph"),
     Mistake.OTHER_GRAPH: Refused(UsageError, "graph"),
     Mistake.UNEQUAL_WIDTHS: Refused(UsageError, "parts"),

@@ -122,7 +122,7 @@ class Attack:
         walk = Walk(Replayed(self.users, users[:, :, None]), self.cap)
         return walk.visits(0, steps=self.steps, runs=many)
 
-    def _pieces(self, visits: Visits, what: Floats | float) -> Floats:
+    def _pieces(self, visits: Visits, what: npt.ArrayLike) -> Floats:
         """Sums between two sights of the token, in a row for each run.
 
         Flags count for the victim only, and numbers for all but colluders.
@@ -134,4 +134,5 @@ class Attack:
         if values.dtype == bool:
             held, values = held & (visits.users == VICTIM), values.astype(np.float64)
         size = (self.steps + 1) * len(sight)
-        return np.bincount(piece[held], values[held], size).reshape(len(sight), -1)
+        sums = np.bincount(piece[held], values[held], size).astype(np.float64)
+        return sums.reshape(len(sight), -1)

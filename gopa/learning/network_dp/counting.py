@@ -63,8 +63,8 @@ def fit_sum(  # noqa: PLR0913 - every algorithm is called like this
     require_supported(privacy)
     walk, start = _walk(problem, graph, clock, rounds, cap), perf_counter()
     steps, most = rounds * len(problem), rounds if _turns(walk) else walk.cap or rounds
-    if not low < high < math.inf:
-        raise UsageError("public ends of the numbers, the lower one first", "low")
+    require_ends(low, high)
+    require_counts(runs=runs)
     width, colluders = high - low, privacy.colluders if privacy else 1
     sigma = 0.0
     if privacy is None:
@@ -118,6 +118,7 @@ def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
     """
     require_seed(seed)
     require_supported(privacy)
+    require_counts(runs=runs)
     walk, start = _walk(problem, graph, clock, rounds, cap), perf_counter()
     if privacy is None:
         raise UsageError("reports that are not randomised hide nothing: ask for privacy", "privacy")
@@ -168,8 +169,7 @@ def _walk(
     problem: Problem, graph: Graph | None, clock: Clock | None, rounds: int, cap: int | None
 ) -> Walk:
     """The walk that was asked for, with a cap."""
-    if type(rounds) is not int or rounds < 1:
-        raise UsageError("a whole number, at least 1", "rounds")
+    require_counts(rounds=rounds)
     if (problem.counts != problem.counts[0]).any() or not problem.counts[0]:
         raise UsageError("every user has as many rows, at least one", "problem")
     walk = Walk.on(len(problem), graph, clock, cap=cap)
@@ -183,6 +183,19 @@ def require_supported(privacy: Privacy | None) -> None:
         raise UsageError("normal noise and random walks need a delta above 0", "delta")
     if privacy is not None and privacy.relation != "replace-one":
         raise UsageError("who has the token is seen: users can be replaced, not hidden", "relation")
+
+
+def require_counts(**counts: int) -> None:
+    """Refuses what is no number of things."""
+    for name, value in counts.items():
+        if type(value) is not int or value < 1:
+            raise UsageError("a whole number, at least 1", name)
+
+
+def require_ends(low: float, high: float) -> None:
+    """Refuses ends that no number lies between."""
+    if not -math.inf < low < high < math.inf:
+        raise UsageError("public ends of the numbers, the lower one first", "low")
 
 
 def _turns(walk: Walk) -> bool:

@@ -16,7 +16,12 @@ from gopa.learning.data import Users as Problem
 from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.network_dp.closed_forms import central_sigma, local_sigma
-from gopa.learning.network_dp.counting import WALKED, claimed, require_supported
+from gopa.learning.network_dp.counting import (
+    WALKED,
+    claimed,
+    require_counts,
+    require_supported,
+)
 from gopa.learning.network_dp.laws import WalkLaw, any_pair_law, sgd_law
 from gopa.learning.network_dp.updates import Descent
 from gopa.learning.network_dp.walks import Floats, GraphWalk, Walk, carry
@@ -70,11 +75,14 @@ def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
     require_supported(privacy)
     start, users = perf_counter(), len(problem)
     schedule = step if isinstance(step, Steps) else constant(step)
-    _require_counts(steps=steps, tokens=tokens, runs=runs)
+    require_counts(steps=steps, tokens=tokens, runs=runs)
     each = steps // tokens
+    if not each:
+        raise UsageError(f"at least one for each of {tokens} tokens", "steps")
     most = math.ceil(1.2 * each / users) if cap is None else cap
     walk = Walk.on(users, graph, clock, cap=None if curator else most, edge_cap=edge_cap)
-    require_law(walk.clock, ClockLaw.UNIFORM, ClockLaw.MARKOV)
+    # A curator's samples are uniform, or the claim for them is another one.
+    require_law(walk.clock, ClockLaw.UNIFORM, *([] if curator else [ClockLaw.MARKOV]))
     rows = AgentRows.of(problem.pairs()).clipped(2, row_bound)
     if not rows.counts.all():
         raise UsageError("every user has at least one row", "problem")
@@ -154,9 +162,3 @@ def _require_contraction(steps: Steps, smoothness: float) -> None:
     if not longest * smoothness <= 2:
         message = f"at most {2 / smoothness:g}, that is 2 / smoothness: longer ones spread models"
         raise UsageError(message, "step")
-
-
-def _require_counts(**counts: int) -> None:
-    for name, value in counts.items():
-        if type(value) is not int or value < 1:
-            raise UsageError("a whole number, at least 1", name)

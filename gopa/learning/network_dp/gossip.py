@@ -5,7 +5,6 @@ Specification: `specs/13-network-dp.md`, section 6.
 
 from __future__ import annotations
 
-import math
 from time import perf_counter
 from typing import Any
 
@@ -20,12 +19,18 @@ from gopa.learning.data import Users as Problem
 from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.network_dp.counting import SHARED, claimed, require_supported
+from gopa.learning.network_dp.counting import (
+    SHARED,
+    claimed,
+    require_counts,
+    require_ends,
+    require_supported,
+)
 from gopa.learning.network_dp.walks import Floats
 from gopa.learning.outcome import Outcome
 from gopa.learning.privacy import Privacy
 
-_RANK = 1e-10
+_RANK = 1e-13
 
 
 def gossip_shifts(mixing: MixingMatrix, rounds: int, observer: int) -> Floats:
@@ -73,6 +78,7 @@ def fit_gossip(  # noqa: PLR0913 - every algorithm is called like this
         raise UsageError("all act at once: there is no clock", "clock")
     if graph is None or graph.parties != len(problem) or len(problem) < 2:
         raise UsageError("a graph of all users, at least two", "graph")
+    require_counts(rounds=rounds, runs=runs)
     mixing, start = metropolis(require_connected(graph)), perf_counter()
     values = _single(problem, low, high)
     sigma = 0.0
@@ -166,7 +172,6 @@ def fit_groups(  # noqa: PLR0913 - every algorithm is called like this
 def _single(problem: Problem, low: float, high: float) -> Floats:
     if (problem.counts != 1).any():
         raise UsageError("every user has one row", "problem")
-    if not low < high < math.inf:
-        raise UsageError("public ends of the numbers, the lower one first", "low")
+    require_ends(low, high)
     first = np.array([rows[0] for rows in problem.rows])
     return np.asarray(np.clip(problem.table.features[first, 0], low, high))

@@ -109,6 +109,12 @@ class Walk:
         require_law(clock, *_ONE_AFTER_THE_OTHER)
         if clock.agents != users:
             raise UsageError(f"a clock of the {users} users", "clock")
+        fitting = {clock.law} if graph is None else {_clock_of(users, graph).law}
+        # Everybody is a neighbour of everybody on the complete graph, so any order will do.
+        if ClockLaw.UNIFORM in fitting:
+            fitting.add(ClockLaw.IN_TURN)
+        if clock.law not in fitting:
+            raise UsageError("it uses edges that the graph does not have", "clock")
         return cls(clock, cap, edge_cap)
 
     def visits(self, seed: Seed, *, steps: int, runs: int = 1) -> Visits:

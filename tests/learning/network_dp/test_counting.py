@@ -282,6 +282,9 @@ def test_colluders_on_a_ring() -> None:
     [
         ({"low": 1.0}, "low"),
         ({"high": math.inf}, "low"),
+        ({"low": -math.inf}, "low"),
+        ({"high": math.nan}, "low"),
+        ({"runs": 0}, "runs"),
         ({"rounds": 0}, "rounds"),
         ({"cap": 0}, "cap"),
         ({"graph": grid(3, 4)}, "clock"),

@@ -172,6 +172,9 @@ def test_on_a_graph() -> None:
         ({"tokens": 0}, "tokens"),
         ({"runs": 1.5}, "runs"),
         ({"graph": ring(40)}, "clock"),
+        ({"graph": grid(4, 10), "curator": True}, "clock"),
+        ({"tokens": 101}, "steps"),
+        ({"radius": 0.0}, "bound"),
         ({"clock": InTurn(40)}, "clock"),
         ({"graph": grid(4, 10), "step": root(1.0)}, "graph"),
         (

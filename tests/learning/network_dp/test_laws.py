@@ -19,6 +19,7 @@ from gopa.learning.network_dp import (
     WalkLaw,
     any_pair_law,
     any_path_epsilon,
+    laws,
     pair_law,
     ring_epsilon,
     sgd_law,
@@ -57,16 +58,23 @@ def naive(users: int, cap: int, colluders: int) -> WalkLaw:
     return WalkLaw.of(shares, shares, cap)
 
 
-@pytest.mark.parametrize(("users", "colluders"), [(3, 1), (4, 1), (4, 2), (5, 3)])
+@pytest.mark.parametrize(("users", "colluders"), [(3, 1), (4, 2), (5, 3), (6, 1)])
 @pytest.mark.parametrize("cap", [1, 2, 3])
 def test_no_path_of_any_length_exceeds_the_law(users: int, colluders: int, cap: int) -> None:
     """Exact over all paths, with the last token published."""
-    laws = {cut: sgd_law(users, cap, colluders), summed: sum_law(users, cap, colluders)}
-    for steps, shift in itertools.product((1, 2, 5), laws):
+    claims = {cut: sgd_law(users, cap, colluders), summed: sum_law(users, cap, colluders)}
+    for steps, shift in itertools.product((1, 2, 4), claims):
         shifts = of_all_paths(shift, users, steps, cap, colluders)
         for epsilon, sigma in itertools.product((0.2, 1.0, 3.0), (0.6, 2.0)):
             exactly = gaussian_deltas(epsilon, np.sqrt(shifts) / sigma).mean()
-            assert exactly <= laws[shift].delta(epsilon, sigma) * (1 + 1e-9)
+            assert exactly <= claims[shift].delta(epsilon, sigma) * (1 + 1e-9)
+
+
+def test_what_leaves_the_grid_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grid that is too short costs delta and hides nothing."""
+    whole = sgd_law(4, 3).delta(1.0, 1.0)
+    monkeypatch.setattr(laws, "_reach", lambda *_: 0.8)
+    assert sgd_law(4, 3).delta(1.0, 1.0) >= whole
 
 
 def test_long_paths_come_close_to_the_law() -> None:
@@ -165,8 +173,8 @@ def test_noise_of_the_published_setting() -> None:
 def test_gain_over_local_noise() -> None:
     """By Renyi divergences as published; the law of the walk gives more."""
     local = local_sigma(1.0, 1e-6, 12)
-    laws = [sgd_law(users, 12) for users in (5, 20, 100, 500, 2000, 4000)]
-    gains = [local / each.sigma_by_orders(1.0, 1e-6) for each in laws]
+    walks = [sgd_law(users, 12) for users in (5, 20, 100, 500, 2000, 4000)]
+    gains = [local / each.sigma_by_orders(1.0, 1e-6) for each in walks]
     assert gains == pytest.approx([1.13, 1.55, 2.21, 2.97, 3.60, 3.89], rel=5e-3)
     assert all(
         local / each.sigma(1.0, 1e-6) >= gain for each, gain in zip(laws, gains, strict=True)

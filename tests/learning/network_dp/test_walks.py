@@ -102,6 +102,8 @@ def test_walks_on_graphs_keep_to_edges_and_visit_all_alike() -> None:
         ({"clock": Replayed(6, np.zeros((1, 4, 1), dtype=int))}, "clock"),
         ({"clock": EdgeClock(ring(6))}, "clock"),
         ({"clock": InTurn(5)}, "clock"),
+        ({"graph": ring(6)}, "clock"),
+        ({"graph": grid(2, 3)}, "clock"),
         ({"cap": 0}, "cap"),
         ({"edge_cap": 1.5}, "edge_cap"),
     ],

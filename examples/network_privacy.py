@@ -61,7 +61,7 @@ def fig41(run: FigureRun) -> None:
     users, steps, runs = (100, 1000, 4) if run.quick else (2000, 20_000, 20)
     problem, test = houses(run.seed, users)
     run.uses(problem)
-    lengths = (0.03, 0.3) if run.quick else (0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.5, 1.0, 2.0)
+    lengths = (0.03, 0.3) if run.quick else (3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
 
     def line(trust: str, epsilon: float) -> History:
         def last(step: float) -> float:

@@ -174,6 +174,8 @@ def _walk(
         raise UsageError("every user has as many rows, at least one", "problem")
     walk = Walk.on(len(problem), graph, clock, cap=cap)
     require_law(walk.clock, ClockLaw.IN_TURN, ClockLaw.UNIFORM)
+    if _turns(walk) and cap is not None:
+        raise UsageError("on a ring everybody adds as often as there are rounds", "cap")
     return Walk(walk.clock, 2 * rounds) if cap is None and not _turns(walk) else walk
 
 

@@ -287,6 +287,7 @@ def test_colluders_on_a_ring() -> None:
         ({"runs": 0}, "runs"),
         ({"rounds": 0}, "rounds"),
         ({"cap": 0}, "cap"),
+        ({"graph": ring(12), "cap": 1}, "cap"),
         ({"graph": grid(3, 4)}, "clock"),
         ({"privacy": Privacy(1.0, view="neighbour")}, "delta"),
         ({"privacy": Privacy(1.0, 1e-5, relation="add-remove")}, "relation"),

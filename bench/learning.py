@@ -1,100 +1,11 @@
-"""Learning: processor time of steps of its algorithms, runs side by side."""
+"""Learning on networks: steps of tokens that walk, and rounds of descent behind noise."""
 
 from __future__ import annotations
 
-from itertools import islice
-
-import numpy as np
-
-from bench.measure import Numbers, cpu_time, require
-from gopa.graph import random_regular
-from gopa.learning.correlated import descend
-from gopa.learning.objectives import Quadratic
-
-AGENTS, DEGREE, DIMENSION, ROUNDS = 1000, 4, 10, 200
-
-
-def run(full: bool) -> dict[str, object]:
-    """Descent behind noise that cancels."""
-    return _descent(3 if full else 1)
-
-
-def _descent(repeat: int) -> Numbers:
-    centres = np.random.default_rng(1).normal(size=(AGENTS, DIMENSION))
-    objective, graph = Quadratic(centres, scale=0.5), random_regular(AGENTS, DEGREE, seed=1)
-    numbers: Numbers = {"descent": f"{AGENTS} agents, {DEGREE} neighbours, {DIMENSION} numbers"}
-    for method in ("dgd", "rss", "rss-lb"):
-
-        def walked(method: str = method) -> float:
-            walk = descend(objective, graph, method=method, seed=1)  # type: ignore[arg-type]
-            last = next(islice(walk, ROUNDS, None))
-            return float(np.abs(last.average[0] - centres.mean(axis=0)).max())
-
-        timed = cpu_time(walked, repeat=repeat)
-        require(timed.result < 1e-3, f"{method} went elsewhere")
-        numbers[f"{method} rounds a second"] = round(ROUNDS / timed.seconds)
-    return numbers
-"""Steps of tokens that walk from user to user, in processor time."""
-
-from __future__ import annotations
-
-from functools import partial
-
-import numpy as np
-
-from bench.measure import Numbers, cpu_time, require
-from gopa.learning.clocks import Poisson
-from gopa.learning.network_dp import Visits, Walk, carry
-from gopa.learning.network_dp.updates import Descent
-from gopa.learning.objectives import LOGISTIC
-from gopa.learning.rows import AgentRows
-from gopa.learning.steps import constant
-
-USERS, ROWS, COLUMNS, CAP, STEPS = 2000, 8, 8, 12, 20_000
-STEEPEST, SIGMA, LENGTH = 0.4, 0.4, 0.1
+from bench import network_descent, token_walks
+from bench.measure import Numbers
 
 
 def run(full: bool) -> Numbers:
-    """A logistic model by noisy gradient steps, path, caps and noise included."""
-    rng = np.random.default_rng(1)
-    x = rng.standard_normal((USERS, ROWS, COLUMNS))
-    x /= np.linalg.norm(x, axis=2, keepdims=True)
-    y = np.where(rng.random((USERS, ROWS)) < 0.5, -1.0, 1.0)
-    rows = AgentRows(x, y, np.full(USERS, ROWS), {2: 1.0})
-    numbers: Numbers = {
-        "token_setting": f"{USERS} users, {ROWS} rows of {COLUMNS}, cap {CAP}, {STEPS} steps a run"
-    }
-    for runs in (1, 40):
-        timed = cpu_time(partial(_walked, rows, runs), repeat=5 if full else 2)
-        visits, models = timed.result
-        require(bool(np.allclose(models[0], _again(rows, visits, runs))), "the model of a run")
-        numbers[f"token_steps_per_second_{runs}_runs"] = round(runs * STEPS / timed.seconds)
-    return numbers
-
-
-def _walked(rows: AgentRows, runs: int) -> tuple[Visits, np.ndarray]:
-    visits = Walk(Poisson(USERS), CAP).visits(1, steps=STEPS, runs=runs)
-    update = Descent(
-        LOGISTIC,
-        rows,
-        steepest=STEEPEST,
-        sigma=SIGMA,
-        steps=constant(LENGTH),
-        rng=np.random.default_rng(2),
-    )
-    return visits, carry(visits, update, np.zeros((runs, COLUMNS)))
-
-
-def _again(rows: AgentRows, visits: Visits, runs: int) -> np.ndarray:
-    """The first run once more, step by step, from the same noise."""
-    rng, block = np.random.default_rng(2), 512
-    model = np.zeros(COLUMNS)
-    for step in range(STEPS):
-        if step % block == 0:
-            noise = rng.standard_normal((block, runs, COLUMNS))[:, 0]
-        user = visits.users[0, step]
-        margins = rows.y[user] * (rows.x[user] @ model)
-        slopes = -rows.y[user] * np.minimum(1 / (1 + np.exp(margins)), STEEPEST)
-        gradient = slopes @ rows.x[user] / ROWS * visits.active[0, step]
-        model = model - LENGTH * gradient + SIGMA * LENGTH * noise[step % block]
-    return model
+    """The numbers of both."""
+    return token_walks.run(full) | network_descent.run(full)

@@ -16,7 +16,6 @@ from gopa.learning.correlated import fit_correlated
 from gopa.learning.objectives import LOGISTIC, Linear
 from gopa.learning.rows import AgentRows
 from gopa.learning.without_replacement import fit_without_replacement
-from gopa.learning import Outcome, Privacy, ratings
 from tests.learning.network_dp import user_errors as _of_tokens  # noqa: F401 - registers
 from tests.learning.user_errors import (
     REGISTERED,

@@ -133,7 +133,9 @@ def test_circuits_compute_what_integers_do(name: str, width: int) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_garbled_circuits_compute_what_integers_do(name: str) -> None:
-    check_garbled(name, 16, 10_000, 2_500)
+    # The reference needs a minute for what the native core does in a tenth of a second.
+    few = ristretto255().backend == "reference"
+    check_garbled(name, 16, 200 if few else 10_000, 200 if few else 2_500)
 
 
 @pytest.mark.soak

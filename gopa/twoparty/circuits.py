@@ -136,7 +136,7 @@ class Builder:
     def word(self, role: Role, width: int) -> Word:
         """A new integer that this party puts in."""
         if type(width) is not int or not 1 <= width <= _MOST_BITS:
-            raise UsageError(f"an integer has 1 to {_MOST_BITS} bits", "width")
+            raise UsageError(f"must be an int from 1 to {_MOST_BITS}", "width")
         self._widths[role].append(width)
         wires = tuple(self._fresh() for _ in range(width))
         self._inputs[role, False] += wires

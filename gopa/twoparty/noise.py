@@ -11,6 +11,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
+from numbers import Real
 from typing import Final, TypeAlias
 
 from gopa.twoparty.arithmetic import add, below, choose, subtract
@@ -188,7 +189,7 @@ def _constant(value: int) -> Word:
 
 
 def _number(value: float | Fraction, low: Fraction, high: Fraction, field: str) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise UsageError("must be an integer, a float or a Fraction", field)
     if not low <= value <= high:
         raise UsageError(f"must lie between {low} and {high}", field)

@@ -123,9 +123,12 @@ def test_what_is_charged() -> None:
 
 
 def test_noise_that_cannot_be_is_refused() -> None:
-    randomised_answer(2, 1)
-    laplace_noise(1)
+    assert randomised_answer(2, 0.5) == randomised_answer(2, Fraction(1, 2))
     wrong: Any
+    for same in (0.25, np.float32(0.25), np.float64(0.25), Fraction(1, 4)):
+        allowed: Any = same
+        assert laplace_noise(allowed) == laplace_noise(Fraction(1, 4))
+    assert laplace_noise(0.1).scale == Fraction(1, 10)
     for wrong in (0, -1, math.nan, math.inf, 101, True, "1", None, 40):
         with pytest.raises(UsageError):
             randomised_answer(2, wrong)

@@ -31,6 +31,7 @@ ELSEWHERE: Final = {
     "OneHot.decode": "numbers of a result, no bytes",
     "Encoding.decode": "numbers of a result, no bytes",
     "Plain.decode": "numbers of a result, no bytes",
+    "GarbledRun.decode": "labels of one length: tests/twoparty/test_runs.py",
     "Moments.decode": "numbers of a result, no bytes",
     "WeightedRange.decode": "numbers of a result, no bytes",
     "WeightedBall.decode": "numbers of a result, no bytes",

@@ -141,8 +141,8 @@ def gain(run: FigureRun) -> None:
 @figures.figure("groups")
 def groups(run: FigureRun) -> None:
     """The error of a mean by groups of verified sessions, against the size of a group."""
-    users, epsilon = (24, 4.0) if run.quick else (96, 2.0)
-    sizes = (3, 6, 24) if run.quick else (3, 6, 12, 24, 48, 96)
+    users, epsilon = (24, 4.0) if run.quick else (48, 4.0)
+    sizes = (3, 6, 24) if run.quick else (3, 6, 12, 24, 48)
     problem = ratings(users, seed=run.seed)
     run.uses(problem)
     truth = float(problem.table.features.mean())
@@ -150,7 +150,7 @@ def groups(run: FigureRun) -> None:
     def measured(size: int) -> History:
         found = [
             fit_groups(problem, privacy=Privacy(epsilon, 1e-5), seed=seed, size=size, high=5.0)
-            for seed in range(run.seed, run.seed + (2 if run.quick else 10))
+            for seed in range(run.seed, run.seed + (2 if run.quick else 8))
         ]
         stated = found[0].history["stderr"]
         missed = [each.model - truth for each in found]

@@ -172,6 +172,8 @@ def groups(run: FigureRun) -> None:
     with run.picture(f"{users} users, epsilon {epsilon:g}") as (axes,):
         whole.plot(ax=axes)
         axes.set(xscale="log", yscale="log", ylabel="root mean square error")
+        axes.set_xticks(sizes, [str(each) for each in sizes])
+        axes.set_xticks([], minor=True)
 
 
 if __name__ == "__main__":

@@ -322,3 +322,43 @@ def test_histograms_that_are_refused(change: dict[str, object], field: str) -> N
     with pytest.raises(UsageError) as caught:
         fit_histogram(**{**right, **change})  # type: ignore[arg-type]
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize("cap", [1, 2])
+def test_no_path_of_reports_exceeds_the_claim(cap: int) -> None:
+    """Four users, two values, all paths and all reports; user 1 looks, others hold 0."""
+    local, steps = 1.2, 4
+    beta = uniform_chance(local, 2)
+    law = np.array([[1 - beta / 2, beta / 2], [beta / 2, 1 - beta / 2], [0.5, 0.5]])
+    claimed = walk_histogram(local, 2, 4, cap)
+    for epsilon in (0.2, 0.7):
+        found = [0.0, 0.0]
+        for path in itertools.product(range(4), repeat=steps):
+            p, q = (_seen(law, path, value, cap) for value in (0, 1))
+            for place, (one, other) in enumerate(((p, q), (q, p))):
+                gap = sum(max(0.0, one[each] - math.exp(epsilon) * other[each]) for each in one)
+                found[place] += gap / 4**steps
+        assert 0 < max(found) <= claimed.delta(epsilon)
+
+
+def _seen(law: np.ndarray, path: tuple[int, ...], value: int, cap: int) -> dict[object, float]:
+    """The chances of all that user 1 sees: how many ones came in between its visits."""
+    pieces = [
+        list(each) for mine, each in itertools.groupby(path, lambda user: user == 1) if not mine
+    ]
+    visits, laws = 0, []
+    for piece in pieces:
+        rows = []
+        for user in piece:
+            counted = user == 0 and visits < cap
+            visits += user == 0
+            rows.append(value if counted else 2 if user == 0 else 0)
+        laws.append(_histograms(law, rows))
+    found: dict[object, float] = {(): 1.0}
+    for each in laws:
+        found = {
+            (before, after): chance * more
+            for before, chance in found.items()
+            for after, more in each.items()
+        }
+    return found

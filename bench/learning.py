@@ -8,4 +8,4 @@ from bench.measure import Numbers
 
 def run(full: bool) -> Numbers:
     """The numbers of both."""
-    return token_walks.run(full) | network_descent.run(full)
+    return token_walks.steps(full) | network_descent.rounds(full)

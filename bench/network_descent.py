@@ -14,7 +14,7 @@ from gopa.learning.objectives import Quadratic
 AGENTS, DEGREE, DIMENSION, ROUNDS = 1000, 4, 10, 200
 
 
-def run(full: bool) -> Numbers:
+def rounds(full: bool) -> Numbers:
     """Without noise, with the same for all neighbours, and with something else for each."""
     return _descent(3 if full else 1)
 

@@ -18,7 +18,7 @@ USERS, ROWS, COLUMNS, CAP, STEPS = 2000, 8, 8, 12, 20_000
 STEEPEST, SIGMA, LENGTH = 0.4, 0.4, 0.1
 
 
-def run(full: bool) -> Numbers:
+def steps(full: bool) -> Numbers:
     """A logistic model by noisy gradient steps, path, caps and noise included."""
     rng = np.random.default_rng(1)
     x = rng.standard_normal((USERS, ROWS, COLUMNS))

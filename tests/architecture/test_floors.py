@@ -17,7 +17,7 @@ PAGE: Final = (ROOT / "docs" / "architecture.md").read_text()
 PICTURE: Final = ROOT / "docs" / "architecture.svg"
 """`python -m tests.architecture.draw > docs/architecture.svg` makes it anew."""
 
-PUBLIC: Final = {"accounting", "adversary", "graph", "noise", "sessions"}
+PUBLIC: Final = {"accounting", "adversary", "graph", "noise", "sessions", "twoparty"}
 """Packages that learning may import, and nothing inside of them."""
 
 PUBLIC_FILES: Final = {"draws", "extras", "learning", "progress", "version"}

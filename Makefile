@@ -10,9 +10,9 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # Without bytecode every worker and every command that a test starts compiles all of it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-slow test-reference test-install test-deploy wheel workflows soak tutorial notebook \
-	quick durations mutations coverage lint test-native user install lock supply advisories \
-	vectors clean
+.PHONY: demo test test-slow test-reference test-install test-deploy test-plugins wheel workflows \
+	soak tutorial notebook quick durations mutations coverage lint test-native user install lock \
+	supply advisories vectors clean
 
 demo: user
 	$(BIN)/gopa demo
@@ -114,6 +114,17 @@ else
 	@echo "no cargo here: the native core is neither built nor tested"
 endif
 
+# What plugs into other frameworks, in an environment that has those.
+PLUGINS := $(VENV)-plugins
+test-plugins: install $(PLUGINS)/.installed
+	GOPA_TEST_PLUGINS=1 $(PLUGINS)/bin/python -m pytest -n0 tests/plugins
+
+$(PLUGINS)/.installed: requirements/plugins.txt pyproject.toml
+	$(PYTHON) -m venv $(PLUGINS)
+	$(PLUGINS)/bin/python -m pip install --quiet --require-hashes --requirement requirements/plugins.txt
+	$(PLUGINS)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
 vectors: install
 	$(BIN)/python -m tests.vectors.generate
 
@@ -145,6 +156,7 @@ lock: install
 	$(LOCK) requirements/soak.in --output-file requirements/soak.txt
 	$(LOCK) requirements/supply.in --output-file requirements/supply.txt
 	$(LOCK) requirements/notebook.in --output-file requirements/notebook.txt
+	$(LOCK) requirements/plugins.in --output-file requirements/plugins.txt
 	cd native && cargo update --quiet
 
 # What we build from. `make supply` writes the bills of materials to build/supply and refuses a
@@ -186,4 +198,4 @@ advisories:
 		$(foreach lock,$(wildcard requirements/*.txt),--lockfile requirements.txt:$(lock))
 
 clean:
-	rm -rf $(VENV) $(VENV)-supply build dist *.egg-info native/target commitments/_native*.so
+	rm -rf $(VENV) $(VENV)-supply $(VENV)-plugins build dist *.egg-info native/target commitments/_native*.so

@@ -53,6 +53,9 @@ EXTRAS: Final = {
     for each in (
         Extra("drand", "py_ecc", "py_ecc", "checking drand rounds", "checks public coins of drand"),
         Extra(
+            "flower", "flwr", "flwr", "running inside Flower", "sums what clients of Flower train"
+        ),
+        Extra(
             "learning", "scikit-learn", "sklearn", "its data sets", "brings data sets to learn from"
         ),
         Extra("plot", "matplotlib", "matplotlib", "drawing", "draws: gopa plan --plot FILE"),

@@ -19,6 +19,7 @@ from tests import pace, verified
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 FORBID_SKIPS = "GOPA_FORBID_SKIPS"
+PLUGINS = "GOPA_TEST_PLUGINS"
 RECORD_DURATIONS = "GOPA_RECORD_DURATIONS"
 
 # How long an example takes says something about the machine, and nothing about the code.
@@ -29,6 +30,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("untimed")
+# Frameworks have environments of their own, where `make test-plugins` runs this folder.
+collect_ignore = [] if os.environ.get(PLUGINS) else ["plugins"]
 verified.remember()
 
 

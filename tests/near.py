@@ -39,6 +39,10 @@ FOLDERS: Final = {
 """Where the tests of a part are that has no folder of its own name in tests/."""
 
 
+ELSEWHERE: Final = "tests/plugins/"
+"""Tests that run in environments of their own."""
+
+
 def ranked(changed: Iterable[str]) -> list[str]:
     """Every test file that has to do with these files, the nearest first."""
     ranks: defaultdict[str, int] = defaultdict(lambda: 4)
@@ -98,13 +102,14 @@ def _module(path: str) -> str | None:
 
 
 def _is_test(path: str) -> bool:
-    return path.startswith("tests/") and path.rpartition("/")[2].startswith("test_")
+    named = path.startswith("tests/") and path.rpartition("/")[2].startswith("test_")
+    return named and not path.startswith(ELSEWHERE)
 
 
 @cache
 def _test_files() -> tuple[str, ...]:
-    found = (ROOT / "tests").rglob("test_*.py")
-    return tuple(sorted(each.relative_to(ROOT).as_posix() for each in found))
+    found = (each.relative_to(ROOT).as_posix() for each in (ROOT / "tests").rglob("test_*.py"))
+    return tuple(sorted(each for each in found if not each.startswith(ELSEWHERE)))
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Tests of what plugs into other frameworks: `make test-plugins` runs them where those are."""

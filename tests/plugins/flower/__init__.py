@@ -1,0 +1,1 @@
+"""Verified sums inside Flower."""

@@ -11,9 +11,9 @@ from gopa.plugins.flower.mod import GopaMod, gopa_mod
 from gopa.plugins.flower.strategies import UnfitStrategy
 
 __all__ = [
+    "FlowerRound",
     "GopaMod",
     "LossAccountant",
-    "FlowerRound",
     "UnfitStrategy",
     "VerifiableGrid",
     "gopa_mod",

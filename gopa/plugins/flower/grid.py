@@ -248,15 +248,8 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
         session = self._session_of(frozenset(by_key))
         begun = time.perf_counter()
         why, exchanges = self._round(session, by_key, timeout)
-        why |= session.left_out()
-        found: RoundSum | None = None
-        try:
-            found = session.outcome(self._layout.max_weight)
-        except Aborted as error:
-            told = "; ".join(f"node {self._node(key)}: {text}" for key, text in why.items())
-            _LOG.error("%s (%s)", error, visible(told))
-            if not self._skip:
-                raise
+        why = _reasons(why, session.left_out())
+        found, error = _outcome(session, self._layout.max_weight)
         included = frozenset() if found is None else found.included
         left_out = {key: why.get(key, _NOT_IN) for key in by_key.keys() - included}
         report = FlowerRound(
@@ -269,6 +262,10 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
             seconds=time.perf_counter() - begun,
         )
         self.reports.append(report)
+        for node, text in report.left_out.items():
+            _LOG.warning("node %d is not in the round: %s", node, visible(text))
+        if error is not None and not self._skip:
+            raise error
         if not session.rounds_left:
             self.close()
         failed = [_failure(by_key[key], text) for key, text in left_out.items()]
@@ -393,9 +390,22 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
         return Message(RecordDict({name: record, "metrics": named}), reply_to=example)
 
 
+def _reasons(said: Mapping[bytes, str], found: Mapping[bytes, str]) -> dict[bytes, str]:
+    """Why nodes are not in a round: what they said, else what the rules found."""
+    spoken = {key: text for key, text in said.items() if text != _NO_ANSWER or key not in found}
+    return {**found, **spoken}
+
+
 def new_signer(rng: Rng = os.urandom, name: str = "flower.invalid/log") -> NoteSigner:
     """A key for a log; nodes that are told `str(signer.verifier)` believe no other."""
     return NoteSigner(name, KeyKind.LOG, SecretBytes(rng(32)))
+
+
+def _outcome(session: FlowerSession, most: str | None) -> tuple[RoundSum | None, Aborted | None]:
+    try:
+        return session.outcome(most), None
+    except Aborted as error:
+        return None, error
 
 
 def _failure(message: Message, text: str) -> Message:

@@ -12,22 +12,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bulletin_board.display import visible
-from gopa.aggregation.errors import InvalidValue, InvalidWeight, OutOfRange
+from gopa.aggregation.errors import OutOfRange
 from gopa.messages.manifest import Manifest, Roster
 from gopa.party import LocalPolicy, Refusal
 from gopa.plugins.flower.home import NodeHome, home_of
 from gopa.plugins.flower.layout import ModelLayout
 from gopa.plugins.flower.records import RECORD, Asked, Said, asked_in, put
 from gopa.sessions.ticket import Ticket
-from gopa.sessions.tunnel import StateLost, StateReplayed, TunnelInput, TunnelParty
-from gopa.sessions.vault import VaultDamaged
-from wire.errors import GopaError, MalformedMessage, UsageError
+from gopa.sessions.tunnel import (
+    StateLost,
+    StateOfAnother,
+    StateReplayed,
+    TunnelInput,
+    TunnelParty,
+)
+from gopa.sessions.tunnel.guard import Mark, last_mark
+from gopa.sessions.vault import VaultDamaged, VaultError
+from wire.errors import GopaError, ProtocolError, UsageError
 
 if TYPE_CHECKING:
     from flwr.app import Context, Message, RecordDict
 
 _LOG: Final = logging.getLogger("gopa.plugins")
-_TOLD: Final = (Refusal, MalformedMessage)
 _OWN_FAULT: Final = "see the log of this node"
 
 Next = Callable[["Message", "Context"], "Message"]
@@ -103,25 +109,34 @@ class GopaMod:
         try:
             ticket = Ticket.from_json(asked.ticket)
             self._require_log(ticket)
+            layout = ModelLayout.from_json(asked.layout) if asked.layout else None
+            guard = home.guard()
             party = TunnelParty(
                 ticket,
                 identity,
                 KnownRoster.of(self.policy, self.roster),
                 secret=home.seal(ticket.session, self.sessions),
-                guard=home.guard(),
-                max_weight=_layout(asked).max_weight if asked.layout else None,
+                guard=guard,
+                max_weight=layout.max_weight if layout else None,
             )
-            training = Training(message, context, call_next, asked)
-            said = _answered(party, states, asked, training)
-        except (StateReplayed, StateLost, VaultDamaged) as error:
-            return Said(error=_words(error), lost=True)
+            training = Training(message, context, call_next, layout)
+            state = states.get(ticket.session)
+            _require_last(party, state, last_mark(guard, _mark(ticket, party))[1])
+            state, reply = _answered(party, state, asked.request, training)
+        except (StateReplayed, StateLost, VaultDamaged, StateOfAnother) as error:
+            _warn(error)
+            if not asked.anew:
+                return Said(error=_words(error), lost=True)
+            state = party.begin(lost=True)
+            reply = party.position(state)
         except GopaError as error:
-            _LOG.warning("this node says nothing in the round: %s", visible(str(error)))
+            _warn(error)
             return Said(error=_words(error))
+        states.put(ticket.session, state)
         if asked.last:  # nothing of the rounds that are over can be opened any more
             states.drop(ticket.session)
             home.forget(ticket.session)
-        return said
+        return Said(reply=reply)
 
     def _require_log(self, ticket: Ticket) -> None:
         if self.log is not None and str(ticket.log) != self.log:
@@ -184,74 +199,72 @@ class States:
 class Training:
     """Has the app train when a round asks for a value, once; says how it was clipped."""
 
-    def __init__(self, message: Message, context: Context, call_next: Next, asked: Asked) -> None:
+    def __init__(
+        self, message: Message, context: Context, call_next: Next, layout: ModelLayout | None
+    ) -> None:
         self._message, self._context, self._next = message, context, call_next
-        self._asked = asked
+        self._layout = layout
         self._value: TunnelInput | None = None
-        self.may_clip = asked.layout != "" and _layout(asked).clip
 
     def value(self, _: int) -> TunnelInput | None:
         """The value for the round; None where the server has sent nothing to train with."""
-        if self._value is None and self._asked.layout:
-            self._value = self._trained(_layout(self._asked))
+        if self._value is None and self._layout is not None:
+            self._value = self._trained(self._layout)
         return self._value
 
-    def clip(self, error: OutOfRange) -> None:
-        """Let the value be moved into its range."""
-        if self._value is None:
-            raise error
+    def clipped(self, error: OutOfRange) -> bool:
+        """Whether the value may be moved into its range, as it will be from now on."""
+        if self._value is None or self._layout is None or not self._layout.clip:
+            return False
         _LOG.warning("the update of this node is clipped: it %s", visible(str(error)))
         self._value = TunnelInput(self._value.value, self._value.weight, clip=True)
+        return True
 
     def _trained(self, layout: ModelLayout) -> TunnelInput:
-        sent = self._message.content
-        self._message.content = _without(sent)
+        content = self._message.content
+        self._message.content = _without(content)
         reply = self._next(self._message, self._context)
         if not reply.has_content():
             raise UsageError("the app has replied with an error", "reply")
-        model, (trained, metrics) = _only(sent.array_records, "arrays"), _parts(reply.content)
-        vector = layout.vector(_arrays(model), _arrays(trained), metrics)
-        return TunnelInput(vector, layout.weight(metrics))
+        model = _arrays(_only(content.array_records, "arrays"))
+        trained = _arrays(_only(reply.content.array_records, "arrays"))
+        metrics = _only(reply.content.metric_records, "metrics")
+        return TunnelInput(layout.vector(model, trained, metrics), layout.weight(metrics))
 
 
-def _answered(party: TunnelParty, states: States, asked: Asked, training: Training) -> Said:
-    """Answer a request; a party that has lost its state begins again if it is told to."""
-    session = Ticket.from_json(asked.ticket).session
-    try:
-        state, reply = _reply(party, states.get(session), asked.request, training)
-    except (StateReplayed, StateLost, VaultDamaged):
-        if not asked.anew:
-            raise
-        state = party.begin(lost=True)
-        reply = party.position(state)
-    states.put(session, state)
-    return Said(reply=reply)
-
-
-def _reply(
+def _answered(
     party: TunnelParty, state: bytes, request: bytes, training: Training
 ) -> tuple[bytes, bytes]:
+    """The next state and the reply; a value out of range is clipped if that is asked for."""
     try:
         return party.answer(state, request, training.value)
     except OutOfRange as error:
-        if not training.may_clip:
+        if not training.clipped(error):
             raise
-        training.clip(error)
         return party.answer(state, request, training.value)
 
 
+def _require_last(party: TunnelParty, state: bytes, mark: Mark | None) -> None:
+    """Require that the state is the one that left last: no app is to train for another one.
+
+    A context may be put back, or be that of another worker who answered at the same time.
+    """
+    if state and (mark is None or party.standing(state).counter != mark.counter):
+        raise StateReplayed("the context of this node is not the one of its last answer")
+
+
+def _mark(ticket: Ticket, party: TunnelParty) -> str:
+    return f"{ticket.session.hex()}-{party.key.hex()}"
+
+
+def _warn(error: GopaError) -> None:
+    _LOG.warning("this node says nothing in the round: %s", visible(str(error)))
+
+
 def _words(error: GopaError) -> str:
-    """What the server is told: of errors about the value their name alone."""
-    name = type(error).__name__
-    if isinstance(error, (InvalidValue, InvalidWeight, OutOfRange)) or not isinstance(
-        error, (*_TOLD, StateReplayed, StateLost, VaultDamaged)
-    ):
-        return f"{name}: {_OWN_FAULT}"
-    return f"{name}: {error}"
-
-
-def _layout(asked: Asked) -> ModelLayout:
-    return ModelLayout.from_json(asked.layout)
+    """What the server is told: of an error that may be about the value its name alone."""
+    told = isinstance(error, (Refusal, ProtocolError, VaultError))
+    return f"{type(error).__name__}: {error if told else _OWN_FAULT}"
 
 
 def _place(session: bytes) -> str:
@@ -269,10 +282,6 @@ def _only(records: Any, field: str) -> Any:
     if len(records) != 1:
         raise UsageError(f"exactly one record, not {len(records)}", field)
     return next(iter(records.values()))
-
-
-def _parts(content: RecordDict) -> tuple[Any, Any]:
-    return _only(content.array_records, "arrays"), _only(content.metric_records, "metrics")
 
 
 def _arrays(record: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from gopa.aggregation.transcript import SessionTranscript
 from gopa.aggregation.weighting import largest_weight
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Released, ResultMessage
+from gopa.messages.phases import Phase
 from gopa.organiser import SessionSetting, new_manifest
 from gopa.planning import Plan
 from gopa.rules import RoundPicture
@@ -101,7 +102,6 @@ class FlowerSession:
         self._host = TunnelHost(self._board, self.manifest.session)
         self._present: frozenset[bytes] = frozenset()
         self._asked: frozenset[bytes] = frozenset()
-        self._lacking: frozenset[bytes] = frozenset()
         self._begun = 0
 
     @property
@@ -117,7 +117,6 @@ class FlowerSession:
     def open(self, present: frozenset[bytes]) -> dict[bytes, bytes]:
         """Begin the next round with these parties; what they are to be told first."""
         self._present, self._asked = present & self.parties, frozenset()
-        self._lacking = self._present
         self._begun += 1
         self._now += 2 * PHASE
         return self._next()
@@ -130,10 +129,8 @@ class FlowerSession:
         unheard = set(self._asked)
         for party, reply in replies.items():
             try:
-                said = self._host.take(party, reply)
+                self._host.take(party, reply)
                 unheard.discard(party)
-                if not said.needs_value:
-                    self._lacking -= {party}
             except ProtocolError:  # as if it had said nothing
                 continue
         self._present -= unheard
@@ -141,8 +138,9 @@ class FlowerSession:
         return self._next()
 
     def lacks_value(self, party: bytes) -> bool:
-        """Whether this party has not yet been asked for its value, or said that it needs one."""
-        return party in self._lacking
+        """Whether this party may still join the round, so that it may need a value now."""
+        found = self._organiser.state.round
+        return found is not None and found.opens is Phase.JOIN and party in found.expected
 
     def outcome(self, most: str | None) -> RoundSum:
         """The mean of the round that is over; `most` is the largest weight.

@@ -139,9 +139,12 @@ Train = Callable[[int, dict[str, np.ndarray]], tuple[dict[str, np.ndarray], dict
 
 
 def app_of(train: Train, home: Path, **options: Any) -> ClientApp:
-    """An app whose nodes train by this function of their number and the model."""
-    policy = options.pop("policy", exact())
-    app = ClientApp(mods=[gopa_mod(policy, home=home, **options)])
+    """An app whose nodes train by this function of their number and the model.
+
+    In the `clear` there is no mod.
+    """
+    clear, policy = options.pop("clear", False), options.pop("policy", exact())
+    app = ClientApp(mods=[] if clear else [gopa_mod(policy, home=home, **options)])
 
     @app.train()  # type: ignore[untyped-decorator, unused-ignore]
     def trained(message: Message, context: Context) -> Message:

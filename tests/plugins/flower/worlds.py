@@ -57,6 +57,7 @@ class FakeGrid(Grid):  # type: ignore[misc, unused-ignore]
     app: ClientApp
     nodes: int
     config: Mapping[str, Any] = field(default_factory=dict)
+    run_config: Mapping[str, Any] = field(default_factory=dict)
     seen: list[Message] = field(default_factory=list)
     ask: Meddle = lambda _, message: message
     lose: Meddle = lambda _, message: message
@@ -70,7 +71,7 @@ class FakeGrid(Grid):  # type: ignore[misc, unused-ignore]
                 node_id=node,
                 node_config={"partition-id": number, "num-partitions": self.nodes, **self.config},
                 state=RecordDict(),
-                run_config={},
+                run_config=dict(self.run_config),
             )
             for number, node in enumerate(self.ids)
         }

@@ -1,0 +1,1 @@
+"""Learns to read digits inside Flower, on verified sums."""

@@ -47,7 +47,7 @@ class Integer(Codec[int]):
         return None if rest else struct.unpack(f">{count}{self._code}", data)
 
     def pack_run(self, values: tuple[int, ...]) -> bytes | None:
-        if any(type(value) is not int for value in values):
+        if not {int}.issuperset(map(type, values)):
             return None
         try:
             return struct.pack(f">{len(values)}{self._code}", *values)

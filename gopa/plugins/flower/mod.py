@@ -20,13 +20,16 @@ from gopa.plugins.flower.layout import ModelLayout
 from gopa.plugins.flower.records import RECORD, Asked, Said, asked_in, put
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.tunnel import (
+    Guard,
+    SealingKey,
     StateLost,
     StateOfAnother,
     StateReplayed,
     TunnelInput,
     TunnelParty,
 )
-from gopa.sessions.tunnel.guard import Mark, last_mark
+from gopa.sessions.tunnel.guard import last_mark
+from gopa.sessions.tunnel.state import StatePlace, unseal
 from gopa.sessions.vault import VaultDamaged, VaultError
 from wire.errors import GopaError, ProtocolError, UsageError
 
@@ -110,18 +113,18 @@ class GopaMod:
             ticket = Ticket.from_json(asked.ticket)
             self._require_log(ticket)
             layout = ModelLayout.from_json(asked.layout) if asked.layout else None
-            guard = home.guard()
+            guard, secret = home.guard(), home.seal(ticket.session, self.sessions)
             party = TunnelParty(
                 ticket,
                 identity,
                 KnownRoster.of(self.policy, self.roster),
-                secret=home.seal(ticket.session, self.sessions),
+                secret=secret,
                 guard=guard,
                 max_weight=layout.max_weight if layout else None,
             )
             training = Training(message, context, call_next, layout)
             state = states.get(ticket.session)
-            _require_last(party, state, last_mark(guard, _mark(ticket, party))[1])
+            _require_last(state, StatePlace(ticket.session, party.key), secret, guard)
             state, reply = _answered(party, state, asked.request, training)
         except (StateReplayed, StateLost, VaultDamaged, StateOfAnother) as error:
             _warn(error)
@@ -244,17 +247,14 @@ def _answered(
         return party.answer(state, request, training.value)
 
 
-def _require_last(party: TunnelParty, state: bytes, mark: Mark | None) -> None:
+def _require_last(state: bytes, place: StatePlace, secret: SealingKey, guard: Guard) -> None:
     """Require that the state is the one that left last: no app is to train for another one.
 
     A context may be put back, or be that of another worker who answered at the same time.
     """
-    if state and (mark is None or party.standing(state).counter != mark.counter):
+    mark = last_mark(guard, str(place))[1]
+    if state and (mark is None or unseal(state, place, secret)[0] != mark.counter):
         raise StateReplayed("the context of this node is not the one of its last answer")
-
-
-def _mark(ticket: Ticket, party: TunnelParty) -> str:
-    return f"{ticket.session.hex()}-{party.key.hex()}"
 
 
 def _warn(error: GopaError) -> None:

@@ -182,6 +182,7 @@ ERRORS_TO_DO: Final = {
     "TwinFailed": "Mend the session first: it fails without any attack.",
     "Unattributed": "Try again, or from another copy.",
     "Unconfirmed": "Start the witnesses and set the clocks, then start the board again.",
+    "UnfitStrategy": "Take one that averages, such as FedAvg, FedProx, FedAdam or FedYogi.",
     "UnprovenHistory": "Keep both checkpoints: the log may have forked. Warn its users.",
     "Unsupported": "Install a newer version.",
     "UsageError": "Change what `field` names, as the message says.",

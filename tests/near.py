@@ -28,6 +28,7 @@ FOLDERS: Final = {
     "native": ("group", "commitments", "twoparty"),
     "gopa/adversary": ("adversary", "attacks"),
     "gopa/organiser": ("simulation",),
+    "gopa/plugins": ("gopa",),
     "pytest_gopa.py": ("adversary",),
     "specs/verifier": ("verifier",),
     "specs/vectors": ("vectors",),

@@ -27,6 +27,7 @@ from gopa.cli.plan import as_record
 from gopa.cli.roster import read_roster
 from gopa.cli.session_create import read_invitations
 from gopa.cli.simulate_output import read_inputs
+from gopa.plugins.flower.layout import ModelLayout
 from gopa.sessions.invitations import Invitation, InvitationAnswer
 from gopa.sessions.organising.beacons import parse_round
 from gopa.sessions.ticket import Ticket
@@ -60,6 +61,7 @@ PLAN: Final = plan(n=20, epsilon=1, delta="1e-4")
 INVITATION: Final = Invitation.fresh(seeded("fuzzing invitations"))
 KEY: Final = SigningKey.generate(seeded("fuzzing keys")).public
 TICKET: Final = Ticket("https://board.example", log_key(), bytes(32), trust().to_bytes())
+LAYOUT: Final = ModelLayout("num-examples", "64", -1.0, 1.0, (("loss", 0.0, 10.0),))
 ROUND: Final = {"round": 7, "signature": "ab" * 48, "previous_signature": "cd" * 48}
 CHAIN: Final = {
     "public_key": QUICKNET.public_key.hex(),
@@ -73,6 +75,7 @@ CHAIN: Final = {
 
 JSON: Final[dict[str, tuple[bytes, Parser]]] = {
     "ticket": (TICKET.to_json(), Ticket.from_json),
+    "layout of a model": (LAYOUT.to_json().encode(), _of_text(ModelLayout.from_json)),
     "round of drand": (json.dumps(ROUND).encode(), parse_round),
     "chain of drand": (json.dumps(CHAIN).encode(), parse_chain_info),
     "problem": (problem_body(Refused(RefusalReason.QUOTA, "too much", None, 3, 4)), parse_problem),

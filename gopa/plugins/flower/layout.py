@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wire.errors import MalformedMessage, UsageError
+from wire.strict_json import read_json
 
 Floats = npt.NDArray[np.float64]
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -56,7 +57,7 @@ class ModelLayout:
     def from_json(cls, text: str) -> ModelLayout:
         """Read what a server says; `MalformedMessage` for anything else."""
         try:
-            found = json.loads(text) if len(text) <= _LARGEST else None
+            found = read_json(text.encode()) if len(text) <= _LARGEST else None
             if not isinstance(found, dict) or found.keys() != _NAMES:
                 raise MalformedMessage("a layout has other names", "layout")
             metrics = tuple((str(a), float(b), float(c)) for a, b, c in found["metrics"])
@@ -69,7 +70,7 @@ class ModelLayout:
                 metrics,
                 found["clip"] is True,
             )
-        except (ValueError, TypeError, UsageError) as error:
+        except (ValueError, TypeError, OverflowError, UsageError) as error:
             raise MalformedMessage(f"no layout: {error}", "layout") from None
 
     def size(self, model: Arrays) -> int:

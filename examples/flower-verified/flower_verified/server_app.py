@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from flwr.app import ArrayRecord, Context, MetricRecord
 from flwr.serverapp import Grid, ServerApp
@@ -19,7 +20,8 @@ app = ServerApp()
 def main(grid: Grid, context: Context) -> None:
     """Plan a session for all rounds, and hold it."""
     config = context.run_config
-    clients, rounds, mode = int(config["clients"]), int(config["rounds"]), str(config["mode"])
+    clients, rounds = int(config["clients"]), int(config["rounds"])
+    mode: Literal["full", "signed"] = "full" if config["mode"] == "full" else "signed"
     model = ArrayRecord(list(beginning()))
     plan = gopa.plan(
         n=clients,

@@ -28,7 +28,7 @@ from tests.plugins.flower.worlds import FakeGrid, app_of, asking, planned, recor
 from wire.ed25519 import SigningKey
 
 _LOG = logging.getLogger("tests")
-MODEL = {"a": np.zeros((3, 4), np.float32), "b": np.ones(5), "steps": np.array([7])}
+MODEL: digits.Model = {"a": np.zeros((3, 4), np.float32), "b": np.ones(5), "steps": np.array([7])}
 WIDTH = 18
 GRID = 2.0**-20
 

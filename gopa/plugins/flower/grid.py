@@ -243,7 +243,7 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
     def _train(self, messages: Sequence[Message], timeout: float | None) -> list[Message]:
         self._courier.like(messages[0])
         model = self._model(messages)
-        self._enrol([each.metadata.dst_node_id for each in messages])
+        self._enrol([each.metadata.dst_node_id for each in messages], timeout)
         by_key = self._by_key(messages)
         session = self._session_of(frozenset(by_key))
         begun = time.perf_counter()
@@ -292,10 +292,12 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
             raise UsageError(message, "plan")
         return model
 
-    def _enrol(self, nodes: Iterable[int]) -> None:
-        """Ask nodes that are new for their keys."""
+    def _enrol(self, nodes: Iterable[int], seconds: float | None) -> None:
+        """Ask nodes that are new for their keys; they may be about to start."""
         new = {node: put(Asked()) for node in nodes if node not in self._keys}
-        for node, said in self._courier.send(new, self._patience).items():
+        answers = self._courier.send(new, seconds)
+        for node in new:
+            said = answers.get(node, Said(error=_NO_ANSWER))
             if len(said.key) == 32:
                 self._keys[node] = said.key
             else:

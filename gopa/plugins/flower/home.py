@@ -3,12 +3,14 @@
 identity        the signing key
 guard/          which answer left last, for each session
 sessions/<id>   the secret that seals the states of a session; empty once it is over
+layouts/<id>    the hash of what a session sums
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -49,7 +51,7 @@ class NodeHome:
 
     def __init__(self, path: Path, rng: Rng = os.urandom) -> None:
         self._path, self._rng, self._files = path, rng, PrivateFiles()
-        for each in (path, self._sessions):
+        for each in (path, self._sessions, self._path / "layouts"):
             each.mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
 
     @property
@@ -87,6 +89,18 @@ class NodeHome:
         if len(found) != _SIZE:
             raise Refusal("this session is over here", "session")
         return SealingKey(SecretBytes(found))
+
+    def require_layout(self, session: bytes, layout: str) -> None:
+        """Require that a session sums one vector in all rounds; raises `Refusal` for another one.
+
+        Whether a number is in a range is seen by who falls silent: a server that changes ranges
+        from message to message would find the number out.
+        """
+        path, found = self._path / "layouts" / session.hex(), sha256(layout.encode()).digest()
+        if not path.exists():
+            self._write(path, found)
+        if path.read_bytes() != found:
+            raise Refusal("the server asks for another vector than before", "layout")
 
     def forget(self, session: bytes) -> None:
         """Destroy the secret of a session: its states can be read by nobody from now on."""

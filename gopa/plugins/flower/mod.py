@@ -122,6 +122,8 @@ class GopaMod:
                 guard=guard,
                 max_weight=layout.max_weight if layout else None,
             )
+            if layout is not None:
+                home.require_layout(ticket.session, asked.layout)
             training = Training(message, context, call_next, layout)
             state = states.get(ticket.session)
             _require_last(state, StatePlace(ticket.session, party.key), secret, guard)

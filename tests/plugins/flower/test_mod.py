@@ -138,6 +138,22 @@ def test_a_value_out_of_range_is_not_told_and_clipped_only_if_asked_for(
     assert "clipped" in said
 
 
+def test_a_server_cannot_search_for_a_number_by_changing_ranges(tmp_path: Path) -> None:
+    def changed(node: int, message: Message) -> Message:
+        asked = message.content["gopa"]
+        if node == 1_001 and asked["layout"] and len(out.reports) == 1:
+            asked["layout"] = asked["layout"].replace('"64"', '"9"')
+        return message
+
+    grid = FakeGrid(app_of(moved, tmp_path), 5, ask=changed)
+    out = verified(grid, planned(5, 7, dropout=0.05, rounds=3), max_weight=64)
+    for _ in range(3):
+        out.send_and_receive(asking(grid, MODEL), timeout=0.02)
+    assert [len(each.included) for each in out.reports] == [5, 4, 5]
+    (said,) = out.reports[1].left_out.values()
+    assert said.startswith("Refusal: layout")
+
+
 @pytest.mark.parametrize("wrong", ["weight", "shape", "names", "nan", "metric"])
 def test_what_an_app_gets_wrong_keeps_its_node_out(wrong: str, tmp_path: Path) -> None:
     def off(number: int, model: dict[str, Any]) -> tuple[dict[str, Any], dict[str, float]]:

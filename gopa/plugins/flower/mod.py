@@ -21,7 +21,6 @@ from gopa.plugins.flower.records import RECORD, Asked, Said, asked_in, put
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.tunnel import (
     Guard,
-    SealingKey,
     StateLost,
     StateOfAnother,
     StateReplayed,
@@ -29,7 +28,7 @@ from gopa.sessions.tunnel import (
     TunnelParty,
 )
 from gopa.sessions.tunnel.guard import last_mark
-from gopa.sessions.tunnel.state import StatePlace, unseal
+from gopa.sessions.tunnel.state import StatePlace, counter_of
 from gopa.sessions.vault import VaultDamaged, VaultError
 from wire.errors import GopaError, ProtocolError, UsageError
 
@@ -113,12 +112,12 @@ class GopaMod:
             ticket = Ticket.from_json(asked.ticket)
             self._require_log(ticket)
             layout = ModelLayout.from_json(asked.layout) if asked.layout else None
-            guard, secret = home.guard(), home.seal(ticket.session, self.sessions)
+            guard = home.guard()
             party = TunnelParty(
                 ticket,
                 identity,
                 KnownRoster.of(self.policy, self.roster),
-                secret=secret,
+                secret=home.seal(ticket.session, self.sessions),
                 guard=guard,
                 max_weight=layout.max_weight if layout else None,
             )
@@ -126,7 +125,7 @@ class GopaMod:
                 home.require_layout(ticket.session, asked.layout)
             training = Training(message, context, call_next, layout)
             state = states.get(ticket.session)
-            _require_last(state, StatePlace(ticket.session, party.key), secret, guard)
+            _require_last(state, StatePlace(ticket.session, party.key), guard)
             state, reply = _answered(party, state, asked.request, training)
         except (StateReplayed, StateLost, VaultDamaged, StateOfAnother) as error:
             _warn(error)
@@ -249,13 +248,13 @@ def _answered(
         return party.answer(state, request, training.value)
 
 
-def _require_last(state: bytes, place: StatePlace, secret: SealingKey, guard: Guard) -> None:
+def _require_last(state: bytes, place: StatePlace, guard: Guard) -> None:
     """Require that the state is the one that left last: no app is to train for another one.
 
     A context may be put back, or be that of another worker who answered at the same time.
     """
-    mark = last_mark(guard, str(place))[1]
-    if state and (mark is None or unseal(state, place, secret)[0] != mark.counter):
+    mark, counter = last_mark(guard, str(place))[1], counter_of(state, place)
+    if counter is not None and (mark is None or counter != mark.counter):
         raise StateReplayed("the context of this node is not the one of its last answer")
 
 

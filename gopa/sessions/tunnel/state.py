@@ -125,6 +125,15 @@ def unseal(data: bytes, place: StatePlace, secret: SealingKey) -> tuple[int, Tun
     return int.from_bytes(head[-_COUNTER:]), state
 
 
+def counter_of(data: bytes, place: StatePlace) -> int | None:
+    """The counter of a state, which stands in front of the box; None for that of another place.
+
+    Only `unseal` shows that nobody has changed it.
+    """
+    head = FORMAT + place.session + place.party
+    return int.from_bytes(data[len(head) : _HEAD]) if data.startswith(head) else None
+
+
 def _box(secret: SealingKey, head: bytes) -> SecretBox:
     return SecretBox(SecretBytes(_keyed(secret, b"key", head)))
 

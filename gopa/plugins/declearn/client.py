@@ -1,0 +1,275 @@
+"""Takes part as a client: keeps the numbers of a message, and gives them to one session."""
+
+# No postponed annotations: declearn reads the types of a configuration's fields.
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from declearn.communication.api import NetworkClient
+from declearn.communication.utils import verify_server_message_validity
+from declearn.messaging import Error, Message, SerializedMessage
+from declearn.model.api import Vector, VectorSpec
+from declearn.secagg.api import ArraySpec, EncryptedSpecs, Encrypter, SecaggConfigClient
+from declearn.secagg.messaging import SecaggMessage
+from declearn.utils import Aggregate
+
+from gopa.messages.manifest import Manifest, Mode
+from gopa.party import LocalPolicy, Refusal
+from gopa.plugins.declearn.messages import (
+    GopaAggregate,
+    GopaQuery,
+    GopaReply,
+    GopaSecaggSetupQuery,
+    GopaSecaggSetupReply,
+)
+from gopa.plugins.fixed_point import FixedPoint, Integers, Limbs
+from gopa.plugins.hosting import invited
+from gopa.sessions.tunnel import MemoryGuard, SealingKey, TunnelInput, TunnelParty
+from wire.ed25519 import SigningKey
+from wire.errors import GopaError, InvalidProof, MalformedMessage, UsageError
+from wire.secret import SecretBytes
+
+_LOG: Final = logging.getLogger("gopa.plugins.declearn")
+_Aggregate = TypeVar("_Aggregate", bound=Aggregate)
+
+
+class GopaEncrypter(Encrypter):
+    """Keeps the numbers of the message that is being made, and says where each of them stands.
+
+    Nothing that it returns depends on a number. `seal` ends a message; what was sealed is given
+    away once, and is gone when the next message is sealed.
+    """
+
+    def __init__(self, coding: FixedPoint) -> None:
+        super().__init__(bitsize=coding.bits, clipval=coding.clip)
+        self._coding = coding
+        self._parts: list[Integers] = []
+        self._size = self._clipped = 0
+        self._sealed: Integers | None = None
+        self._wrong: UsageError | None = None
+
+    def seal(self) -> None:
+        """End the message: its numbers wait for a session.
+
+        Raises `UsageError` if one of them is none, such as NaN.
+        """
+        wrong, self._wrong = self._wrong, None
+        if self._clipped:
+            _LOG.warning(
+                "%d of %d numbers were beyond %g and were clipped: raise clipval, or train with"
+                " smaller steps",
+                self._clipped,
+                self._size,
+                self._coding.clip,
+            )
+        self._sealed = np.concatenate(self._parts) if self._parts else None
+        self._parts, self._size, self._clipped = [], 0, 0
+        if wrong is not None:
+            self._sealed = None
+            raise wrong
+
+    def give(self, manifest: Manifest) -> TunnelInput | None:
+        """The numbers, as coordinates of this session; None if they were given away before.
+
+        Raises `InvalidProof` if the session is for others.
+        """
+        numbers = self._sealed
+        if numbers is None:
+            return None
+        limbs, terms = Limbs.of(self._coding.bits, len(numbers)), manifest.terms
+        fits = (terms.dimension, terms.steps) == (limbs.dimension, limbs.largest)
+        if not fits or (terms.low, terms.high) != (Decimal(0), Decimal(limbs.largest)):
+            raise InvalidProof("the session is for other numbers than those of the message", "10")
+        # A second session with the same numbers, over other parties, would show them.
+        self._sealed = None
+        return TunnelInput(limbs.cut(numbers))
+
+    def encrypt_uint(self, value: int) -> int:
+        return self._put(self._coding.counts, value)
+
+    def encrypt_uint_list(self, values: list[int]) -> list[int]:
+        return [self.encrypt_uint(value) for value in values]
+
+    def encrypt_float(self, value: float) -> int:
+        return self._put_floats(value)
+
+    def encrypt_numpy_array(self, value: npt.NDArray[Any]) -> tuple[list[int], ArraySpec]:
+        if value.dtype.kind not in "uif":
+            raise TypeError(f"cannot sum an array of {value.dtype}")
+        unsigned = value.dtype.kind == "u"
+        place = self._put(self._coding.counts, value) if unsigned else self._put_floats(value)
+        return [place] * value.size, (list(value.shape), value.dtype.name)
+
+    def encrypt_vector(self, value: Vector) -> tuple[list[int], VectorSpec]:
+        floats, spec = value.flatten()
+        return [self._put_floats(floats)] * len(floats), spec
+
+    def encrypt_aggregate(self, value: _Aggregate) -> GopaAggregate[_Aggregate]:
+        place = self._size
+        made = super().encrypt_aggregate(value)
+        return self.wrap_into_secure_aggregate(
+            [place], made.enc_specs, made.cleartext, made.agg_cls
+        )
+
+    def wrap_into_secure_aggregate(
+        self,
+        encrypted: list[int],
+        enc_specs: EncryptedSpecs,
+        cleartext: dict[str, Any] | None,
+        agg_cls: type[_Aggregate],
+    ) -> GopaAggregate[_Aggregate]:
+        return GopaAggregate(encrypted, enc_specs, cleartext, agg_cls)
+
+    def _put_floats(self, values: npt.ArrayLike) -> int:
+        return self._put(self._rounded, values)
+
+    def _rounded(self, values: npt.ArrayLike) -> Integers:
+        integers, clipped = self._coding.integers(values)
+        self._clipped += clipped
+        return integers
+
+    def _put(self, write: Callable[[Any], Integers], values: npt.ArrayLike) -> int:
+        place = self._size
+        try:
+            self._parts.append(write(values))
+        except UsageError as error:  # told by `seal`: declearn would end without a word here
+            self._wrong = error
+            return place
+        self._size += len(self._parts[-1])
+        return place
+
+
+@dataclass
+class GopaSecaggConfigClient(SecaggConfigClient[GopaEncrypter, GopaSecaggSetupQuery]):
+    """Configures a client; its fields are the least that it asks of every session.
+
+    `id_keys` are its own key and those of the other clients, as for declearn's other types: nobody
+    else may be in a session with it. `mode` is "signed", or "full" where every number is proved to
+    lie in its range. With `exact_sums` it accepts sums without noise; else `epsilon` and `delta`
+    bound what all sessions together may cost. `fewest` clients have to be in a sum, and
+    `corrupt_share` of them may collude.
+    """
+
+    secagg_type = "gopa"
+
+    mode: str = "full"
+    exact_sums: bool = False
+    epsilon: float = 0.0
+    delta: float = 1e-5
+    corrupt_share: float = 0.0
+    fewest: int = 3
+
+    def __post_init__(self) -> None:
+        if self.mode not in {"full", "signed"}:
+            raise UsageError('"full" or "signed"', "mode")
+        if self.fewest < 2:
+            raise UsageError("at least 2: a sum of one value is that value", "fewest")
+        if not self.exact_sums and not self.epsilon > 0:
+            raise UsageError("say epsilon, or exact_sums for sums without noise", "epsilon")
+
+    async def setup_encrypter(
+        self, netwk: NetworkClient, query: SerializedMessage[GopaSecaggSetupQuery]
+    ) -> GopaEncrypter:
+        message = await verify_server_message_validity(
+            netwk, received=query, expected=GopaSecaggSetupQuery
+        )
+        try:
+            encrypter = GopaEncrypter(FixedPoint(message.bitsize, message.clipval))
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        line = getattr(netwk, "gopa_line", None) or _ClientLine(netwk, self)
+        line.encrypter = encrypter
+        await netwk.send_message(GopaSecaggSetupReply(self.id_keys.pub_key_bytes))
+        return encrypter
+
+
+class _ClientLine:
+    """Answers the server's requests between the messages of declearn, which sees none of them.
+
+    declearn's client has one message for each of the server's, and a verified sum takes several:
+    so `recv_message` of its endpoint answers ours itself, and `send_message` sees where messages
+    end.
+    """
+
+    def __init__(self, netwk: NetworkClient, config: GopaSecaggConfigClient) -> None:
+        self.encrypter: GopaEncrypter | None = None
+        self._config = config
+        self._identity = SigningKey(SecretBytes(config.id_keys.prv_key.private_bytes_raw()))
+        self._known = frozenset(each.public_bytes_raw() for each in config.id_keys.trusted)
+        self._spent = Decimal(0), Decimal(0)
+        self._seat: tuple[Manifest, TunnelParty] | None = None
+        self._state = b""
+        self._send: Callable[[Message], Awaitable[None]] = netwk.send_message
+        self._recv: Callable[..., Awaitable[SerializedMessage[Any]]] = netwk.recv_message
+        netwk.gopa_line = self
+        netwk.send_message = self.send
+        netwk.recv_message = self.receive
+
+    async def send(self, message: Message) -> None:
+        if isinstance(message, SecaggMessage) and self.encrypter is not None:
+            try:
+                self.encrypter.seal()
+            except UsageError as error:
+                _LOG.exception("what was computed cannot be summed")
+                message = Error(f"what was computed cannot be summed: {error}")
+        await self._send(message)
+
+    async def receive(self, timeout: float | None = None) -> SerializedMessage[Any]:  # noqa: ASYNC109 - declearn's
+        while True:
+            received = await self._recv(timeout)
+            if not issubclass(received.message_cls, GopaQuery):
+                return received
+            await self._send(await asyncio.to_thread(self.answer, received.deserialize()))
+
+    def answer(self, query: GopaQuery) -> GopaReply:
+        """Answer one request; a refusal says why, and nothing of the numbers."""
+        try:
+            if query.manifest:
+                self._take_seat(query.manifest)
+            if self._seat is None:
+                raise MalformedMessage("a request of a session without a manifest")
+            manifest, party = self._seat
+            encrypter = self.encrypter
+            self._state, reply = party.answer(
+                self._state,
+                query.request,
+                lambda _: None if encrypter is None else encrypter.give(manifest),
+            )
+        except Refusal as refusal:
+            _LOG.error("refused a session of the server: %s", refusal)
+            return GopaReply(b"", f"refuses: {refusal}")
+        except GopaError as error:
+            _LOG.exception("a request of the server was not answered")
+            return GopaReply(b"", type(error).__name__)
+        return GopaReply(reply)
+
+    def _take_seat(self, body: bytes) -> None:
+        config, (epsilon, delta) = self._config, self._spent
+        self._seat, self._state = None, b""
+        policy = LocalPolicy(
+            epsilon=Decimal(str(config.epsilon)) - epsilon,
+            delta=Decimal(str(config.delta)) - delta,
+            corrupt_share=Fraction(str(config.corrupt_share)),
+            modes=frozenset({Mode[config.mode.upper()], Mode.FULL}),
+            exact_sums=config.exact_sums,
+        )
+        seat = invited(
+            body,
+            self._identity,
+            policy,
+            known=self._known,
+            fewest=config.fewest,
+            secret=SealingKey(SecretBytes(os.urandom(32))),
+            guard=MemoryGuard(),
+        )
+        terms = seat[0].terms
+        self._spent = epsilon + (terms.epsilon or 0), delta + terms.delta
+        self._seat = seat

@@ -1,0 +1,305 @@
+"""Holds sessions as declearn's server, which learns sums and nothing else."""
+
+# No postponed annotations: declearn reads the types of a configuration's fields.
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Optional
+
+import numpy as np
+from declearn.communication.api import NetworkServer
+from declearn.communication.utils import verify_client_messages_validity
+from declearn.messaging import CancelTraining, Message, SerializedMessage
+from declearn.model.api import Vector, VectorSpec
+from declearn.secagg.api import ArraySpec, Decrypter, SecaggConfigServer, SecureAggregate
+from declearn.secagg.messaging import SecaggMessage
+
+import gopa
+from bulletin_board.display import visible
+from gopa.messages.manifest import Mode
+from gopa.organiser import SessionSetting
+from gopa.plugins.declearn.messages import (
+    GopaAggregate,
+    GopaQuery,
+    GopaReply,
+    GopaSecaggSetupQuery,
+    GopaSecaggSetupReply,
+    outline,
+)
+from gopa.plugins.fixed_point import FixedPoint, Integers, Limbs
+from gopa.plugins.hosting import HostedSession, SessionSum
+from wire.errors import UsageError
+
+_LOG: Final = logging.getLogger("gopa.plugins.declearn")
+_Array = np.ndarray[Any, np.dtype[Any]]
+MOST_CLIENTS: Final = 1024
+"""Of a session: the sum of so many numbers fits into 64 bits."""
+_NOISY_BITS: Final = 20
+"""Of a number in a session with noise, which is far coarser: such numbers are not cut."""
+
+
+class GopaDecrypter(Decrypter):
+    """Reads the sums of the last session, by the places that clients' messages name."""
+
+    secure_aggregate_cls = GopaAggregate
+
+    def __init__(self, coding: FixedPoint, n_peers: int) -> None:
+        super().__init__(n_peers, bitsize=coding.bits, clipval=coding.clip)
+        self._coding = coding
+        self._sums: Integers = np.zeros(0, dtype=np.int64)
+        self._count = 0
+
+    def take(self, sums: Integers, count: int) -> None:
+        """Take the sums of a session over so many clients."""
+        self._sums, self._count = sums, count
+
+    def sum_encrypted(self, values: list[int]) -> int:
+        if len(set(values)) != 1:
+            raise ValueError("clients have put their numbers in different places")
+        return values[0]
+
+    def decrypt_uint(self, value: int) -> int:
+        return max(0, int(self._sums[value]))
+
+    def decrypt_float(self, value: int) -> float:
+        return float(self._coding.floats(self._sums[value : value + 1], self._count)[0])
+
+    def decrypt_numpy_array(self, values: list[int], specs: ArraySpec) -> _Array:
+        shape, dtype = specs
+        sums, kind = np.array(values, dtype=np.int64), np.dtype(dtype).kind
+        if kind == "u":
+            numbers = np.maximum(sums, 0)
+        else:
+            floats = self._coding.floats(sums, self._count)
+            numbers = np.rint(floats) if kind == "i" else floats
+        found: _Array = numbers.astype(dtype).reshape(shape)
+        return found
+
+    def decrypt_vector(self, values: list[int], specs: VectorSpec) -> Vector:
+        floats = self._coding.floats(np.array(values, dtype=np.int64), self._count)
+        return Vector.build_from_specs(floats.tolist(), specs)
+
+    def decrypt_aggregate(self, value: SecureAggregate[Any]) -> Any:
+        if not isinstance(value, GopaAggregate):
+            raise TypeError(f"expects a GopaAggregate, not {type(value).__name__}")
+        found: dict[str, Any] = {}
+        place = value.encrypted[0]
+        for name, size, spec in value.enc_specs:
+            sums = self._sums[place : place + size].tolist()
+            scalar = isinstance(spec, bool)
+            found[name] = self._decrypt_value([place] if scalar else sums, spec)
+            place += size
+        return value.agg_cls(**found, **value.cleartext)
+
+
+@dataclass
+class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQuery]):
+    """Configures a server; every message of clients that is summed is a session of one round.
+
+    A number takes at most `bitsize` bits, and floats are clipped to `clipval`: both decide how
+    finely they are rounded. `mode`, `corrupt` and `dropout` are those of `gopa.plan`, as are
+    `epsilon` and `delta` of each session; with `exact_sums` there is no noise. A client that says
+    nothing for `training_seconds`, or in a session for `answer_seconds`, is dropped: the sum is
+    over the others. `logs` is a directory for the log of every session, for `gopa audit`.
+    """
+
+    secagg_type = "gopa"
+
+    mode: str = "full"
+    exact_sums: bool = False
+    epsilon: Optional[float] = None  # noqa: UP045 - declearn parses this kind of union
+    delta: Optional[float] = None  # noqa: UP045
+    corrupt: float = 0.1
+    dropout: float = 0.05
+    training_seconds: float = 3600.0
+    answer_seconds: float = 60.0
+    logs: Optional[str] = None  # noqa: UP045
+
+    def __post_init__(self) -> None:
+        if self.mode not in {"full", "signed"}:
+            raise UsageError('"full" or "signed"', "mode")
+        if self.exact_sums == (self.epsilon is not None):
+            raise UsageError("say epsilon, or exact_sums for sums without noise", "epsilon")
+        for name in ("training_seconds", "answer_seconds"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise UsageError("a number of seconds above 0", name)
+        FixedPoint(min(self.bitsize, 32), self.clipval)  # raises for what is no range
+
+    def coding(self, parties: int) -> FixedPoint:
+        """How numbers become integers."""
+        most = self.bitsize if self.exact_sums else min(self.bitsize, _NOISY_BITS)
+        return FixedPoint.of(most, self.clipval, parties)
+
+    def session(self, keys: list[bytes], limbs: Limbs) -> HostedSession:
+        """A session over these clients; raises `UsageError` if no plan allows it."""
+        if not self.exact_sums and limbs.limbs > 1:
+            raise UsageError("too many numbers for noise: lower bitsize", "bitsize")
+        plan = gopa.plan(
+            n=len(keys),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            mode="full" if self.mode == "full" else "signed",
+            corrupt=self.corrupt,
+            dropout=self.dropout,
+            **limbs.target,
+        )
+        return HostedSession(plan, keys, SessionSetting(mode=Mode[self.mode.upper()]))
+
+    def prepare_secagg_setup_query(self) -> GopaSecaggSetupQuery:
+        return GopaSecaggSetupQuery(self.coding(MOST_CLIENTS).bits, self.clipval)
+
+    async def finalize_secagg_setup(
+        self,
+        netwk: NetworkServer,
+        clients: Optional[set[str]] = None,  # noqa: UP045
+    ) -> GopaDecrypter:
+        replies = await netwk.wait_for_messages(clients)
+        found = await verify_client_messages_validity(netwk, replies, expected=GopaSecaggSetupReply)
+        line = getattr(netwk, "gopa_line", None) or _ServerLine(netwk, self)
+        line.keys.update({name: reply.key for name, reply in found.items()})
+        if len(set(line.keys.values())) < len(line.keys):
+            raise RuntimeError("two clients have the same key")
+        return line.decrypter
+
+
+class _ServerLine:
+    """Holds the sessions between two messages of declearn, which sees none of their messages.
+
+    declearn adds up replies in a function that cannot wait for anybody. So `wait_for_messages` of
+    its endpoint holds the session as soon as replies are there that need one, and returns those of
+    the clients in the sum. A client that vanishes is dropped, as if it had said so itself.
+    """
+
+    def __init__(self, netwk: NetworkServer, config: GopaSecaggConfigServer) -> None:
+        self.keys: dict[str, bytes] = {}
+        self._coding = config.coding(MOST_CLIENTS)
+        self.decrypter = GopaDecrypter(self._coding, len(netwk.client_names))
+        self._netwk, self._config = netwk, config
+        self._send: Callable[..., Awaitable[None]] = netwk.send_message
+        netwk.gopa_line = self
+        netwk.send_message = self.send
+        netwk.wait_for_messages = self.wait_for_messages
+
+    async def send(self, message: Message, client: str, timeout: float | None = None) -> None:  # noqa: ASYNC109 - declearn's
+        if client not in self._netwk.client_names:  # dropped, and still in a sample
+            return
+        try:
+            await self._send(message, client, timeout or self._config.training_seconds)
+        except TimeoutError:
+            if timeout:
+                raise
+            self._drop(client, "does not collect its messages")
+
+    async def wait_for_messages(
+        self, clients: set[str] | None = None
+    ) -> dict[str, SerializedMessage[Any]]:
+        present = self._netwk.client_names
+        names = sorted(present if clients is None else present.intersection(clients))
+        seconds = self._config.training_seconds
+        heard = await asyncio.gather(*(self._receive(name, seconds) for name in names))
+        received = {name: each for name, each in zip(names, heard, strict=True) if each is not None}
+        if not received:
+            raise RuntimeError("no client is left")
+        if not all(issubclass(each.message_cls, SecaggMessage) for each in received.values()):
+            return received
+        try:
+            included = await self._summed(received)
+        except (UsageError, RuntimeError) as error:
+            await self._netwk.broadcast_message(CancelTraining(f"no verified sum: {error}"))
+            raise
+        return {name: received[name] for name in sorted(included)}
+
+    async def _receive(self, name: str, seconds: float) -> SerializedMessage[Any] | None:
+        """What a client sends; None if it sends nothing, or nothing that can be read."""
+        try:
+            raw = await self._netwk.handler.recv_message(name, seconds)
+            return SerializedMessage.from_bin_message(raw)
+        except (TimeoutError, KeyError):
+            self._drop(name, f"said nothing for {seconds:g} s, or has left")
+        except (TypeError, ValueError):
+            self._drop(name, "sent something that is no message")
+        return None
+
+    async def _summed(self, received: Mapping[str, SerializedMessage[Any]]) -> set[str]:
+        """Hold a session over the numbers of these messages; who is in the sum."""
+        outlines: dict[str, tuple[str, int]] = {}
+        for name, message in received.items():
+            try:
+                form, size = outline(message.deserialize())
+                outlines[name] = repr(form), size
+            except (TypeError, ValueError, IndexError, KeyError) as error:
+                self._drop(name, f"sent a message that cannot be read: {type(error).__name__}")
+        ((common, _),) = Counter(outlines.values()).most_common(1) or [(("", 0), 0)]
+        for name, found in outlines.items():
+            if found != common:
+                self._drop(name, "describes its numbers in another way than the others")
+        names = {self.keys[name]: name for name, found in outlines.items() if found == common}
+        limbs = Limbs.of(self._coding.bits, common[1])
+        hosted = self._config.session(sorted(names), limbs)
+        ended = await self._hold(hosted, names)
+        self._tell(ended, names)
+        if self._config.logs is not None:
+            await asyncio.to_thread(hosted.keep, Path(self._config.logs))
+        if ended.abort is not None:
+            raise RuntimeError(f"the session was aborted: {ended.abort.reason.name.lower()}")
+        self.decrypter.take(limbs.joined(ended.sums), len(ended.included))
+        return {names[key] for key in ended.included}
+
+    async def _hold(self, hosted: HostedSession, names: Mapping[bytes, str]) -> SessionSum:
+        manifests = dict.fromkeys(names, hosted.manifest.to_bytes())
+        requests = await asyncio.to_thread(hosted.advance, {})
+        while requests:
+            queries = {
+                key: GopaQuery(manifests.pop(key, b""), request)
+                for key, request in requests.items()
+            }
+            heard = await asyncio.gather(
+                *(self._ask(names[key], query) for key, query in queries.items())
+            )
+            replies = {key: raw for key, raw in zip(queries, heard, strict=True) if raw is not None}
+            requests = await asyncio.to_thread(hosted.advance, replies)
+        return hosted.outcome()
+
+    async def _ask(self, name: str, query: GopaQuery) -> bytes | None:
+        """One client's reply; None if it gives none, and then it is dropped."""
+        seconds = self._config.answer_seconds
+        try:
+            await self._send(query, name, seconds)
+        except (TimeoutError, KeyError):
+            self._drop(name, "vanished")
+            return None
+        found = await self._receive(name, seconds)
+        if found is None:
+            return None
+        try:
+            reply = found.deserialize()
+        except (TypeError, ValueError):
+            reply = None
+        if not isinstance(reply, GopaReply) or type(reply.reply) is not bytes:
+            self._drop(name, f"sent {found.message_cls.__name__} in a session")
+            return None
+        if reply.refusal:
+            self._drop(name, visible(str(reply.refusal)))
+            return None
+        return reply.reply
+
+    def _drop(self, name: str, why: str) -> None:
+        """Have declearn go on without a client, as it does for one that leaves."""
+        _LOG.warning("client %s is dropped: %s", name, why)
+        handler = self._netwk.handler
+        for context in [key for key, value in handler.registered_clients.items() if value == name]:
+            del handler.registered_clients[context]
+        handler.outgoing_messages.pop(name, None)
+        handler.incoming_messages.pop(name, None)
+
+    def _tell(self, found: SessionSum, names: Mapping[bytes, str]) -> None:
+        for fault in found.faults:
+            _LOG.warning("%s: %s", names.get(fault.author, "nobody of the clients"), fault)
+            if fault.author in names:
+                self._drop(names[fault.author], "broke the rules")
+        for key in names.keys() - found.included:
+            _LOG.warning("the sum is without client %s", names[key])

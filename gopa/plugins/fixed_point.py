@@ -78,8 +78,7 @@ class FixedPoint:
 
     def floats(self, sums: Integers, parties: int) -> npt.NDArray[np.float64]:
         """The sum of floats over so many parties."""
-        found: npt.NDArray[np.float64] = (sums - parties * self.half) * self.step
-        return found
+        return np.asarray((sums - parties * self.half) * self.step, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)

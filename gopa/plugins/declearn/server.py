@@ -289,7 +289,7 @@ class _ServerLine:
 
     def _drop(self, name: str, why: str) -> None:
         """Have declearn go on without a client, as it does for one that leaves."""
-        _LOG.warning("client %s is dropped: %s", name, why)
+        _LOG.warning("client %s is dropped: %s", visible(name), why)
         handler = self._netwk.handler
         for context in [key for key, value in handler.registered_clients.items() if value == name]:
             del handler.registered_clients[context]
@@ -298,8 +298,9 @@ class _ServerLine:
 
     def _tell(self, found: SessionSum, names: Mapping[bytes, str]) -> None:
         for fault in found.faults:
-            _LOG.warning("%s: %s", names.get(fault.author, "nobody of the clients"), fault)
+            name = names.get(fault.author, "nobody of the clients")
+            _LOG.warning("client %s has broken a rule: %s", visible(name), fault)
             if fault.author in names:
                 self._drop(names[fault.author], "broke the rules")
         for key in names.keys() - found.included:
-            _LOG.warning("the sum is without client %s", names[key])
+            _LOG.warning("the sum is without client %s", visible(names[key]))

@@ -30,7 +30,7 @@ from gopa.plugins.declearn.messages import (
     GopaSecaggSetupQuery,
     GopaSecaggSetupReply,
 )
-from gopa.plugins.fixed_point import FixedPoint, Integers, Limbs
+from gopa.plugins.fixed_point import FixedPoint
 from gopa.plugins.hosting import invited
 from gopa.sessions.tunnel import MemoryGuard, SealingKey, TunnelInput, TunnelParty
 from wire.ed25519 import SigningKey
@@ -41,6 +41,10 @@ _LOG: Final = logging.getLogger("gopa.plugins.declearn")
 _Aggregate = TypeVar("_Aggregate", bound=Aggregate)
 
 
+_Part = tuple[bool, npt.NDArray[Any]]
+"""Floats, or whole numbers (False)."""
+
+
 class GopaEncrypter(Encrypter):
     """Keeps the numbers of the message that is being made, and says where each of them stands.
 
@@ -48,69 +52,65 @@ class GopaEncrypter(Encrypter):
     away once, and is gone when the next message is sealed.
     """
 
-    def __init__(self, coding: FixedPoint) -> None:
-        super().__init__(bitsize=coding.bits, clipval=coding.clip)
-        self._coding = coding
-        self._parts: list[Integers] = []
-        self._size = self._clipped = 0
-        self._sealed: Integers | None = None
-        self._wrong: UsageError | None = None
+    def __init__(self, bitsize: int, clipval: float) -> None:
+        super().__init__(bitsize=bitsize, clipval=clipval)
+        self._clip = clipval
+        self._parts: list[_Part] = []
+        self._size = 0
+        self._sealed: list[_Part] = []
 
     def seal(self) -> None:
         """End the message: its numbers wait for a session.
 
         Raises `UsageError` if one of them is none, such as NaN.
         """
-        wrong, self._wrong = self._wrong, None
-        if self._clipped:
-            _LOG.warning(
-                "%d of %d numbers were beyond %g and were clipped: raise clipval, or train with"
-                " smaller steps",
-                self._clipped,
-                self._size,
-                self._coding.clip,
-            )
-        self._sealed = np.concatenate(self._parts) if self._parts else None
-        self._parts, self._size, self._clipped = [], 0, 0
-        if wrong is not None:
-            self._sealed = None
-            raise wrong
+        parts, size = self._parts, self._size
+        self._parts, self._size, self._sealed = [], 0, []
+        floats = np.concatenate([each for real, each in parts if real] or [np.zeros(0)])
+        if not np.isfinite(floats).all():
+            raise UsageError("must be finite numbers, not NaN or infinite", "values")
+        clipped = int((abs(floats) > self._clip).sum())
+        if clipped:
+            message = "%d of %d numbers were beyond %g and are clipped: raise clipval"
+            _LOG.warning(message, clipped, size, self._clip)
+        self._sealed = parts
 
     def give(self, manifest: Manifest) -> TunnelInput | None:
         """The numbers, as coordinates of this session; None if they were given away before.
 
-        Raises `InvalidProof` if the session is for others.
+        Raises:
+            InvalidProof: the session is for others.
+            UsageError: a whole number is too large for the session.
         """
-        numbers = self._sealed
-        if numbers is None:
-            return None
-        limbs, terms = Limbs.of(self._coding.bits, len(numbers)), manifest.terms
-        fits = (terms.dimension, terms.steps) == (limbs.dimension, limbs.largest)
-        if not fits or (terms.low, terms.high) != (Decimal(0), Decimal(limbs.largest)):
-            raise InvalidProof("the session is for other numbers than those of the message", "10")
         # A second session with the same numbers, over other parties, would show them.
-        self._sealed = None
-        return TunnelInput(limbs.cut(numbers))
+        parts, self._sealed = self._sealed, []
+        if not parts:
+            return None
+        terms, size = manifest.terms, sum(len(each) for _, each in parts)
+        if (terms.dimension, terms.low, terms.high) != (size, Decimal(0), Decimal(terms.steps)):
+            raise InvalidProof("the session is for other numbers than those of the message", "10")
+        coding = FixedPoint(terms.steps, self._clip, noisy=not terms.exact)
+        written = [coding.integers(each) if real else coding.counts(each) for real, each in parts]
+        return TunnelInput(np.concatenate(written))
 
     def encrypt_uint(self, value: int) -> int:
-        return self._put(self._coding.counts, value)
+        return self._put(value, real=False)
 
     def encrypt_uint_list(self, values: list[int]) -> list[int]:
         return [self.encrypt_uint(value) for value in values]
 
     def encrypt_float(self, value: float) -> int:
-        return self._put_floats(value)
+        return self._put(value, real=True)
 
     def encrypt_numpy_array(self, value: npt.NDArray[Any]) -> tuple[list[int], ArraySpec]:
         if value.dtype.kind not in "uif":
             raise TypeError(f"cannot sum an array of {value.dtype}")
-        unsigned = value.dtype.kind == "u"
-        place = self._put(self._coding.counts, value) if unsigned else self._put_floats(value)
+        place = self._put(value, real=value.dtype.kind != "u")
         return [place] * value.size, (list(value.shape), value.dtype.name)
 
     def encrypt_vector(self, value: Vector) -> tuple[list[int], VectorSpec]:
         floats, spec = value.flatten()
-        return [self._put_floats(floats)] * len(floats), spec
+        return [self._put(floats, real=True)] * len(floats), spec
 
     def encrypt_aggregate(self, value: _Aggregate) -> GopaAggregate[_Aggregate]:
         place = self._size
@@ -128,22 +128,11 @@ class GopaEncrypter(Encrypter):
     ) -> GopaAggregate[_Aggregate]:
         return GopaAggregate(encrypted, enc_specs, cleartext, agg_cls)
 
-    def _put_floats(self, values: npt.ArrayLike) -> int:
-        return self._put(self._rounded, values)
-
-    def _rounded(self, values: npt.ArrayLike) -> Integers:
-        integers, clipped = self._coding.integers(values)
-        self._clipped += clipped
-        return integers
-
-    def _put(self, write: Callable[[Any], Integers], values: npt.ArrayLike) -> int:
+    def _put(self, values: npt.ArrayLike, *, real: bool) -> int:
         place = self._size
-        try:
-            self._parts.append(write(values))
-        except UsageError as error:  # told by `seal`: declearn would end without a word here
-            self._wrong = error
-            return place
-        self._size += len(self._parts[-1])
+        numbers = np.array(values, dtype=np.float64 if real else None).reshape(-1)
+        self._parts.append((real, numbers))
+        self._size += len(numbers)
         return place
 
 
@@ -181,17 +170,14 @@ class GopaSecaggConfigClient(SecaggConfigClient[GopaEncrypter, GopaSecaggSetupQu
         message = await verify_server_message_validity(
             netwk, received=query, expected=GopaSecaggSetupQuery
         )
-        try:
-            encrypter = GopaEncrypter(FixedPoint(message.bitsize, message.clipval))
-        except UsageError as error:
-            raise ValueError(str(error)) from None
-        line = getattr(netwk, "gopa_line", None) or _ClientLine(netwk, self)
+        encrypter = GopaEncrypter(message.bitsize, message.clipval)
+        line = getattr(netwk, "gopa_line", None) or ClientLine(netwk, self)
         line.encrypter = encrypter
         await netwk.send_message(GopaSecaggSetupReply(self.id_keys.pub_key_bytes))
         return encrypter
 
 
-class _ClientLine:
+class ClientLine:
     """Answers the server's requests between the messages of declearn, which sees none of them.
 
     declearn's client has one message for each of the server's, and a verified sum takes several:

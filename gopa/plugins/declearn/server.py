@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Optional
 
@@ -30,16 +31,14 @@ from gopa.plugins.declearn.messages import (
     GopaSecaggSetupReply,
     outline,
 )
-from gopa.plugins.fixed_point import FixedPoint, Integers, Limbs
+from gopa.plugins.fixed_point import FixedPoint, Integers
 from gopa.plugins.hosting import HostedSession, SessionSum
 from wire.errors import UsageError
 
 _LOG: Final = logging.getLogger("gopa.plugins.declearn")
 _Array = np.ndarray[Any, np.dtype[Any]]
-MOST_CLIENTS: Final = 1024
-"""Of a session: the sum of so many numbers fits into 64 bits."""
-_NOISY_BITS: Final = 20
-"""Of a number in a session with noise, which is far coarser: such numbers are not cut."""
+_COARSE: Final = 1e-2
+"""A step from which on the server warns that numbers are rounded."""
 
 
 class GopaDecrypter(Decrypter):
@@ -47,15 +46,15 @@ class GopaDecrypter(Decrypter):
 
     secure_aggregate_cls = GopaAggregate
 
-    def __init__(self, coding: FixedPoint, n_peers: int) -> None:
-        super().__init__(n_peers, bitsize=coding.bits, clipval=coding.clip)
-        self._coding = coding
+    def __init__(self, n_peers: int, bitsize: int, clipval: float) -> None:
+        super().__init__(n_peers, bitsize=bitsize, clipval=clipval)
+        self._coding = FixedPoint.finest(bitsize, clipval, 1)
         self._sums: Integers = np.zeros(0, dtype=np.int64)
         self._count = 0
 
-    def take(self, sums: Integers, count: int) -> None:
+    def take(self, sums: Integers, count: int, coding: FixedPoint) -> None:
         """Take the sums of a session over so many clients."""
-        self._sums, self._count = sums, count
+        self._sums, self._count, self._coding = sums, count, coding
 
     def sum_encrypted(self, values: list[int]) -> int:
         if len(set(values)) != 1:
@@ -63,7 +62,7 @@ class GopaDecrypter(Decrypter):
         return values[0]
 
     def decrypt_uint(self, value: int) -> int:
-        return max(0, int(self._sums[value]))
+        return int(self._coding.totals(self._sums[value : value + 1], self._count)[0])
 
     def decrypt_float(self, value: int) -> float:
         return float(self._coding.floats(self._sums[value : value + 1], self._count)[0])
@@ -72,12 +71,9 @@ class GopaDecrypter(Decrypter):
         shape, dtype = specs
         sums, kind = np.array(values, dtype=np.int64), np.dtype(dtype).kind
         if kind == "u":
-            numbers = np.maximum(sums, 0)
-        else:
-            floats = self._coding.floats(sums, self._count)
-            numbers = np.rint(floats) if kind == "i" else floats
-        found: _Array = numbers.astype(dtype).reshape(shape)
-        return found
+            return self._coding.totals(sums, self._count).astype(dtype).reshape(shape)
+        floats = self._coding.floats(sums, self._count)
+        return (np.rint(floats) if kind == "i" else floats).astype(dtype).reshape(shape)
 
     def decrypt_vector(self, values: list[int], specs: VectorSpec) -> Vector:
         floats = self._coding.floats(np.array(values, dtype=np.int64), self._count)
@@ -127,30 +123,32 @@ class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQu
         for name in ("training_seconds", "answer_seconds"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise UsageError("a number of seconds above 0", name)
-        FixedPoint(min(self.bitsize, 32), self.clipval)  # raises for what is no range
+        FixedPoint.finest(self.bitsize, self.clipval, 1)  # raises for what is no range
 
-    def coding(self, parties: int) -> FixedPoint:
-        """How numbers become integers."""
-        most = self.bitsize if self.exact_sums else min(self.bitsize, _NOISY_BITS)
-        return FixedPoint.of(most, self.clipval, parties)
+    def session(self, keys: list[bytes], count: int) -> tuple[HostedSession, FixedPoint]:
+        """A session of these clients over so many numbers, and how they become integers.
 
-    def session(self, keys: list[bytes], limbs: Limbs) -> HostedSession:
-        """A session over these clients; raises `UsageError` if no plan allows it."""
-        if not self.exact_sums and limbs.limbs > 1:
-            raise UsageError("too many numbers for noise: lower bitsize", "bitsize")
-        plan = gopa.plan(
+        Raises `UsageError` if no plan allows it.
+        """
+        plan = partial(
+            gopa.plan,
             n=len(keys),
             epsilon=self.epsilon,
             delta=self.delta,
             mode="full" if self.mode == "full" else "signed",
             corrupt=self.corrupt,
             dropout=self.dropout,
-            **limbs.target,
+            dimension=count,
         )
-        return HostedSession(plan, keys, SessionSetting(mode=Mode[self.mode.upper()]))
+        coding = FixedPoint.finest(self.bitsize, self.clipval, count)
+        if not self.exact_sums:  # noise is far coarser than the finest grid
+            steps = plan(range=(-1, 1)).terms.steps
+            coding = FixedPoint(min(steps, coding.largest), self.clipval, noisy=True)
+        setting = SessionSetting(mode=Mode[self.mode.upper()])
+        return HostedSession(plan(**coding.target), keys, setting), coding
 
     def prepare_secagg_setup_query(self) -> GopaSecaggSetupQuery:
-        return GopaSecaggSetupQuery(self.coding(MOST_CLIENTS).bits, self.clipval)
+        return GopaSecaggSetupQuery(self.bitsize, self.clipval)
 
     async def finalize_secagg_setup(
         self,
@@ -176,9 +174,10 @@ class _ServerLine:
 
     def __init__(self, netwk: NetworkServer, config: GopaSecaggConfigServer) -> None:
         self.keys: dict[str, bytes] = {}
-        self._coding = config.coding(MOST_CLIENTS)
-        self.decrypter = GopaDecrypter(self._coding, len(netwk.client_names))
         self._netwk, self._config = netwk, config
+        peers = len(netwk.client_names)
+        self.decrypter = GopaDecrypter(peers, config.bitsize, config.clipval)
+        self._coarsest = _COARSE
         self._send: Callable[..., Awaitable[None]] = netwk.send_message
         netwk.gopa_line = self
         netwk.send_message = self.send
@@ -238,15 +237,18 @@ class _ServerLine:
             if found != common:
                 self._drop(name, "describes its numbers in another way than the others")
         names = {self.keys[name]: name for name, found in outlines.items() if found == common}
-        limbs = Limbs.of(self._coding.bits, common[1])
-        hosted = self._config.session(sorted(names), limbs)
+        hosted, coding = self._config.session(sorted(names), common[1])
+        if coding.step > self._coarsest:
+            self._coarsest = coding.step
+            message = "%d numbers up to %g are rounded to multiples of %.2g: lower clipval"
+            _LOG.warning(message, common[1], coding.clip, coding.step)
         ended = await self._hold(hosted, names)
         self._tell(ended, names)
         if self._config.logs is not None:
             await asyncio.to_thread(hosted.keep, Path(self._config.logs))
         if ended.abort is not None:
             raise RuntimeError(f"the session was aborted: {ended.abort.reason.name.lower()}")
-        self.decrypter.take(limbs.joined(ended.sums), len(ended.included))
+        self.decrypter.take(ended.sums, len(ended.included), coding)
         return {names[key] for key in ended.included}
 
     async def _hold(self, hosted: HostedSession, names: Mapping[bytes, str]) -> SessionSum:

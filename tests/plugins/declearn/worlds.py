@@ -23,7 +23,7 @@ from gopa.plugins.declearn import GopaSecaggConfigClient, GopaSecaggConfigServer
 HEARTBEAT = 0.002
 
 
-class MemoryServer(NetworkServer, register=False):
+class MemoryServer(NetworkServer, register=False):  # type: ignore[call-arg]
     """Gets messages as bytes from clients in this process. `record` has all, in both directions."""
 
     protocol = "memory"
@@ -37,7 +37,7 @@ class MemoryServer(NetworkServer, register=False):
         return "memory"
 
     @staticmethod
-    def _setup_ssl_context(certificate: str, private_key: str, password: Any = None) -> None:
+    def _setup_ssl_context(*_: Any) -> None:
         return None
 
     async def start(self) -> None:
@@ -57,7 +57,7 @@ class MemoryServer(NetworkServer, register=False):
         self.handler.registered_clients.pop(name, None)
 
 
-class MemoryClient(NetworkClient, register=False):
+class MemoryClient(NetworkClient, register=False):  # type: ignore[call-arg]
     """Sends to a `MemoryServer`. `before` is called with each message that goes out."""
 
     protocol = "memory"
@@ -68,7 +68,7 @@ class MemoryClient(NetworkClient, register=False):
         self.before: Callable[[bytes], Awaitable[bytes]] | None = None
 
     @staticmethod
-    def _setup_ssl_context(certificate: Any = None) -> None:
+    def _setup_ssl_context(*_: Any) -> None:
         return None
 
     async def start(self) -> None:
@@ -81,10 +81,6 @@ class MemoryClient(NetworkClient, register=False):
         if self.before is not None:
             bin_msg = await self.before(bin_msg)
         return await self.server.hear(bin_msg, self.name)
-
-
-class Vanished(Exception):  # noqa: N818 - it is no error of the code
-    """Ends a client without a word."""
 
 
 @dataclass
@@ -112,7 +108,7 @@ class Federation:
         self.network = MemoryServer()
         self.endpoints = {name: MemoryClient(self.network, name) for name in self.names}
         self.policies = {name: dict(self.policy) for name in self.names}
-        self.trusted = dict.fromkeys(self.names, list(self.names))
+        self.trusted = {name: list(self.names) for name in self.names}
         self.failed: dict[str, BaseException] = {}
 
     def configuration(self) -> Any:
@@ -120,7 +116,12 @@ class Federation:
             return None
         if self.secagg != "gopa":
             return {"secagg_type": self.secagg}
-        usual = {"mode": "signed", "exact_sums": True, "dropout": 0.05, "corrupt": 0.3}
+        usual: dict[str, Any] = {
+            "mode": "signed",
+            "exact_sums": True,
+            "dropout": 0.05,
+            "corrupt": 0.3,
+        }
         usual |= {"answer_seconds": 5.0, "training_seconds": 5.0, "bitsize": 64, "clipval": 1e5}
         return GopaSecaggConfigServer(**(usual | self.server))
 
@@ -135,7 +136,7 @@ class Federation:
             return None
         if self.secagg != "gopa":
             return {"secagg_type": self.secagg, "id_keys": self.identity(name)}
-        usual = {"mode": "signed", "exact_sums": True}
+        usual: dict[str, Any] = {"mode": "signed", "exact_sums": True}
         return GopaSecaggConfigClient(self.identity(name), **(usual | self.policies[name]))
 
     def federated(self, name: str) -> FederatedClient:

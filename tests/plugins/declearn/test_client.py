@@ -1,0 +1,180 @@
+"""What a client answers to a server that asks for more than one honest session."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from declearn.secagg.utils import IdentityKeys
+
+from gopa import UsageError
+from gopa.plugins.declearn import (
+    GopaEncrypter,
+    GopaQuery,
+    GopaReply,
+    GopaSecaggConfigClient,
+    GopaSecaggConfigServer,
+)
+from gopa.plugins.declearn.client import ClientLine
+from gopa.plugins.hosting import HostedSession, SessionSum
+
+CLIENTS = 3
+
+
+class Clients:
+    """Three clients with numbers of their own, and no network."""
+
+    def __init__(self, **policy: Any) -> None:
+        keys = [Ed25519PrivateKey.generate() for _ in range(CLIENTS)]
+        self.keys = [key.public_key().public_bytes_raw() for key in keys]
+        trusted = [key.public_key() for key in keys]
+        self.lines: dict[bytes, ClientLine] = {}
+        usual: dict[str, Any] = {"mode": "signed", "exact_sums": True}
+        for key in keys:
+            config = GopaSecaggConfigClient(IdentityKeys(key, trusted), **(usual | policy))
+            netwk: Any = SimpleNamespace(send_message=None, recv_message=None)
+            line = ClientLine(netwk, config)
+            line.encrypter = GopaEncrypter(64, 100.0)
+            self.lines[key.public_key().public_bytes_raw()] = line
+
+    def compute(self, *numbers: float) -> None:
+        for place, line in enumerate(self.lines.values()):
+            assert line.encrypter is not None
+            for number in numbers:
+                line.encrypter.encrypt_float(number + place)
+            line.encrypter.seal()
+
+    def session(self, count: int, **settings: Any) -> HostedSession:
+        usual: dict[str, Any] = {"mode": "signed", "exact_sums": True, "dropout": 0.0}
+        server = GopaSecaggConfigServer(bitsize=64, clipval=100.0, **(usual | settings))
+        return server.session(self.keys, count)[0]
+
+    def hold(self, hosted: HostedSession) -> tuple[SessionSum, list[str]]:
+        """What became of a session, and what clients refused."""
+        manifests = dict.fromkeys(self.keys, hosted.manifest.to_bytes())
+        refusals: list[str] = []
+        replies: dict[bytes, bytes] = {}
+        while requests := hosted.advance(replies):
+            replies = {}
+            for key, request in requests.items():
+                reply = self.lines[key].answer(GopaQuery(manifests.pop(key, b""), request))
+                if reply.refusal:
+                    refusals.append(reply.refusal)
+                else:
+                    replies[key] = reply.reply
+        return hosted.outcome(), refusals
+
+
+def test_numbers_are_in_one_session_only() -> None:
+    clients = Clients()
+    clients.compute(1.5, -2.0)
+    first, second = clients.session(2), clients.session(2)
+    found, refusals = clients.hold(first)
+    assert len(found.included) == CLIENTS
+    assert not refusals
+    # Another session over the same numbers would show a client if it were over one client less.
+    again, _ = clients.hold(second)
+    assert again.abort is not None
+    clients.compute(1.5, -2.0)
+    assert len(clients.hold(clients.session(2))[0].included) == CLIENTS
+
+
+def test_a_session_for_other_numbers_gets_none() -> None:
+    clients = Clients()
+    clients.compute(1.5, -2.0)
+    found, refusals = clients.hold(clients.session(3))
+    assert found.abort is not None
+    assert set(refusals) == {"InvalidProof"}
+
+
+def test_a_budget_is_spent_over_all_sessions() -> None:
+    noisy = {"exact_sums": False, "epsilon": 4.0, "delta": 1e-7}
+    clients = Clients(exact_sums=False, epsilon=9.0)
+    for _ in range(2):
+        clients.compute(1.5)
+        found, refusals = clients.hold(clients.session(1, **noisy))
+        assert len(found.included) == CLIENTS
+        assert not refusals
+    clients.compute(1.5)
+    found, refusals = clients.hold(clients.session(1, **noisy))
+    assert found.abort is not None
+    assert all("uses epsilon 4.0, you accept at most 1.0" in each for each in refusals)
+
+
+def test_requests_that_do_not_hold_change_nothing() -> None:
+    clients = Clients()
+    clients.compute(1.0)
+    key, line = next(iter(clients.lines.items()))
+    hosted = clients.session(1)
+    requests = hosted.advance({})
+    assert line.answer(GopaQuery(b"", requests[key])).refusal == "MalformedMessage"
+    assert line.answer(GopaQuery(b"nonsense", requests[key])).refusal == "MalformedMessage"
+    body = hosted.manifest.to_bytes()
+    assert line.answer(GopaQuery(body, requests[key][:-1])).refusal == "MalformedMessage"
+    reply = line.answer(GopaQuery(b"", requests[key]))
+    assert isinstance(reply, GopaReply)
+    assert not reply.refusal
+
+
+def test_what_an_encrypter_returns_does_not_depend_on_numbers() -> None:
+    one, other = GopaEncrypter(64, 1.0), GopaEncrypter(64, 1.0)
+    for each, scale in ((one, 0.0), (other, 0.7)):
+        array = np.full((2, 3), scale)
+        said = (
+            each.encrypt_uint(int(10 * scale)),
+            each.encrypt_float(scale),
+            each.encrypt_numpy_array(array),
+            each.encrypt_numpy_array(array.astype(np.uint8)),
+            each.encrypt_uint_list([3, int(scale)]),
+        )
+        assert said == (
+            0,
+            1,
+            ([2] * 6, ([2, 3], "float64")),
+            ([8] * 6, ([2, 3], "uint8")),
+            [14, 15],
+        )
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({"mode": "off"}, "mode"),
+        ({"exact_sums": False}, "epsilon"),
+        ({"exact_sums": True, "epsilon": 1.0}, "epsilon"),
+        ({"clipval": 0.0}, "clip"),
+        ({"clipval": float("nan")}, "clip"),
+        ({"bitsize": 1}, "largest"),
+        ({"answer_seconds": 0.0}, "answer_seconds"),
+    ],
+)
+def test_a_server_says_what_is_wrong(settings: dict[str, Any], field: str) -> None:
+    usual: dict[str, Any] = {"bitsize": 64, "clipval": 1.0, "exact_sums": True}
+    GopaSecaggConfigServer(**usual)
+    with pytest.raises(UsageError) as caught:
+        GopaSecaggConfigServer(**(usual | settings))
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [({"mode": "Signed"}, "mode"), ({"exact_sums": False}, "epsilon"), ({"fewest": 1}, "fewest")],
+)
+def test_a_client_says_what_is_wrong(settings: dict[str, Any], field: str) -> None:
+    key = Ed25519PrivateKey.generate()
+    usual: dict[str, Any] = {"id_keys": IdentityKeys(key, [key.public_key()]), "exact_sums": True}
+    GopaSecaggConfigClient(**usual)
+    with pytest.raises(UsageError) as caught:
+        GopaSecaggConfigClient(**(usual | settings))
+    assert caught.value.field == field
+
+
+def test_two_clients_are_too_few() -> None:
+    server = GopaSecaggConfigServer(bitsize=64, clipval=1.0, exact_sums=True, mode="signed")
+    keys = [Ed25519PrivateKey.generate().public_key().public_bytes_raw() for _ in range(3)]
+    server.session(keys, 1)
+    with pytest.raises(UsageError):
+        server.session(keys[:2], 1)

@@ -1,4 +1,4 @@
-"""The type is registered with declearn: for Python and TOML files, over WebSockets, with fairness."""
+"""The type is registered with declearn: Python, TOML files, WebSockets, fairness."""
 
 from __future__ import annotations
 

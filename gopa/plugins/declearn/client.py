@@ -21,7 +21,8 @@ from declearn.secagg.api import ArraySpec, EncryptedSpecs, Encrypter, SecaggConf
 from declearn.secagg.messaging import SecaggMessage
 from declearn.utils import Aggregate
 
-from gopa.messages.manifest import Manifest, Mode
+from bulletin_board.note import VerifierKey
+from gopa.messages.manifest import MANIFEST, Manifest, Mode, session_id
 from gopa.party import LocalPolicy, Refusal
 from gopa.plugins.declearn.messages import (
     GopaAggregate,
@@ -31,13 +32,16 @@ from gopa.plugins.declearn.messages import (
     GopaSecaggSetupReply,
 )
 from gopa.plugins.fixed_point import FixedPoint
-from gopa.plugins.hosting import invited
+from gopa.plugins.flower.mod import KnownRoster
+from gopa.sessions.ticket import Ticket
 from gopa.sessions.tunnel import MemoryGuard, SealingKey, TunnelInput, TunnelParty
 from wire.ed25519 import SigningKey
 from wire.errors import GopaError, InvalidProof, MalformedMessage, UsageError
 from wire.secret import SecretBytes
 
 _LOG: Final = logging.getLogger("gopa.plugins.declearn")
+_NOWHERE: Final = "https://tunnel.invalid"
+"""The address in tickets: these parties reach no board."""
 _Aggregate = TypeVar("_Aggregate", bound=Aggregate)
 
 
@@ -238,8 +242,10 @@ class ClientLine:
         return GopaReply(reply)
 
     def _take_seat(self, body: bytes) -> None:
+        """Accept a session, or raise the `Refusal`: for its terms, or for who is in it."""
         config, (epsilon, delta) = self._config, self._spent
         self._seat, self._state = None, b""
+        manifest = MANIFEST.decode(body)
         policy = LocalPolicy(
             epsilon=Decimal(str(config.epsilon)) - epsilon,
             delta=Decimal(str(config.delta)) - delta,
@@ -247,15 +253,18 @@ class ClientLine:
             modes=frozenset({Mode[config.mode.upper()], Mode.FULL}),
             exact_sums=config.exact_sums,
         )
-        seat = invited(
-            body,
+        KnownRoster.of(policy, self._known).require(manifest, self._identity.public.data)
+        terms = manifest.terms
+        if terms.survivors < config.fewest:
+            message = f"the sum may be over {terms.survivors} parties, you ask for {config.fewest}"
+            raise Refusal(message, "fewest", str(terms.survivors))
+        log = VerifierKey.parse(manifest.log.decode())
+        party = TunnelParty(
+            Ticket(_NOWHERE, log, session_id(body), manifest.policy),
             self._identity,
             policy,
-            known=self._known,
-            fewest=config.fewest,
             secret=SealingKey(SecretBytes(os.urandom(32))),
             guard=MemoryGuard(),
         )
-        terms = seat[0].terms
         self._spent = epsilon + (terms.epsilon or 0), delta + terms.delta
-        self._seat = seat
+        self._seat = manifest, party

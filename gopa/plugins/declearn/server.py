@@ -4,6 +4,7 @@
 
 import asyncio
 import logging
+import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from declearn.secagg.messaging import SecaggMessage
 
 import gopa
 from bulletin_board.display import visible
+from gopa.aggregation.transcript import SessionTranscript
 from gopa.messages.manifest import Mode
 from gopa.organiser import SessionSetting
 from gopa.plugins.declearn.messages import (
@@ -32,8 +34,9 @@ from gopa.plugins.declearn.messages import (
     outline,
 )
 from gopa.plugins.fixed_point import FixedPoint, Integers
-from gopa.plugins.hosting import HostedSession, SessionSum
-from wire.errors import UsageError
+from gopa.plugins.flower.grid import new_signer
+from gopa.plugins.flower.session import FlowerSession, RoundSum
+from wire.errors import Aborted, UsageError
 
 _LOG: Final = logging.getLogger("gopa.plugins.declearn")
 _Array = np.ndarray[Any, np.dtype[Any]]
@@ -125,7 +128,7 @@ class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQu
                 raise UsageError("a number of seconds above 0", name)
         FixedPoint.finest(self.bitsize, self.clipval, 1)  # raises for what is no range
 
-    def session(self, keys: list[bytes], count: int) -> tuple[HostedSession, FixedPoint]:
+    def session(self, keys: list[bytes], count: int) -> tuple[FlowerSession, FixedPoint]:
         """A session of these clients over so many numbers, and how they become integers.
 
         Raises `UsageError` if no plan allows it.
@@ -144,8 +147,10 @@ class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQu
         if not self.exact_sums:  # noise is far coarser than the finest grid
             steps = plan(range=(-1, 1)).terms.steps
             coding = FixedPoint(min(steps, coding.largest), self.clipval, noisy=True)
-        setting = SessionSetting(mode=Mode[self.mode.upper()])
-        return HostedSession(plan(**coding.target), keys, setting), coding
+        setting, made = SessionSetting(mode=Mode[self.mode.upper()]), plan(**coding.target)
+        # A log of its own for each: it need not be kept in memory when the session is over.
+        signer = new_signer(name="declearn.invalid/log")
+        return FlowerSession(made, frozenset(keys), setting, signer, os.urandom), coding
 
     def prepare_secagg_setup_query(self) -> GopaSecaggSetupQuery:
         return GopaSecaggSetupQuery(self.bitsize, self.clipval)
@@ -207,9 +212,10 @@ class _ServerLine:
             return received
         try:
             included = await self._summed(received)
-        except (UsageError, RuntimeError) as error:
-            await self._netwk.broadcast_message(CancelTraining(f"no verified sum: {error}"))
-            raise
+        except (UsageError, Aborted) as error:
+            message = f"no verified sum: {error}"
+            await self._netwk.broadcast_message(CancelTraining(message))
+            raise RuntimeError(message) from error
         return {name: received[name] for name in sorted(included)}
 
     async def _receive(self, name: str, seconds: float) -> SerializedMessage[Any] | None:
@@ -242,31 +248,40 @@ class _ServerLine:
             self._coarsest = coding.step
             message = "%d numbers up to %g are rounded to multiples of %.2g: lower clipval"
             _LOG.warning(message, common[1], coding.clip, coding.step)
-        ended = await self._hold(hosted, names)
-        self._tell(ended, names)
-        if self._config.logs is not None:
-            await asyncio.to_thread(hosted.keep, Path(self._config.logs))
-        if ended.abort is not None:
-            raise RuntimeError(f"the session was aborted: {ended.abort.reason.name.lower()}")
-        self.decrypter.take(ended.sums, len(ended.included), coding)
-        return {names[key] for key in ended.included}
+        included: frozenset[bytes] = frozenset()
+        try:
+            ended = await self._hold(hosted, names)
+            included = ended.included
+        finally:
+            self._tell(hosted, {key: names[key] for key in names.keys() - included})
+            if self._config.logs is not None:
+                await asyncio.to_thread(keep, hosted.transcript, Path(self._config.logs))
+        # The grid of the plan are the integers, so that the mean leads back to them.
+        sums = np.rint(ended.mean * len(included)).astype(np.int64)
+        self.decrypter.take(sums, len(included), coding)
+        return {names[key] for key in included}
 
-    async def _hold(self, hosted: HostedSession, names: Mapping[bytes, str]) -> SessionSum:
-        manifests = dict.fromkeys(names, hosted.manifest.to_bytes())
-        requests = await asyncio.to_thread(hosted.advance, {})
+    async def _hold(self, session: FlowerSession, names: Mapping[bytes, str]) -> RoundSum:
+        """Hold the one round of a session; raises `RoundAborted`."""
+        untold = dict.fromkeys(names, session.manifest.to_bytes())
+        requests = await asyncio.to_thread(session.open, frozenset(names))
         while requests:
-            queries = {
-                key: GopaQuery(manifests.pop(key, b""), request)
-                for key, request in requests.items()
-            }
-            heard = await asyncio.gather(
-                *(self._ask(names[key], query) for key, query in queries.items())
-            )
-            replies = {key: raw for key, raw in zip(queries, heard, strict=True) if raw is not None}
-            requests = await asyncio.to_thread(hosted.advance, replies)
-        return hosted.outcome()
+            queries = {key: GopaQuery(untold.pop(key, b""), raw) for key, raw in requests.items()}
+            requests = await asyncio.to_thread(session.advance, await self._ask(names, queries))
+        present = {key for key in names if names[key] in self._netwk.client_names}
+        last = {key: GopaQuery(b"", raw) for key, raw in session.finish().items() if key in present}
+        await self._ask(names, last)
+        return session.outcome(None)
 
-    async def _ask(self, name: str, query: GopaQuery) -> bytes | None:
+    async def _ask(
+        self, names: Mapping[bytes, str], queries: Mapping[bytes, GopaQuery]
+    ) -> dict[bytes, bytes]:
+        """What these clients reply, as far as they do."""
+        asked = (self._ask_one(names[key], query) for key, query in queries.items())
+        heard = await asyncio.gather(*asked)
+        return {key: raw for key, raw in zip(queries, heard, strict=True) if raw is not None}
+
+    async def _ask_one(self, name: str, query: GopaQuery) -> bytes | None:
         """One client's reply; None if it gives none, and then it is dropped."""
         seconds = self._config.answer_seconds
         try:
@@ -298,11 +313,20 @@ class _ServerLine:
         handler.outgoing_messages.pop(name, None)
         handler.incoming_messages.pop(name, None)
 
-    def _tell(self, found: SessionSum, names: Mapping[bytes, str]) -> None:
-        for fault in found.faults:
-            name = names.get(fault.author, "nobody of the clients")
-            _LOG.warning("client %s has broken a rule: %s", visible(name), fault)
-            if fault.author in names:
-                self._drop(names[fault.author], "broke the rules")
-        for key in names.keys() - found.included:
-            _LOG.warning("the sum is without client %s", visible(names[key]))
+    def _tell(self, session: FlowerSession, absent: Mapping[bytes, str]) -> None:
+        """Warn of clients that are not in the sum; who has broken a rule is dropped."""
+        reasons = session.left_out()
+        for key, name in absent.items():
+            why = reasons.get(key, "did not answer")
+            _LOG.warning("the sum is without client %s: %s", visible(name), why)
+        for fault in session.transcript.check().faults if absent else ():
+            if fault.author in absent:
+                self._drop(absent[fault.author], f"has broken a rule: {fault}")
+
+
+def keep(transcript: SessionTranscript, folder: Path) -> None:
+    """Write a log for `gopa audit`, and beside it its anchors."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = folder / transcript.session.hex()[:16]
+    transcript.anchors(stem.with_suffix(".anchors"))
+    transcript.archive(stem.with_suffix(".gopa"))

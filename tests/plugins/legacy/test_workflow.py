@@ -160,12 +160,8 @@ def marks(number: int) -> Iterator[bytes]:
     for model in (updated(MODEL, number), [np.float32(each) for each in updated(MODEL, number)]):
         for layer in model:
             for order in "<>":
-                for value in np.asarray(layer).reshape(-1):
-                    yield (
-                        np.array(value)
-                        .astype(np.asarray(layer).dtype.newbyteorder(order))
-                        .tobytes()
-                    )
+                written = layer.astype(f"{order}{layer.dtype.str[1:]}")
+                yield from (value.tobytes() for value in written.reshape(-1))
 
 
 def seen(grid: LegacyGrid) -> int:

@@ -51,6 +51,13 @@ class Extra:
 EXTRAS: Final = {
     each.name: each
     for each in (
+        Extra(
+            "declearn",
+            "declearn",
+            "declearn",
+            "running inside declearn",
+            "sums what clients of declearn train",
+        ),
         Extra("drand", "py_ecc", "py_ecc", "checking drand rounds", "checks public coins of drand"),
         Extra(
             "flower", "flwr", "flwr", "running inside Flower", "sums what clients of Flower train"

@@ -24,8 +24,8 @@ ONLY_FASTER: Final = {"uvloop"}
 WHERE_THERE: Final = {"IPython", "pandas"}
 """What is imported only by who has it: by notebooks, and for a frame of pandas."""
 
-LATE: Final = {"gopa.beacon.bls"}
-"""Modules that import an extra at once, because nothing but a function imports them."""
+LATE: Final = {"gopa.beacon.bls", "gopa.plugins.declearn"}
+"""Modules that import an extra at once: a function imports them, or whoever has the extra."""
 
 
 def named(requirements: list[str]) -> set[str]:

@@ -108,6 +108,8 @@ class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQu
 
     secagg_type = "gopa"
 
+    bitsize: int = 64
+    clipval: float = 1e5
     mode: str = "full"
     exact_sums: bool = False
     epsilon: Optional[float] = None  # noqa: UP045 - declearn parses this kind of union

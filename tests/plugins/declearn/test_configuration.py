@@ -63,12 +63,11 @@ def test_the_type_is_registered() -> None:
     assert (client.mode, client.fewest) == ("full", 3)
 
 
-def write_keys(folder: Path, world: Federation) -> None:
-    for name, key in world.keys.items():
-        text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        (folder / f"{name}.pem").write_bytes(text)
-        public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-        (folder / f"{name}.pub.pem").write_bytes(public)
+def write_key(folder: Path, name: str, key: Ed25519PrivateKey) -> None:
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / f"{name}.pem").write_bytes(text)
+    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    (folder / f"{name}.pub.pem").write_bytes(public)
 
 
 def client_of(folder: Path, world: Federation, name: str) -> GopaSecaggConfigClient:
@@ -82,7 +81,8 @@ def client_of(folder: Path, world: Federation, name: str) -> GopaSecaggConfigCli
 
 def test_files_configure_a_federation_over_websockets(tmp_path: Path) -> None:
     world = Federation(clients=3, rows=60)
-    write_keys(tmp_path, world)
+    for name, key in world.keys.items():
+        write_key(tmp_path, name, key)
     (tmp_path / "server.toml").write_text(SERVER)
     secagg = GopaSecaggConfigServer.from_toml(str(tmp_path / "server.toml"), use_section="secagg")
     assert secagg.bitsize == 24

@@ -176,7 +176,7 @@ class GopaSecaggConfigClient(SecaggConfigClient[GopaEncrypter, GopaSecaggSetupQu
         )
         encrypter = GopaEncrypter(message.bitsize, message.clipval)
         line = getattr(netwk, "gopa_line", None) or ClientLine(netwk, self)
-        line.encrypter = encrypter
+        line.config, line.encrypter = self, encrypter
         await netwk.send_message(GopaSecaggSetupReply(self.id_keys.pub_key_bytes))
         return encrypter
 
@@ -191,7 +191,8 @@ class ClientLine:
 
     def __init__(self, netwk: NetworkClient, config: GopaSecaggConfigClient) -> None:
         self.encrypter: GopaEncrypter | None = None
-        self._config = config
+        self.config = config
+        self._seen: set[bytes] = set()
         self._identity = SigningKey(SecretBytes(config.id_keys.prv_key.private_bytes_raw()))
         self._known = frozenset(each.public_bytes_raw() for each in config.id_keys.trusted)
         self._spent = Decimal(0), Decimal(0)
@@ -243,7 +244,7 @@ class ClientLine:
 
     def _take_seat(self, body: bytes) -> None:
         """Accept a session, or raise the `Refusal`: for its terms, or for who is in it."""
-        config, (epsilon, delta) = self._config, self._spent
+        config, (epsilon, delta) = self.config, self._spent
         self._seat, self._state = None, b""
         manifest = MANIFEST.decode(body)
         policy = LocalPolicy(
@@ -254,13 +255,15 @@ class ClientLine:
             exact_sums=config.exact_sums,
         )
         KnownRoster.of(policy, self._known).require(manifest, self._identity.public.data)
-        terms = manifest.terms
+        session, terms = session_id(body), manifest.terms
+        if session in self._seen:  # it would say something else in the same places
+            raise Refusal("this session is over here", "session")
         if terms.survivors < config.fewest:
             message = f"the sum may be over {terms.survivors} parties, you ask for {config.fewest}"
             raise Refusal(message, "fewest", str(terms.survivors))
         log = VerifierKey.parse(manifest.log.decode())
         party = TunnelParty(
-            Ticket(_NOWHERE, log, session_id(body), manifest.policy),
+            Ticket(_NOWHERE, log, session, manifest.policy),
             self._identity,
             policy,
             secret=SealingKey(SecretBytes(os.urandom(32))),
@@ -268,3 +271,4 @@ class ClientLine:
         )
         self._spent = epsilon + (terms.epsilon or 0), delta + terms.delta
         self._seat = manifest, party
+        self._seen.add(session)

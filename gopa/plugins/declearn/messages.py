@@ -75,11 +75,14 @@ class GopaAggregate(SecureAggregate[_Aggregate]):
 def outline(content: object) -> tuple[object, int]:
     """Where a message has its numbers, comparable, and how many there are.
 
-    Messages of one round have equal outlines; times and clear fields are not part of them.
+    Messages of one round have equal outlines; the values of clear fields are not part of them.
     """
     if isinstance(content, GopaAggregate):
         sizes = sum(size for _, size, _ in content.enc_specs)
-        return (content.encrypted, content.enc_specs), content.encrypted[0] + sizes
+        clear = sorted((name, type(each).__name__) for name, each in content.cleartext.items())
+        return (content.agg_cls.__qualname__, content.encrypted, content.enc_specs, clear), (
+            content.encrypted[0] + sizes
+        )
     if isinstance(content, int):
         return content, content + 1
     parts: list[tuple[object, object]] = []
@@ -90,4 +93,5 @@ def outline(content: object) -> tuple[object, int]:
     elif isinstance(content, list):
         parts = list(enumerate(content))
     found = [(name, *outline(part)) for name, part in parts]
-    return [(name, form) for name, form, _ in found], max((size for *_, size in found), default=0)
+    form = type(content).__name__, [(name, form) for name, form, _ in found]
+    return form, max((size for *_, size in found), default=0)

@@ -36,7 +36,8 @@ from gopa.plugins.declearn.messages import (
 from gopa.plugins.fixed_point import FixedPoint, Integers
 from gopa.plugins.flower.grid import new_signer
 from gopa.plugins.flower.session import FlowerSession, RoundSum
-from wire.errors import Aborted, UsageError
+from wire.ed25519 import PublicKey
+from wire.errors import GopaError, MalformedMessage, UsageError
 
 _LOG: Final = logging.getLogger("gopa.plugins.declearn")
 _Array = np.ndarray[Any, np.dtype[Any]]
@@ -162,12 +163,11 @@ class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQu
         netwk: NetworkServer,
         clients: Optional[set[str]] = None,  # noqa: UP045
     ) -> GopaDecrypter:
+        line = getattr(netwk, "gopa_line", None) or _ServerLine(netwk)
+        line.configure(self)
         replies = await netwk.wait_for_messages(clients)
         found = await verify_client_messages_validity(netwk, replies, expected=GopaSecaggSetupReply)
-        line = getattr(netwk, "gopa_line", None) or _ServerLine(netwk, self)
-        line.keys.update({name: reply.key for name, reply in found.items()})
-        if len(set(line.keys.values())) < len(line.keys):
-            raise RuntimeError("two clients have the same key")
+        line.enrol({name: reply.key for name, reply in found.items()})
         return line.decrypter
 
 
@@ -179,16 +179,34 @@ class _ServerLine:
     the clients in the sum. A client that vanishes is dropped, as if it had said so itself.
     """
 
-    def __init__(self, netwk: NetworkServer, config: GopaSecaggConfigServer) -> None:
-        self.keys: dict[str, bytes] = {}
-        self._netwk, self._config = netwk, config
-        peers = len(netwk.client_names)
-        self.decrypter = GopaDecrypter(peers, config.bitsize, config.clipval)
-        self._coarsest = _COARSE
+    def __init__(self, netwk: NetworkServer) -> None:
+        self._netwk = netwk
+        self._keys: dict[str, bytes] = {}
         self._send: Callable[..., Awaitable[None]] = netwk.send_message
         netwk.gopa_line = self
         netwk.send_message = self.send
         netwk.wait_for_messages = self.wait_for_messages
+
+    def configure(self, config: GopaSecaggConfigServer) -> None:
+        """Begin to hold sessions as this says."""
+        self._config = config
+        peers = len(self._netwk.client_names)
+        self.decrypter = GopaDecrypter(peers, config.bitsize, config.clipval)
+        self._coarsest = _COARSE
+
+    def enrol(self, keys: Mapping[str, bytes]) -> None:
+        """Take the keys of clients; `RuntimeError` if two have one, which one of them holds."""
+        owners = {key: name for name, key in self._keys.items() if name not in keys}
+        for name, key in keys.items():
+            try:
+                PublicKey(key)
+            except (MalformedMessage, UsageError, TypeError):
+                self._drop(name, "told something that is no key")
+                continue
+            if owners.setdefault(key, name) != name:
+                _LOG.error("clients %s and %s have one key", visible(owners[key]), visible(name))
+                raise RuntimeError("two clients have one key")
+            self._keys[name] = key
 
     async def send(self, message: Message, client: str, timeout: float | None = None) -> None:  # noqa: ASYNC109 - declearn's
         if client not in self._netwk.client_names:  # dropped, and still in a sample
@@ -214,7 +232,7 @@ class _ServerLine:
             return received
         try:
             included = await self._summed(received)
-        except (UsageError, Aborted) as error:
+        except GopaError as error:
             message = f"no verified sum: {error}"
             await self._netwk.broadcast_message(CancelTraining(message))
             raise RuntimeError(message) from error
@@ -244,7 +262,11 @@ class _ServerLine:
         for name, found in outlines.items():
             if found != common:
                 self._drop(name, "describes its numbers in another way than the others")
-        names = {self.keys[name]: name for name, found in outlines.items() if found == common}
+        names = {
+            self._keys[name]: name
+            for name, found in outlines.items()
+            if found == common and name in self._keys
+        }
         hosted, coding = self._config.session(sorted(names), common[1])
         if coding.step > self._coarsest:
             self._coarsest = coding.step

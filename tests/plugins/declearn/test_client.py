@@ -123,6 +123,16 @@ def test_requests_that_do_not_hold_change_nothing() -> None:
     assert not reply.refusal
 
 
+def test_a_session_does_not_begin_twice() -> None:
+    clients = Clients()
+    clients.compute(1.0)
+    key, line = next(iter(clients.lines.items()))
+    session = clients.session(1)
+    query = GopaQuery(session.manifest.to_bytes(), session.open(frozenset(clients.keys))[key])
+    assert not line.answer(query).refusal
+    assert line.answer(query).refusal == "refuses: session: this session is over here"
+
+
 def test_what_an_encrypter_returns_does_not_depend_on_numbers() -> None:
     one, other = GopaEncrypter(64, 1.0), GopaEncrypter(64, 1.0)
     for each, scale in ((one, 0.0), (other, 0.7)):

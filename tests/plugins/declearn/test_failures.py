@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,12 +12,13 @@ from typing import Any
 import pytest
 from declearn.communication.api.backend.actions import ActionMessage, Send
 from declearn.messaging import SerializedMessage
+from declearn.metrics import MeanState
 from declearn.secagg.messaging import SecaggTrainReply
 from declearn.training import TrainingManager
 
 from bulletin_board import Submission, sign_entry
 from gopa.messages.phases import Phase
-from gopa.plugins.declearn import GopaReply
+from gopa.plugins.declearn import GopaReply, GopaSecaggSetupReply
 from gopa.plugins.fixed_point import FixedPoint
 from gopa.sessions.tunnel.messages import REPLY
 from tests.plugins.declearn.worlds import Federation, difference
@@ -163,6 +165,52 @@ def test_what_cannot_be_read_drops_its_sender(caplog: pytest.LogCaptureFixture) 
     meddle(world, "c2", lambda reply, count: GopaReply(b"nonsense") if count > 2 else reply)
     world.run()
     assert "the sum is without client c2" in caplog.text
+
+
+@pytest.mark.parametrize("lie", ["class", "field", "place", "key"])
+def test_a_message_of_another_form_drops_its_sender(
+    lie: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = Federation(clients=4, evaluates=2)
+
+    async def before(raw: bytes) -> bytes:
+        action = ActionMessage.deserialize(raw)
+        if not isinstance(action, Send):
+            return raw
+        message = SerializedMessage.from_bin_message(action.content)
+        found = message.deserialize()
+        if lie == "key" and message.message_cls is GopaSecaggSetupReply:
+            found.key = b"no key"
+        elif message.message_cls is SecaggTrainReply:
+            if lie == "class":
+                found.updates.agg_cls = MeanState
+            elif lie == "field":
+                found.updates.cleartext = {"more": 1}
+            elif lie == "place":
+                found.n_steps = "nowhere"
+        return bytes(Send(found.serialize()).serialize())
+
+    world.endpoints["c0"].before = before
+    ours = world.run()
+    said = "no key" if lie == "key" else "another way than the others|cannot be read"
+    assert re.search(f"client c0 is dropped: .*({said})", caplog.text)
+    assert difference(ours, Federation(server=None, evaluates=2).run(without=("c0",))) < 20 * STEP
+
+
+def test_two_clients_with_one_key_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    world = Federation(clients=4, evaluates=2)
+    world.keys["c2"] = world.keys["c1"]
+    with pytest.raises(RuntimeError, match="SecAgg"):
+        world.run()
+    assert re.search("clients c[12] and c[12] have one key", caplog.text)
+
+
+def test_an_endpoint_serves_a_second_federation() -> None:
+    world = Federation(clients=3, rows=60, evaluates=2, server={"bitsize": 20, "clipval": 64.0})
+    first = world.run()
+    world.server = {"bitsize": 40, "clipval": 64.0}
+    second = world.run()
+    assert 0 < difference(first, second) < 64 * 2**-17
 
 
 # What clients refuse

@@ -197,7 +197,7 @@ class Federation:
         await asyncio.sleep(5 * HEARTBEAT)
         tasks = [asyncio.ensure_future(self._take_part(name)) for name in names]
         try:
-            await asyncio.wait_for(served, 300)
+            await asyncio.wait_for(served, 120)
         finally:
             await asyncio.wait(tasks, timeout=0.5)
             for task in tasks:

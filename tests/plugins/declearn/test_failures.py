@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from declearn.communication.api.backend.actions import ActionMessage, Send
 from declearn.messaging import SerializedMessage
-from declearn.metrics import MeanState
+from declearn.metrics._mean import MeanState
 from declearn.secagg.messaging import SecaggTrainReply
 from declearn.training import TrainingManager
 

@@ -71,13 +71,11 @@ class FixedPoint:
         return found
 
     def counts(self, values: npt.ArrayLike) -> Integers:
-        """Those of counts; raises `UsageError` for what is negative, or too large."""
+        """Those of counts; those that are negative or beyond `largest` are moved to the end."""
         given = np.asarray(values)
-        if self.noisy:
-            return self.integers(given)
-        if given.size and (int(given.min()) < 0 or int(given.max()) > self.largest):
-            raise UsageError(f"whole numbers from 0 to {self.largest}", "values")
-        return given.astype(np.int64)
+        return (
+            self.integers(given) if self.noisy else np.clip(given, 0, self.largest).astype(np.int64)
+        )
 
     def floats(self, sums: Integers, parties: int) -> npt.NDArray[np.float64]:
         """The sum of floats over so many parties."""

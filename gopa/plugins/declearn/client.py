@@ -82,9 +82,8 @@ class GopaEncrypter(Encrypter):
     def give(self, manifest: Manifest) -> TunnelInput | None:
         """The numbers, as coordinates of this session; None if they were given away before.
 
-        Raises:
-            InvalidProof: the session is for others.
-            UsageError: a whole number is too large for the session.
+        What is too large is clipped: a refusal would tell the server, which sets the range, and
+        could look for a number by trying ranges. Raises `InvalidProof` for a session over others.
         """
         # A second session with the same numbers, over other parties, would show them.
         parts, self._sealed = self._sealed, []
@@ -94,6 +93,9 @@ class GopaEncrypter(Encrypter):
         if (terms.dimension, terms.low, terms.high) != (size, Decimal(0), Decimal(terms.steps)):
             raise InvalidProof("the session is for other numbers than those of the message", "10")
         coding = FixedPoint(terms.steps, self._clip, noisy=not terms.exact)
+        most = coding.clip if coding.noisy else coding.largest
+        if any((abs(each) > most).any() for real, each in parts if not real):
+            _LOG.warning("a count is beyond %g and is clipped: raise bitsize or clipval", most)
         written = [coding.integers(each) if real else coding.counts(each) for real, each in parts]
         return TunnelInput(np.concatenate(written))
 

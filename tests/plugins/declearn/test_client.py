@@ -49,7 +49,7 @@ class Clients:
 
     def session(self, count: int, **settings: Any) -> FlowerSession:
         usual: dict[str, Any] = {"mode": "signed", "exact_sums": True, "dropout": 0.0}
-        server = GopaSecaggConfigServer(bitsize=64, clipval=100.0, **(usual | settings))
+        server = GopaSecaggConfigServer(**({"clipval": 100.0} | usual | settings))
         return server.session(self.keys, count)[0]
 
     def hold(self, session: FlowerSession) -> tuple[int, list[str]]:
@@ -121,6 +121,20 @@ def test_requests_that_do_not_hold_change_nothing() -> None:
     reply = line.answer(GopaQuery(b"", requests[key]))
     assert isinstance(reply, GopaReply)
     assert not reply.refusal
+
+
+def test_a_count_beyond_the_range_is_clipped_and_nobody_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clients = Clients()
+    for place, line in enumerate(clients.lines.values()):
+        assert line.encrypter is not None
+        line.encrypter.encrypt_uint(10 + 10 * place)
+        line.encrypter.seal()
+    found, refusals = clients.hold(clients.session(1, bitsize=4))  # a server that looks for it
+    assert found == CLIENTS
+    assert not refusals
+    assert caplog.text.count("a count is beyond 15 and is clipped") == 2
 
 
 def test_a_session_does_not_begin_twice() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from commitments.group import Stream
 from gopa.aggregation.bounds import Bounds
-from gopa.aggregation.grid import Integers
+from gopa.aggregation.grid import Grid, Integers
 from gopa.aggregation.structure import Floats, Structure, Value, count_of
 from gopa.planning import Terms
 from gopa.wording import counted
@@ -105,9 +105,14 @@ class Encoding(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Encodes every number as one coordinate of the plan's grid."""
+    """Encodes every number as one coordinate of the plan's grid.
+
+    With `vouched` vectors keep to the range alone: the caller answers for how far apart any two
+    are that are not to be told apart.
+    """
 
     terms: Terms
+    vouched: bool = False
 
     def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
         """Every value on the grid, rounded without bias.
@@ -118,7 +123,7 @@ class Plain:
             UsageError: not one value for each party of the plan, or of another dimension.
         """
         structure = structure_of(values, self.terms.parties, self.terms.dimension)
-        bounds = Bounds.of(self.terms)
+        bounds = Bounds(Grid.of(self.terms), None) if self.vouched else Bounds.of(self.terms)
 
         def row(value: Value, party: int) -> EncodedRow:
             given = bounds.admit(structure.flatten(value, party), structure, party, clip=clip)

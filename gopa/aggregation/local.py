@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
@@ -55,6 +56,11 @@ def make_engine(terms: Terms, settings: Settings, group: Group, rng: Rng) -> Eng
     return LocalSession(terms, settings, rng)
 
 
+VOUCHED: Final = (
+    "this is about any two vectors of a party that are no farther apart than twice the planned "
+    "norm; longer vectors are allowed"
+)
+
 _LOG: Final = logging.getLogger("gopa.aggregation")
 
 
@@ -80,6 +86,9 @@ class LocalAggregator(AggregatorBase):
     and signatures: any one, `gopa.executors.RayExecutor` too. In `jobs` threads parties
     work at once, and checks run there without an executor; results and log are the same.
     With `remember_noise` the simulation keeps what nobody else may know, for tests.
+    With `vouched` vectors may be longer than the plan's norm: the caller answers for it that no two
+    vectors that are not to be told apart are farther apart than twice the norm. So one record
+    among many of a party is hidden, with less noise than would hide the party.
 
     Calls from several threads take turns.
 
@@ -106,6 +115,7 @@ class LocalAggregator(AggregatorBase):
         executor: Executor | None = None,
         jobs: int = 1,
         remember_noise: bool = False,
+        vouched: bool = False,
     ) -> None:
         self._terms = plan.terms if isinstance(plan, Plan) else plan
         self._most = None if max_weight is None else largest_weight(max_weight)
@@ -114,6 +124,9 @@ class LocalAggregator(AggregatorBase):
             raise UsageError("must be true or false", "clip")
         check_name(absent, get_args(Absent), "absent")
         self._absent: Absent = absent
+        self._vouched = vouched
+        if vouched and self._most is not None:
+            raise UsageError("weights keep to the plan's norm: leave one of both out", "vouched")
         seed = python_number(seed)
         self._settings = Settings(
             mode=mode,
@@ -206,7 +219,7 @@ class LocalAggregator(AggregatorBase):
         if self._most is None:
             if weights is not None:
                 raise UsageError("say how large a weight may be: max_weight=..", "weights")
-            return Plain(self._terms)
+            return Plain(self._terms, self._vouched)
         if weights is None:
             raise UsageError("with max_weight every round takes weights", "weights")
         given = weights_of(weights, values)
@@ -214,6 +227,9 @@ class LocalAggregator(AggregatorBase):
         return encoding_with(checked, self._terms, proved=self._settings.mode == "full")
 
     def _result(self, encoding: Encoding, encoded: Encoded, carried: Carried) -> Result:
+        if self._vouched and carried.privacy is not None:
+            assumed = (VOUCHED, *carried.privacy.assumptions)
+            carried = replace(carried, privacy=replace(carried.privacy, assumptions=assumed))
         return result_of(
             carried,
             Reading(self._terms, encoding, encoded.structure, exact=encoded.exact),

@@ -13,7 +13,7 @@ from gopa.aggregation.local import VOUCHED
 def plan(epsilon: float | None = 40.0) -> gopa.Plan:
     return gopa.plan(
         n=5, epsilon=epsilon, delta="1e-4" if epsilon else None, corrupt=1, dropout=0.0,
-        dimension=2, range=(-1, 1), norm=0.1, least_chance=0, mode="signed",
+        dimension=2, range=(-1, 1), norm=0.1, rounds=2, least_chance=0, mode="signed",
     )  # fmt: skip
 
 

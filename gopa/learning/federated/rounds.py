@@ -21,7 +21,7 @@ from gopa.learning.privacy import Unit
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-_SIDE: Final = 0.5
+_SIDE: Final = 0.25
 """How far the coordinates of weight and clipping reach, against 1 of the update."""
 
 

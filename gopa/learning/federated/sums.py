@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,14 @@ _FINER: Final = (2, 4, 8, 16, 3, 6, 12)
 _EXACT_STEPS: Final = 2**30
 _NO_SESSION = "mode off: the arithmetic of a session, without one"
 _ONE_RECORD = "the vector of a user changes with one record as little as its algorithm says"
+
+
+class SumOptions(TypedDict, total=False):
+    """Says how sums are carried out: fields of `Setting` that have a default."""
+
+    mode: Mode
+    session: Mapping[str, Any] | None
+    ledger: PrivacyLedger | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,17 +163,15 @@ class SumSession:
         *,
         converged: bool | None = None,
         warnings: Sequence[str] = (),
+        before: Sequence[SumSession] = (),
     ) -> Outcome:
-        """What came of it, with all that this session knows."""
-        transcript, messages, size = None, 0, 0
-        if self.setting.mode == "off":
-            # What users would publish, and nothing of what a session adds.
-            messages = sum(each.count for each in self.results)
-            size = 8 * self.plan.terms.dimension * messages
-        elif self.results:
-            transcript = tuple(each.transcript for each in self.results)
-            log = transcript[-1].log()
-            messages, size = log.size, sum(map(len, log.entries()))
+        """What came of it, with all that this session and those `before` it know."""
+        transcripts: list[Any] = []
+        messages = size = 0
+        for each in (*before, self):
+            more, bytes_more = each.traffic()
+            messages, size = messages + more, size + bytes_more
+            transcripts += [found.transcript for found in each.results if found.transcript]
         return Outcome(
             algorithm=self.name,
             model=model,
@@ -183,10 +181,18 @@ class SumSession:
             bytes=size,
             seconds=perf_counter() - self._start,
             seed=self.setting.seed,
-            transcript=transcript,
+            transcript=tuple(transcripts) or None,
             converged=converged,
             warnings=(*self.warnings, *warnings),
         )
+
+    def traffic(self) -> tuple[int, int]:
+        """Messages and bytes: all of the log, or in mode off what users would publish."""
+        if self.setting.mode == "off" or not self.results:
+            messages = sum(each.count for each in self.results)
+            return messages, 8 * self.plan.terms.dimension * messages
+        log = self.results[-1].transcript.log()
+        return log.size, sum(map(len, log.entries()))
 
     def close(self) -> None:
         """No more rounds; what was said stays."""

@@ -150,14 +150,13 @@ class Training:
             vouched=self._shape.vouched,
         )
 
-    def use(self, problem: Users) -> None:
-        """Goes on with other data of the same users."""
-        if len(problem) != self._users:
-            raise UsageError(f"the session has {self._users} users", "groups")
-        self._objective = self.recipe.objective(problem)
+    def round(self, problem: Users | None = None) -> None:
+        """One round, on other data of the same users if some is given.
 
-    def round(self) -> None:
-        """One round; the model stays as it is if too many users were lost."""
+        The model stays as it is if too many users were lost.
+        """
+        if problem is not None:
+            self._use(problem)
         counts = self._objective.rows.counts
         self.done += 1
         updates, kept = self._updates()
@@ -171,6 +170,11 @@ class Training:
             return
         step = found.total.mean(self._shares.after(found, exact=self._setting.privacy is None))
         self._step(step, found)
+
+    def _use(self, problem: Users) -> None:
+        if len(problem) != self._users:
+            raise UsageError(f"the session has {self._users} users", "groups")
+        self._objective = self.recipe.objective(problem)
 
     def _updates(self) -> tuple[Floats, Floats | None]:
         """What each user would change, and of which part of its records that is the whole."""
@@ -321,6 +325,12 @@ def _trained(  # noqa: PLR0913, PLR0917 - what both have in common
 ) -> Outcome:
     covered = rounds if planned is None else planned
     training = Training(name, setting, recipe, problem, rounds=covered)
+    return run_rounds(training, rounds, progress)
+
+
+def run_rounds(training: Training, rounds: int, progress: Progress) -> Outcome:
+    """So many rounds, or as many as the session has, or until the model stands still."""
+    covered = training.session.rounds_left
     with training.session, told(progress) as advance:
         advance("rounds", 0, rounds)
         for done in range(rounds):

@@ -1,0 +1,502 @@
+"""Offers federated learning as estimators of scikit-learn.
+
+`fit(X, y, groups=parties)` says whose each row is; without groups each row is a party of its own.
+`outcome_` has what it cost, and what can be audited. Needs the extra `learning`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gopa import UsageError
+from gopa.extras import missing
+from gopa.learning.clipping import length
+from gopa.learning.data import Table, Users, natural
+from gopa.learning.federated.clusters import Clusters, carried_out, nearest
+from gopa.learning.federated.moments import Moments, components_of, line_of
+from gopa.learning.federated.rounds import Clipping
+from gopa.learning.federated.sums import Mode, Setting
+from gopa.learning.federated.training import Recipe, Training, run_rounds
+from gopa.learning.fitting import Progress
+from gopa.learning.ledger import BudgetExceeded
+from gopa.learning.outcome import Outcome
+from gopa.learning.privacy import Privacy, Unit
+
+try:
+    from sklearn.base import (
+        BaseEstimator,
+        ClassifierMixin,
+        ClassNamePrefixFeaturesOutMixin,
+        ClusterMixin,
+        RegressorMixin,
+        TransformerMixin,
+    )
+    from sklearn.utils import check_random_state
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:
+    raise missing("learning") from None
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+_FEWEST: Final = 3
+_LATER: Final = 1000
+"""So many calls of `partial_fit` have one session where nothing is spent."""
+
+_NOISY_ROUNDS: Final = 5
+_EXACT_ROUNDS: Final = 100
+
+
+class UnfitData(UsageError, ValueError):
+    """Refuses data; a ValueError, too, as other estimators raise."""
+
+
+class _Federated(BaseEstimator):  # type: ignore[misc]
+    """Has what all of these estimators share."""
+
+    epsilon: float | None
+    delta: float
+    unit: Unit
+    mode: Mode
+    session: Mapping[str, Any] | None
+    random_state: Any
+
+    def _setting(self) -> Setting:
+        privacy = None
+        if self.epsilon is not None:
+            privacy = Privacy(self.epsilon, self.delta, unit=self.unit)
+        state = self.random_state
+        if state is None:
+            seed = int.from_bytes(os.urandom(8), "big")
+        elif isinstance(state, int | np.integer):
+            seed = int(state)
+        else:
+            seed = int(check_random_state(state).randint(2**31))
+        return Setting(privacy, seed, self.mode, self.session)
+
+    def _problem(self, x: Floats, y: npt.NDArray[Any] | None, groups: Any) -> Users:
+        labels = np.zeros(len(x)) if y is None else y
+        owners = np.arange(len(x)) if groups is None else np.asarray(groups)
+        problem = natural(Table(x, labels, "given to fit"), owners)
+        if len(problem) < _FEWEST:
+            message = (
+                f"{len(problem)} parties are too few, at least {_FEWEST} are needed "
+                f"(n_samples = {len(x)})"
+            )
+            raise UnfitData(message, "groups")
+        return problem
+
+    def _most(self, groups: Any, most_rows: int | None) -> int | None:
+        """Whose every row is a party has one row, which is no secret."""
+        return 1 if groups is None and most_rows is None else most_rows
+
+    def _rounds_of(self, asked: int | None, setting: Setting) -> int:
+        if asked is not None:
+            return asked
+        return _EXACT_ROUNDS if setting.privacy is None else _NOISY_ROUNDS
+
+    def _continued(self, begin: Callable[[Any], Any], problem: Users) -> Any:
+        """One more round, in the session that `partial_fit` has begun; `begin` gets the last run.
+
+        Raises:
+            BudgetExceeded: all rounds of the session are spent, and another session would spend
+                as much again.
+        """
+        run = self.__dict__.get("_run")
+        if run is None or not run.session.rounds_left:
+            if self.epsilon is not None and hasattr(self, "outcome_"):
+                message = "its session is over, and another one would spend as much again: fit anew"
+                raise BudgetExceeded(message, math.inf, 0)
+            self._run = run = begin(run)
+        run.round(problem)
+        return run
+
+    def __getstate__(self) -> Any:
+        state = dict(super().__getstate__())
+        state.pop("_run", None)  # a copy that went on by itself would spend twice
+        return state
+
+
+class FederatedLogisticRegression(ClassifierMixin, _Federated):  # type: ignore[misc]
+    """Trains a linear classifier of two classes by federated averaging.
+
+    `epsilon=None` adds no noise: the sums of all rounds come out as they are. `most_rows` says how
+    many rows a party has at most, which is public; with `weighted=False` it is not needed. See
+    `Recipe` for the other numbers, and `Setting` for `mode` and `session`.
+    """
+
+    def __init__(  # noqa: PLR0913 - estimators have their parameters here
+        self,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        *,
+        unit: Unit = "user",
+        rounds: int | None = None,
+        local_steps: int = 20,
+        rate: float = 3.0,
+        ridge: float = 0.0,
+        clip: Clipping | float = 2.0,
+        intercept: float = 0.2,
+        weighted: bool = True,
+        most_rows: int | None = None,
+        tol: float = 1e-3,
+        mode: Mode = "signed",
+        session: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+        progress: Progress = None,
+    ) -> None:
+        self.epsilon, self.delta, self.unit = epsilon, delta, unit
+        self.rounds, self.local_steps, self.rate, self.ridge = rounds, local_steps, rate, ridge
+        self.clip, self.intercept, self.tol = clip, intercept, tol
+        self.weighted, self.most_rows = weighted, most_rows
+        self.mode, self.session, self.progress = mode, session, progress
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Trains on rows X with labels y of the parties `groups`."""
+        x, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self._see_classes(y)
+        problem = self._problem(x, self._signs(y), groups)
+        setting = self._setting()
+        rounds = self._rounds_of(self.rounds, setting)
+        self._run = self._training(problem, groups, setting, rounds)
+        return self._take(run_rounds(self._run, rounds, self.progress))
+
+    def partial_fit(self, X: Any, y: Any, groups: Any = None, classes: Any = None) -> Self:
+        """One round; the first call names all `classes`, and noise is made for `rounds` calls."""
+        first = "_run" not in self.__dict__
+        x, y = validate_data(self, X, y, dtype=np.float64, reset=first)
+        if first:
+            self._see_classes(np.asarray(y if classes is None else classes))
+        problem = self._problem(x, self._signs(y), groups)
+
+        def begin(last: Training | None) -> Training:
+            setting = self._setting()
+            rounds = _LATER if setting.privacy is None else self._rounds_of(self.rounds, setting)
+            start = None if last is None else last.weights
+            return self._training(problem, groups, setting, rounds, start)
+
+        return self._take(self._continued(begin, problem).outcome())
+
+    def decision_function(self, X: Any) -> Floats:
+        """How far on the side of the second class each row lies."""
+        check_is_fitted(self)
+        x = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(x @ self.coef_[0] + self.intercept_[0])
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of each row."""
+        check_is_fitted(self)
+        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(int)])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The chance of each class, by the logistic model."""
+        chance = 1 / (1 + np.exp(-np.clip(self.decision_function(X), -700, 700)))
+        return np.stack([1 - chance, chance], axis=1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _training(
+        self,
+        problem: Users,
+        groups: Any,
+        setting: Setting,
+        rounds: int,
+        start: Floats | None = None,
+    ) -> Training:
+        recipe = Recipe(
+            local_steps=self.local_steps,
+            rate=self.rate,
+            ridge=self.ridge,
+            intercept=self.intercept,
+            clip=self.clip,  # type: ignore[arg-type]  # a number becomes a fixed bound
+            weighted=self.weighted,
+            most_rows=self._most(groups, self.most_rows),
+            tol=self.tol,
+        )
+        return Training("FedAvg", setting, recipe, problem, rounds=rounds, start=start)
+
+    def _see_classes(self, y: npt.NDArray[Any]) -> None:
+        found = np.unique(y)
+        if len(found) > 2:
+            message = (
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(y)}."
+            )
+            raise UnfitData(message, "y")
+        if len(found) < 2:
+            raise UnfitData("there are rows of one class only: two are needed", "y")
+        self.classes_ = found
+
+    def _signs(self, y: npt.NDArray[Any]) -> Floats:
+        if not np.isin(y, self.classes_).all():
+            raise UnfitData(f"labels are {self.classes_.tolist()}", "y")
+        return np.where(y == self.classes_[1], 1.0, -1.0)
+
+    def _take(self, outcome: Outcome) -> Self:
+        self.outcome_ = outcome
+        self.coef_ = np.array([outcome.model["coef"]])
+        self.intercept_ = np.array([outcome.model["intercept"]])
+        self.n_iter_ = len(outcome.history)
+        return self
+
+
+class FederatedLinearRegression(RegressorMixin, _Federated):  # type: ignore[misc]
+    """Fits a line by least squares, from sums of first and second moments in one round.
+
+    With privacy `radius` and `label_radius` say how long rows and how large labels may be, and
+    `most_rows` how many a party has at most; all are public. `rounds` is for `partial_fit`.
+    """
+
+    def __init__(  # noqa: PLR0913 - estimators have their parameters here
+        self,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        *,
+        unit: Unit = "user",
+        rounds: int = 1,
+        ridge: float = 0.0,
+        radius: float | None = None,
+        label_radius: float | None = None,
+        most_rows: int | None = None,
+        mode: Mode = "signed",
+        session: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon, self.delta, self.unit = epsilon, delta, unit
+        self.rounds, self.ridge = rounds, ridge
+        self.radius, self.label_radius, self.most_rows = radius, label_radius, most_rows
+        self.mode, self.session, self.random_state = mode, session, random_state
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Fits to rows X with numbers y of the parties `groups`."""
+        problem = self._seen(X, y, groups, first=True)
+        self._run = self._moments(problem, groups, 1)
+        with self._run.session:
+            self._run.round(problem)
+            return self._take(self._run)
+
+    def partial_fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Adds further rows in a round of its own; noise is made for `rounds` calls."""
+        problem = self._seen(X, y, groups, first="_run" not in self.__dict__)
+        rounds = _LATER if self.epsilon is None else self.rounds
+        return self._take(
+            self._continued(lambda last: self._moments(problem, groups, rounds, last), problem)
+        )
+
+    def predict(self, X: Any) -> Floats:
+        """The number of each row."""
+        check_is_fitted(self)
+        x = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(x @ self.coef_ + self.intercept_)
+
+    def _seen(self, X: Any, y: Any, groups: Any, *, first: bool) -> Users:
+        x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=first)
+        return self._problem(x, y, groups)
+
+    def _moments(
+        self, problem: Users, groups: Any, rounds: int, last: Moments | None = None
+    ) -> Moments:
+        return Moments(
+            "least squares",
+            self._setting(),
+            problem,
+            radius=self.radius,
+            labelled=True,
+            label_radius=self.label_radius,
+            most_rows=self._most(groups, self.most_rows),
+            rounds=rounds,
+            last=last,
+        )
+
+    def _take(self, moments: Moments) -> Self:
+        found = line_of(moments.read(), self.ridge)
+        self.outcome_ = moments.outcome(found)
+        self.coef_, self.intercept_ = found["coef"], found["intercept"]
+        return self
+
+
+class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Federated):  # type: ignore[misc]
+    """Finds principal components, from sums of first and second moments in one round.
+
+    With privacy `radius` says how long rows may be, and `most_rows` how many a party has at most;
+    both are public. `rounds` is for `partial_fit`.
+    """
+
+    def __init__(  # noqa: PLR0913 - estimators have their parameters here
+        self,
+        n_components: int = 1,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        *,
+        unit: Unit = "user",
+        rounds: int = 1,
+        radius: float | None = None,
+        most_rows: int | None = None,
+        mode: Mode = "signed",
+        session: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.epsilon, self.delta, self.unit = epsilon, delta, unit
+        self.rounds, self.radius, self.most_rows = rounds, radius, most_rows
+        self.mode, self.session, self.random_state = mode, session, random_state
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
+        """Fits to rows X of the parties `groups`."""
+        problem = self._seen(X, groups, first=True)
+        self._run = self._moments(problem, groups, 1)
+        with self._run.session:
+            self._run.round(problem)
+            return self._take(self._run)
+
+    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
+        """Adds further rows in a round of its own; noise is made for `rounds` calls."""
+        problem = self._seen(X, groups, first="_run" not in self.__dict__)
+        rounds = _LATER if self.epsilon is None else self.rounds
+        return self._take(
+            self._continued(lambda last: self._moments(problem, groups, rounds, last), problem)
+        )
+
+    def transform(self, X: Any) -> Floats:
+        """The coordinates of each row along the components."""
+        check_is_fitted(self)
+        x = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray((x - self.mean_) @ self.components_.T)
+
+    def inverse_transform(self, X: Any) -> Floats:
+        """Rows that have these coordinates."""
+        check_is_fitted(self)
+        return np.asarray(np.asarray(X) @ self.components_ + self.mean_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _seen(self, X: Any, groups: Any, *, first: bool) -> Users:
+        return self._problem(validate_data(self, X, dtype=np.float64, reset=first), None, groups)
+
+    def _moments(
+        self, problem: Users, groups: Any, rounds: int, last: Moments | None = None
+    ) -> Moments:
+        return Moments(
+            "PCA",
+            self._setting(),
+            problem,
+            radius=self.radius,
+            most_rows=self._most(groups, self.most_rows),
+            rounds=rounds,
+            last=last,
+        )
+
+    def _take(self, moments: Moments) -> Self:
+        found = components_of(moments.read(), self.n_components)
+        self.outcome_ = moments.outcome(found)
+        self.mean_, self.components_ = found["mean"], found["components"]
+        self.explained_variance_ = found["variance"]
+        self.explained_variance_ratio_ = found["variance"] / max(found["total"], 1e-300)
+        return self
+
+
+class FederatedKMeans(TransformerMixin, ClusterMixin, _Federated):  # type: ignore[misc]
+    """Finds clusters by k-means, of which parties tell nothing but sums over clusters.
+
+    With privacy `radius` says how far from `origin` rows may lie, and `most_rows` how many a party
+    has at most; all are public.
+    """
+
+    def __init__(  # noqa: PLR0913 - estimators have their parameters here
+        self,
+        n_clusters: int = 8,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        *,
+        unit: Unit = "user",
+        rounds: int | None = None,
+        radius: float | None = None,
+        origin: npt.ArrayLike = 0.0,
+        init: npt.ArrayLike | None = None,
+        most_rows: int | None = None,
+        tol: float = 1e-4,
+        mode: Mode = "signed",
+        session: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+        progress: Progress = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.epsilon, self.delta, self.unit = epsilon, delta, unit
+        self.rounds, self.radius, self.origin, self.init = rounds, radius, origin, init
+        self.most_rows, self.tol = most_rows, tol
+        self.mode, self.session, self.progress = mode, session, progress
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
+        """Fits to rows X of the parties `groups`."""
+        x = validate_data(self, X, dtype=np.float64)
+        problem, setting = self._problem(x, None, groups), self._setting()
+        rounds = self._rounds_of(self.rounds, setting)
+        self._run = self._clusters(problem, groups, setting, rounds)
+        outcome = carried_out(
+            self._run, problem, setting, rounds=rounds, tol=self.tol, progress=self.progress
+        )
+        return self._take(outcome, x)
+
+    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
+        """One round; noise is made for `rounds` of them."""
+        x = validate_data(self, X, dtype=np.float64, reset="_run" not in self.__dict__)
+        problem = self._problem(x, None, groups)
+
+        def begin(last: Clusters | None) -> Clusters:
+            setting = self._setting()
+            rounds = _LATER if setting.privacy is None else self._rounds_of(self.rounds, setting)
+            return self._clusters(problem, groups, setting, rounds, last)
+
+        return self._take(self._continued(begin, problem).outcome(), x)
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """The cluster of each row."""
+        check_is_fitted(self)
+        x = validate_data(self, X, dtype=np.float64, reset=False)
+        return nearest(x, self.cluster_centers_)
+
+    def transform(self, X: Any) -> Floats:
+        """How far each row is from each centre."""
+        check_is_fitted(self)
+        x = validate_data(self, X, dtype=np.float64, reset=False)
+        return length(x[:, None, :] - self.cluster_centers_, 2)
+
+    def _clusters(
+        self,
+        problem: Users,
+        groups: Any,
+        setting: Setting,
+        rounds: int,
+        last: Clusters | None = None,
+    ) -> Clusters:
+        return Clusters(
+            setting,
+            problem,
+            clusters=self.n_clusters,
+            rounds=rounds,
+            radius=self.radius if last is None else last.radius,
+            origin=self.origin,
+            centres=self.init if last is None else last.centres,
+            most_rows=self._most(groups, self.most_rows),
+        )
+
+    def _take(self, outcome: Outcome, x: Floats) -> Self:
+        self.outcome_ = outcome
+        self.cluster_centers_ = np.array(outcome.model["centres"])
+        self.labels_ = nearest(x, self.cluster_centers_)
+        self.n_iter_ = len(outcome.history)
+        return self

@@ -1,24 +1,69 @@
 """Learns from data that stays with its owners: all that they tell are verified sums.
 
-`docs/learning/federated.md` shows how. Estimators for scikit-learn are in
-`gopa.learning.federated.estimators`, which needs the extra `learning`.
+`docs/learning/federated.md` shows how. The estimators are for scikit-learn, and are imported when
+they are used: they need the extra `learning`, and nothing else here does.
 """
 
+from typing import TYPE_CHECKING, Any
+
+from gopa.learning.federated.clusters import kmeans
+from gopa.learning.federated.moments import least_squares, pca
 from gopa.learning.federated.rounds import (
     AdaptiveClip,
     FixedClip,
     RoundMean,
     RoundShape,
+    RoundTotal,
     mean_round,
 )
+from gopa.learning.federated.statistics import (
+    contingency_table,
+    histogram,
+    mean,
+    quantiles,
+    variance,
+)
 from gopa.learning.federated.sums import Setting, SumSession
+from gopa.learning.federated.training import Recipe, fedavg, fedsgd
+
+if TYPE_CHECKING:
+    from gopa.learning.federated.estimators import (
+        FederatedKMeans,
+        FederatedLinearRegression,
+        FederatedLogisticRegression,
+        FederatedPCA,
+    )
 
 __all__ = [
     "AdaptiveClip",
+    "FederatedKMeans",
+    "FederatedLinearRegression",
+    "FederatedLogisticRegression",
+    "FederatedPCA",
     "FixedClip",
+    "Recipe",
     "RoundMean",
     "RoundShape",
+    "RoundTotal",
     "Setting",
     "SumSession",
+    "contingency_table",
+    "fedavg",
+    "fedsgd",
+    "histogram",
+    "kmeans",
+    "least_squares",
+    "mean",
     "mean_round",
+    "pca",
+    "quantiles",
+    "variance",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith("Federated") or name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gopa.learning.federated import estimators
+
+    return getattr(estimators, name)

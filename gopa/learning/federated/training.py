@@ -71,7 +71,7 @@ class Recipe:
 
     def objective(self, problem: Users) -> Linear:
         """What users minimise, with the column of the intercept."""
-        rows = [(self._widened(x), y) for x, y in problem.pairs()]
+        rows = [(self.widened(x), y) for x, y in problem.pairs()]
         ridge = self.ridge if self.local_steps else 0.0
         return Linear(self.loss, AgentRows.of(rows), ridge=ridge)
 
@@ -97,7 +97,8 @@ class Recipe:
             return {"coef": weights, "intercept": 0.0}
         return {"coef": weights[:-1], "intercept": float(self.intercept * weights[-1])}
 
-    def _widened(self, x: Floats) -> Floats:
+    def widened(self, x: Floats) -> Floats:
+        """Rows with the column of the intercept."""
         if not self.intercept:
             return x
         return np.hstack([x, np.full((len(x), 1), float(self.intercept))])

@@ -30,6 +30,9 @@ PARTIES: Final = (10, 40, 400)
 NEAR: Final = {"corrupt": 1, "dropout": 0.0, "charged": 0}
 """A plan for parties of whom none fails and no two collude."""
 
+ONE_STEP: Final = {"local_steps": 1, "rate": 60.0, "clip": 8.0}
+"""For parties with one row or two, whom further steps would lead to themselves alone."""
+
 HOUSES_LOW: Final = (32, 1, 0, 0, 0, 0, 0, 0)
 HOUSES_HIGH: Final = (42, 52, 8000, 1600, 4000, 1500, 12, 500_000)
 
@@ -62,16 +65,17 @@ def trained(
 ) -> tuple[Outcome, Table]:
     """FedAvg on three quarters of the rows, dealt to the parties; and the other rows."""
     train, test = rows.split(0.75, seed)
-    users = iid(train, parties, seed)
+    users, most = iid(train, parties, seed), -(-len(train) // parties)
     outcome = fedavg(
         users,
         privacy=privacy,
         seed=seed,
         rounds=ROUNDS,
-        most_rows=-(-len(train) // parties),
+        most_rows=most,
         mode="off",
         session=session,
         progress=False,
+        **(ONE_STEP if most <= 2 else {}),
     )
     return outcome, test
 

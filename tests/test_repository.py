@@ -14,7 +14,9 @@ ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PACKAGES = ("wire", "commitments", "zkp", "bulletin_board", "gopa")
 SHORTER = {
-    "federated_logistic": {"CLINICS, ROUNDS, LENGTH = 40, 5,": "CLINICS, ROUNDS, LENGTH = 40, 1,"}
+    "federated_logistic": {
+        "CLINICS, ROUNDS, PATIENTS = 40, 5,": "CLINICS, ROUNDS, PATIENTS = 40, 1,"
+    }
 }
 """Examples that take long run with fewer rounds; `make demo` runs them as they are."""
 

@@ -81,7 +81,7 @@ class Moments:
         """Adds the rows of these users."""
         if problem.table.features.shape[1] != self._columns:
             raise UsageError(f"rows have {self._columns} columns", "features")
-        found = self._sums.sum([self._row(x, y) for x, y in problem.pairs()])
+        found = self._sums.sum([self.row(x, y) for x, y in problem.pairs()])
         self.totals.append(found)
         self._notes.note(
             round=len(self.totals),
@@ -117,7 +117,8 @@ class Moments:
             model, history, warnings=self._sums.warnings, before=self.before
         )
 
-    def _row(self, x: Floats, y: npt.NDArray[Any]) -> Floats:
+    def row(self, x: Floats, y: npt.NDArray[Any]) -> Floats:
+        """What rows are turned into."""
         if (length(x, 2) > self.radius).any():
             self._sums.warn("rows were shortened to the radius")
         whole = clip(x, 2, self.radius) / self.radius

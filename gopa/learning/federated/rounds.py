@@ -118,9 +118,12 @@ class RoundTotal:
         `share` is the mean weight as a part of the largest one, and its standard error, where it
         is known better than from this round alone.
         """
+        return np.asarray(self.total / self.divisor(share))
+
+    def divisor(self, share: tuple[float, float] | None = None) -> float:
+        """What the sum is divided by."""
         part, blur = self.share if share is None else share
-        divisor = self.most * self.count * min(max(part, blur, _LEAST), 1.0)
-        return np.asarray(self.total / divisor)
+        return self.most * self.count * min(max(part, blur, _LEAST), 1.0)
 
     @property
     def share(self) -> tuple[float, float]:

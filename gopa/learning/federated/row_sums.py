@@ -97,7 +97,7 @@ class RowSums:
         over = sum(len(each) > self._most for each in rows)
         if over:
             self.warn(f"{over} users have more than {self._most:g} rows: they count as so many")
-        result = self.session.sum([self._vector(each) for each in rows])
+        result = self.session.sum([self.vector(each) for each in rows])
         found, stderr = np.asarray(result.sum), float(np.max(result.sum_stderr))
         known = self._side > 0
         return RowTotal(
@@ -117,7 +117,8 @@ class RowSums:
         """What came of it."""
         return self.session.outcome(model, history, converged=converged, warnings=self.warnings)
 
-    def _vector(self, rows: Floats) -> Floats:
+    def vector(self, rows: Floats) -> Floats:
+        """What a user with these rows sends."""
         vector = np.zeros(self.session.plan.terms.dimension)
         share = min(len(rows) / self._most, 1.0)
         if len(rows):

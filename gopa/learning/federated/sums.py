@@ -30,7 +30,7 @@ Mode: TypeAlias = Literal["full", "signed", "off"]
 
 _PLANNED: Final = frozenset({"corrupt", "dropout", "charged", "attempts", "recovery", "steps"})
 _RUN: Final = frozenset({"storage", "script", "max_rollbacks", "executor", "jobs"})
-_FINER: Final = (2, 4, 8, 16, 3, 6, 12)
+_FINER: Final = (2, 4, 6, 8, 12, 16)
 """Grids that are tried, in those that the planner takes by itself."""
 
 _EXACT_STEPS: Final = 2**30
@@ -251,6 +251,6 @@ def _planned(  # noqa: PLR0913, PLR0917 - all that a plan depends on
         try:
             found = gopa.plan(**given, steps=finer * first)
         except UsageError:
-            continue  # no noise is wide enough for so fine a grid
+            break  # no noise is wide enough for so fine a grid
         best = min(best, found, key=lambda each: each.errors.planned)
     return best

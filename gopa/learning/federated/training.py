@@ -169,8 +169,8 @@ class Training:
             )
         except RoundAborted:
             return
-        step = found.total.mean(self._shares.after(found, exact=self._setting.privacy is None))
-        self._step(step, found)
+        share = self._shares.after(found, exact=self._setting.privacy is None)
+        self._step(found, found.total.divisor(share))
 
     def _use(self, problem: Users) -> None:
         if len(problem) != self._users:
@@ -204,14 +204,14 @@ class Training:
         means = clip(slopes, 2, self._bound).sum(axis=1) / many[:, None]
         return means, whole.sum(axis=1) / many
 
-    def _step(self, step: Floats, found: RoundMean) -> None:
+    def _step(self, found: RoundMean, divisor: float) -> None:
         recipe, total = self.recipe, found.total
+        step = total.total / divisor
         if not recipe.local_steps:
             step = recipe.rate * (step - recipe.ridge * self.weights)
         self.weights = self.weights + step
         self._shortened += found.shortened
         moved = float(np.sqrt(np.sum(step * step)))
-        divisor = max(abs(total.weight), total.most)
         self._notes.note(
             round=self.done,
             users=total.count,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -28,5 +29,5 @@ def uneven() -> Users:
     """Users with 0, 1, 2, .. rows."""
     whole = two_sides(1, 10)
     ends = np.cumsum([0, 0, 1, 2, 3, 4])
-    rows = tuple(np.arange(first, last) for first, last in zip(ends, ends[1:], strict=False))
+    rows = tuple(np.arange(first, last) for first, last in pairwise(ends))
     return Users(whole.table, rows)

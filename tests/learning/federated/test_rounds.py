@@ -78,6 +78,7 @@ def test_a_user_never_moves_a_sum_by_more_than_noise_is_made_for() -> None:
 def test_a_record_never_moves_a_sum_by_more_than_noise_is_made_for() -> None:
     rng = np.random.default_rng(2)
     shape = RoundShape(3, most=10.0, adaptive=True, unit="record")
+    assert shape.half > RoundShape(3, most=10.0, unit="record").half  # the question costs noise
     farthest = 0.0
     for _ in range(300):
         records = clip(rng.normal(0, 4, (6, 3)), 2, 2.0)

@@ -1,0 +1,181 @@
+"""Estimators keep scikit-learn's rules, and spend no budget twice."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+from gopa import UsageError
+from gopa.learning import BudgetExceeded, natural
+from gopa.learning.federated import (
+    FederatedKMeans,
+    FederatedLinearRegression,
+    FederatedLogisticRegression,
+    FederatedPCA,
+    fedavg,
+)
+from tests.learning.federated.problems import NEAR, OFF, USER, two_sides
+
+EXACT: Final[dict[str, Any]] = {"epsilon": None, "random_state": 1, **OFF}
+NOISY: Final[dict[str, Any]] = {"epsilon": 50.0, "random_state": 1, "most_rows": 8, **OFF}
+PROBLEM = two_sides()
+X, Y = PROBLEM.table.features, PROBLEM.table.labels
+GROUPS = np.empty(len(X), dtype=int)
+for user, own in enumerate(PROBLEM.rows):
+    GROUPS[own] = user
+
+ALL: Final = [
+    FederatedLogisticRegression(rounds=3, **EXACT),
+    FederatedPCA(**EXACT),
+    FederatedLinearRegression(**EXACT),
+    FederatedKMeans(3, rounds=3, **EXACT),
+]
+EXPECTED: Final[dict[str, dict[str, str]]] = {type(each).__name__: {} for each in ALL}
+"""Checks that fail, each with a reason: there are none."""
+
+
+def name(estimator: Any) -> str:
+    return type(estimator).__name__
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "estimator", [*ALL[:2], *(pytest.param(each, marks=pytest.mark.soak) for each in ALL[2:])],
+    ids=name,
+)  # fmt: skip
+def test_scikit_learn_finds_nothing_wrong(estimator: Any) -> None:
+    check_estimator(estimator, expected_failed_checks=EXPECTED[name(estimator)], on_skip=None)
+
+
+def test_a_classifier_is_what_the_function_trains() -> None:
+    model = FederatedLogisticRegression(rounds=4, **EXACT).fit(X, Y, groups=GROUPS)
+    same = fedavg(natural(PROBLEM.table, GROUPS), privacy=None, seed=1, rounds=4, **OFF)
+    assert np.array_equal(model.coef_[0], same.model["coef"])
+    assert model.score(X, Y) > 0.9
+    assert np.allclose(model.predict_proba(X).sum(axis=1), 1)
+    assert ((model.predict_proba(X)[:, 1] > 0.5) == (model.predict(X) == 1)).all()
+    named = FederatedLogisticRegression(rounds=4, **EXACT)
+    words = np.where(Y > 0, "yes", "no")
+    assert set(named.fit(X, words, groups=GROUPS).predict(X)) == {"yes", "no"}
+    piped = make_pipeline(FunctionTransformer(lambda x: x / 2), clone(named))
+    assert piped.fit(X, words).score(X, words) > 0.7
+
+
+def test_a_line_components_and_clusters_are_those_of_all_rows() -> None:
+    straight = X @ [1.0, 2.0] + 3
+    line = FederatedLinearRegression(**EXACT).fit(X, straight, groups=GROUPS)
+    assert np.allclose(line.coef_, LinearRegression().fit(X, straight).coef_, atol=1e-4)
+    assert line.score(X, straight) > 0.999
+    found, expected = FederatedPCA(2, **EXACT).fit(X, groups=GROUPS), PCA(2).fit(X)
+    assert np.allclose(
+        found.explained_variance_ratio_, expected.explained_variance_ratio_, atol=1e-5
+    )
+    assert np.allclose(found.inverse_transform(found.transform(X)), X)
+    clusters = FederatedKMeans(2, **EXACT).fit(X, groups=GROUPS)
+    assert np.array_equal(clusters.labels_, clusters.predict(X))
+    assert clusters.transform(X).argmin(axis=1).tolist() == clusters.labels_.tolist()
+
+
+def test_calls_of_partial_fit_are_rounds_of_one_session() -> None:
+    whole = FederatedLogisticRegression(rounds=3, tol=0, **EXACT).fit(X, Y, groups=GROUPS)
+    steps = FederatedLogisticRegression(rounds=3, tol=0, **EXACT)
+    for _ in range(3):
+        steps.partial_fit(X, Y, groups=GROUPS, classes=[-1, 1])
+    assert np.allclose(steps.coef_, whole.coef_, atol=1e-6)
+    halves = FederatedPCA(1, **EXACT)
+    for half in (slice(0, 30), slice(30, 60)):
+        halves.partial_fit(X[half], groups=np.arange(30) % 5)
+    expected = PCA(1).fit(X).explained_variance_ * 59 / 60
+    assert np.allclose(halves.explained_variance_, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        FederatedLogisticRegression(rounds=2, **NOISY),
+        FederatedPCA(rounds=2, radius=2.0, **NOISY),
+        FederatedLinearRegression(rounds=2, radius=2.0, label_radius=1.0, **NOISY),
+        FederatedKMeans(2, rounds=2, radius=2.0, **NOISY),
+    ],
+    ids=name,
+)
+def test_a_budget_is_never_spent_twice(estimator: Any) -> None:
+    """Neither by one more call, nor by a copy, nor after `fit`."""
+    for _ in range(2):
+        estimator.partial_fit(X, Y, groups=GROUPS)
+    assert estimator.outcome_.spent.epsilon == 50
+    copy = pickle.loads(pickle.dumps(estimator))  # noqa: S301 - our own
+    assert copy.outcome_.digest() == estimator.outcome_.digest()
+    fitted = clone(estimator).fit(X, Y, groups=GROUPS)
+    for spent in (estimator, copy, fitted):
+        with pytest.raises(BudgetExceeded):
+            spent.partial_fit(X, Y, groups=GROUPS)
+
+
+def test_a_signed_session_is_in_its_outcome() -> None:
+    asked = {**NOISY, "mode": "signed", "session": NEAR}
+    model = FederatedLogisticRegression(rounds=2, **asked).fit(X, Y, groups=GROUPS)
+    assert model.outcome_.audit().missing == ()
+    assert model.outcome_.audit().rounds == 2
+
+
+def test_mistakes_are_named() -> None:
+    two = np.arange(len(X)) % 2
+    noisy = {**NOISY, "most_rows": None}
+    wrong: list[tuple[Any, Any, str]] = [
+        (FederatedLogisticRegression(**EXACT), {"groups": two}, "groups"),
+        (FederatedKMeans(2, **EXACT), {"groups": two}, "groups"),
+        (FederatedLogisticRegression(**noisy), {"groups": GROUPS}, "most_rows"),
+        (FederatedPCA(**NOISY), {"groups": GROUPS}, "radius"),
+        (FederatedPCA(3, **EXACT), {"groups": GROUPS}, "components"),
+        (FederatedLogisticRegression(0.0, **{**OFF, "most_rows": 8}), {}, "epsilon"),
+    ]
+    for estimator, given, field in wrong:
+        with pytest.raises(UsageError) as caught:
+            estimator.fit(X, Y, **given)
+        assert caught.value.field == field
+    with pytest.raises(ValueError, match="one class"):
+        FederatedLogisticRegression(**EXACT).fit(X, np.ones(len(X)))
+    unseen = FederatedLogisticRegression(**EXACT).partial_fit(X, Y)
+    with pytest.raises(UsageError) as caught:
+        unseen.partial_fit(X, np.full(len(X), 7))
+    assert caught.value.field == "y"
+
+
+def test_each_row_is_a_party_and_hides_no_count() -> None:
+    """Without groups nobody has more than one row, so nothing is asked about it."""
+    model = FederatedLogisticRegression(50.0, random_state=1, **OFF).fit(X, Y)
+    assert model.outcome_.history["users"].tolist() == [60] * 5
+    assert model.outcome_.spent.within(USER) is False
+    assert model.outcome_.spent.epsilon == 50
+
+
+def test_all_but_the_estimators_works_without_scikit_learn() -> None:
+    program = """
+import sys
+sys.modules["sklearn"] = None
+from gopa import BackendError
+import gopa.learning.federated as federated
+assert federated.fedavg and "sklearn.base" not in sys.modules
+try:
+    federated.FederatedPCA
+except BackendError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert "[learning]" in done.stdout
+    with pytest.raises(ImportError):
+        from gopa.learning.federated import FederatedForest  # type: ignore[attr-defined] # noqa: F401

@@ -28,6 +28,7 @@ from gopa.learning import (
     ratings,
 )
 from gopa.learning.clocks import Poisson, events
+from gopa.learning.federated import fedavg
 from gopa.noise import (
     discrete_laplace,
     hadamard_bit,
@@ -68,12 +69,21 @@ def fit_noise() -> Outcome:
 
 
 def outcomes() -> dict[str, Outcome]:
-    """One of noise and a session, one of clocks and integers, and two of products of matrices."""
+    """Noise in sessions and without them, clocks and integers, and products of matrices."""
     numbers = ratings(USERS, seed=3)
     return {
         "verified mean": fit_mean(ratings(6, seed=3), privacy=Privacy(40.0, 1e-5), seed=3),
         "noise and clocks": fit_noise(),
         "gossip": fit_gossip(numbers, graph=ring(USERS), seed=3, steps=40, runs=16),
+        "FedAvg": fedavg(
+            moons([2, 3], 3, seed=3),
+            privacy=Privacy(40.0, 1e-5),
+            seed=3,
+            rounds=1,
+            most_rows=30,
+            mode="off",
+            session={"corrupt": 1, "dropout": 0.0},
+        ),
         "wide gossip": fit_gossip(numbers, graph=complete(USERS), seed=3, steps=5, runs=300),
     }
 
@@ -99,6 +109,7 @@ def facts() -> dict[str, object]:
             found["verified mean"].model,
             *found["gossip"].model.tolist(),
             *found["wide gossip"].model.tolist(),
+            *found["FedAvg"].model["coef"].tolist(),
             *data[0].truth["weights"].ravel().tolist(),
             *found["noise and clocks"].history["time"].tolist(),
         ],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from functools import partial
+=======
+>>>>>>> 017c5ff (What users get wrong is answered by all federated algorithms; a seed is a run of FedAvg, too)
 from typing import Any
 
 import pytest
@@ -11,12 +14,29 @@ import gopa
 from examples.averaging import fit_gossip, fit_mean
 from gopa import UsageError
 from gopa.graph import ring
+<<<<<<< HEAD
 from gopa.learning import Outcome, Privacy, Users, linear_models, ratings
 from gopa.learning.correlated import fit_correlated
 from gopa.learning.objectives import LOGISTIC, Linear
 from gopa.learning.rows import AgentRows
 from gopa.learning.without_replacement import fit_without_replacement
 from tests.learning.network_dp import user_errors as _of_tokens  # noqa: F401 - registers
+=======
+from gopa.learning import Outcome, Privacy, ratings
+from gopa.learning.federated import (
+    contingency_table,
+    fedavg,
+    fedsgd,
+    histogram,
+    kmeans,
+    least_squares,
+    mean,
+    pca,
+    quantiles,
+    variance,
+)
+from tests.learning.federated.problems import OFF, two_sides
+>>>>>>> 017c5ff (What users get wrong is answered by all federated algorithms; a seed is a run of FedAvg, too)
 from tests.learning.user_errors import (
     REGISTERED,
     DoesNotArise,
@@ -72,6 +92,44 @@ register(
         },
     )
 )
+
+ANSWERED = Works("an outcome like any other", lambda found: len(found.history) == 1)
+SUMS = {
+    **EVERYWHERE,
+    Mistake.NOT_CONNECTED: DoesNotArise("sums need no graph"),
+    Mistake.OTHER_GRAPH: DoesNotArise("sums need no graph"),
+    Mistake.ONE_USER: Refused(UsageError, "n"),
+    Mistake.NO_ROWS: ANSWERED,
+    Mistake.ONE_CLASS: ANSWERED,
+    Mistake.UNSEEN: DoesNotArise("what comes out are numbers; estimators refuse such a label"),
+    Mistake.CONSTANT: ANSWERED,
+    Mistake.INTERRUPTED: DoesNotArise("there is one round, and nothing before it"),
+}
+TRAINED = {
+    **SUMS,
+    Mistake.NOT_CONNECTED: Refused(UsageError, "graph"),
+    Mistake.OTHER_GRAPH: Refused(UsageError, "graph"),
+    Mistake.INTERRUPTED: Refused(KeyboardInterrupt),
+}
+FEDERATED: dict[str, tuple[Any, dict[str, Any], Any]] = {
+    "FedAvg": (fedavg, {"rounds": 1}, TRAINED),
+    "FedSGD": (fedsgd, {"rounds": 1}, TRAINED),
+    "k-means": (
+        kmeans,
+        {"clusters": 2, "rounds": 1},
+        {**SUMS, Mistake.INTERRUPTED: Refused(KeyboardInterrupt)},
+    ),
+    "PCA": (pca, {"components": 1}, SUMS),
+    "least squares": (least_squares, {}, SUMS),
+    "mean": (mean, {"low": -1, "high": 2}, SUMS),
+    "variance": (variance, {"low": -1, "high": 2}, SUMS),
+    "quantiles": (quantiles, {"at": [0.5], "low": -1, "high": 2}, SUMS),
+    "table": (contingency_table, {"columns": (0, -1), "categories": ([0, 1], [1])}, SUMS),
+    "histogram": (histogram, {"edges": [-1, 0, 2]}, SUMS),
+}
+for name, (fit, more, answers) in FEDERATED.items():
+    right = {"privacy": None, "seed": 1, **OFF, **more}
+    register(Registered(name, fit, lambda right=right: {"problem": two_sides(), **right}, answers))
 
 
 def descent(problem: Users, **how: Any) -> Outcome:

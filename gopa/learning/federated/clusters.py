@@ -125,7 +125,8 @@ class Clusters:
         inside = clip(moved, 2, self.radius) / self.radius
         hot = np.eye(self._many)[nearest(inside, self._centres)]
         widened = np.hstack([inside, np.ones((len(x), 1))])
-        return np.asarray((hot[:, :, None] * widened[:, None, :]).reshape(len(x), -1))
+        blocks = hot[:, :, None] * widened[:, None, :]
+        return np.asarray(blocks.reshape(len(x), self._many * widened.shape[1]))
 
     def _scaled(self, centres: npt.ArrayLike) -> Floats:
         return np.asarray((np.atleast_2d(np.asarray(centres, float)) - self._origin) / self.radius)

@@ -74,7 +74,7 @@ class RowSums:
         counted: bool = True,
     ) -> None:
         self._most = _most(setting, problem, most_rows)
-        self._width, self._users = width, len(problem)
+        self.width, self._users = width, len(problem)
         self._side = min(1.0, diameter / 3) if counted else 0.0
         by_user = setting.unit == "user"
         side = self._side if by_user else 0.0
@@ -101,9 +101,9 @@ class RowSums:
         found, stderr = np.asarray(result.sum), float(np.max(result.sum_stderr))
         known = self._side > 0
         return RowTotal(
-            self._most * found[: self._width],
+            self._most * found[: self.width],
             self._most * stderr,
-            self._most * float(found[self._width]) / self._side if known else math.nan,
+            self._most * float(found[self.width]) / self._side if known else math.nan,
             self._most * stderr / self._side if known else math.nan,
             result,
         )
@@ -122,9 +122,9 @@ class RowSums:
         vector = np.zeros(self.session.plan.terms.dimension)
         share = min(len(rows) / self._most, 1.0)
         if len(rows):
-            vector[: self._width] = np.clip(rows.mean(axis=0), -1, 1) * share
+            vector[: self.width] = np.clip(rows.mean(axis=0), -1, 1) * share
         if self._side:
-            vector[self._width] = self._side * share
+            vector[self.width] = self._side * share
         return vector
 
 

@@ -149,7 +149,9 @@ def contingency_table(  # noqa: PLR0913 - what is asked, of whom, how
     rows = []
     for first, second in zip(*(_columns(problem, each) for each in columns), strict=True):
         one, two = first[:, None] == lists[0], second[:, None] == lists[1]
-        rows.append((one[:, :, None] & two[:, None, :]).reshape(len(first), -1).astype(float))
+        rows.append(
+            (one[:, :, None] & two[:, None, :]).reshape(len(first), sums.width).astype(float)
+        )
         if not rows[-1].any(axis=1).all():
             sums.warn("rows with categories that are not listed do not count")
 

@@ -30,7 +30,7 @@ Mode: TypeAlias = Literal["full", "signed", "off"]
 
 _PLANNED: Final = frozenset({"corrupt", "dropout", "charged", "attempts", "recovery", "steps"})
 _RUN: Final = frozenset({"storage", "script", "max_rollbacks", "executor", "jobs"})
-_FINER: Final = (2, 4, 6, 8, 12, 16)
+_FINER: Final = (2, 6, 8)
 """Grids that are tried, in those that the planner takes by itself."""
 
 _EXACT_STEPS: Final = 2**30

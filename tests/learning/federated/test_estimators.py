@@ -28,7 +28,7 @@ from gopa.learning.federated import (
 from tests.learning.federated.problems import NEAR, OFF, USER, two_sides
 
 EXACT: Final[dict[str, Any]] = {"epsilon": None, "random_state": 1, **OFF}
-NOISY: Final[dict[str, Any]] = {"epsilon": 50.0, "random_state": 1, "most_rows": 8, **OFF}
+NOISY: Final[dict[str, Any]] = {"epsilon": 40.0, "random_state": 1, "most_rows": 8, **OFF}
 PROBLEM = two_sides()
 X, Y = PROBLEM.table.features, PROBLEM.table.labels
 GROUPS = np.empty(len(X), dtype=int)
@@ -114,7 +114,7 @@ def test_a_budget_is_never_spent_twice(estimator: Any) -> None:
     """Neither by one more call, nor by a copy, nor after `fit`."""
     for _ in range(2):
         estimator.partial_fit(X, Y, groups=GROUPS)
-    assert estimator.outcome_.spent.epsilon == 50
+    assert estimator.outcome_.spent.epsilon == 40
     copy = pickle.loads(pickle.dumps(estimator))  # noqa: S301 - our own
     assert copy.outcome_.digest() == estimator.outcome_.digest()
     fitted = clone(estimator).fit(X, Y, groups=GROUPS)
@@ -155,10 +155,10 @@ def test_mistakes_are_named() -> None:
 
 def test_each_row_is_a_party_and_hides_no_count() -> None:
     """Without groups nobody has more than one row, so nothing is asked about it."""
-    model = FederatedLogisticRegression(50.0, random_state=1, **OFF).fit(X, Y)
+    model = FederatedLogisticRegression(9.0, random_state=1, **OFF).fit(X, Y)
     assert model.outcome_.history["users"].tolist() == [60] * 5
     assert model.outcome_.spent.within(USER) is False
-    assert model.outcome_.spent.epsilon == 50
+    assert model.outcome_.spent.epsilon == 9
 
 
 def test_all_but_the_estimators_works_without_scikit_learn() -> None:

@@ -63,7 +63,11 @@ EXTRAS: Final = {
             "flower", "flwr", "flwr", "running inside Flower", "sums what clients of Flower train"
         ),
         Extra(
-            "learning", "scikit-learn", "sklearn", "its data sets", "brings data sets to learn from"
+            "learning",
+            "scikit-learn",
+            "sklearn",
+            "learning with scikit-learn",
+            "brings data sets, and estimators that learn from the data of many parties",
         ),
         Extra("plot", "matplotlib", "matplotlib", "drawing", "draws: gopa plan --plot FILE"),
         Extra("ray", "ray", "ray", "running on Ray", "spreads checks over a Ray cluster"),

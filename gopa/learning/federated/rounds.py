@@ -71,11 +71,16 @@ class RoundShape:
         shares = np.broadcast_to(shares, len(found))
         if not ((shares >= 0) & (shares <= 1)).all():
             raise UsageError(f"weights are from 0 to the largest one, {self.most:g}", "weights")
+        if not (length(found, 2) <= bound).all():
+            raise UsageError("updates are no longer than the bound: shorten them", "updates")
+        whole = np.asarray(kept, dtype=np.float64)
+        if not ((whole >= 0) & (whole <= 1)).all():
+            raise UsageError("a part from 0 to 1", "kept")
         parts = [found / bound * shares[:, None]]
         if self.weighted:
             parts.append(_SIDE * (shares - 0.5)[:, None])
         if self.adaptive:
-            parts.append((_SIDE * shares * (np.asarray(kept) - 0.5))[:, None])
+            parts.append((_SIDE * shares * (whole - 0.5))[:, None])
         vectors = np.zeros((len(found), self.dimension))
         vectors[:, : self.width + self.weighted + self.adaptive] = np.concatenate(parts, axis=1)
         return list(vectors)

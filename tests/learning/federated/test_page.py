@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from examples.federated import figures
 from gopa.learning import federated
+
+if TYPE_CHECKING:
+    import pytest
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs/learning/federated.md").read_text()
 
@@ -16,7 +18,7 @@ PAGE = (Path(__file__).resolve().parents[3] / "docs/learning/federated.md").read
 def test_its_programs_run(capsys: pytest.CaptureFixture[str]) -> None:
     programs = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert len(programs) == 4
-    assert all(len(each.strip().splitlines()) <= 10 for each in programs)
+    assert all(len([line for line in each.splitlines() if line.strip()]) <= 10 for each in programs)
     exec("\n".join(programs), {})  # noqa: S102 - our own page
     first, second, *said = capsys.readouterr().out.splitlines()
     assert float(first) > 0.94

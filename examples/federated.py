@@ -30,7 +30,7 @@ PARTIES: Final = (10, 40, 400)
 NEAR: Final = {"corrupt": 1, "dropout": 0.0, "charged": 0}
 """A plan for parties of whom none fails and no two collude."""
 
-ONE_STEP: Final = {"local_steps": 1, "rate": 60.0, "clip": 8.0}
+ONE_STEP: Final[dict[str, Any]] = {"local_steps": 1, "rate": 60.0, "clip": 8.0}
 """For parties with one row or two, whom further steps would lead to themselves alone."""
 
 HOUSES_LOW: Final = (32, 1, 0, 0, 0, 0, 0, 0)

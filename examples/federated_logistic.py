@@ -45,7 +45,8 @@ print(model.outcome_)
 
 # Whoever audits has these anchors from somebody they trust, and not from the log.
 with tempfile.TemporaryDirectory() as folder:
-    anchors = model.outcome_.transcript[0].anchors(Path(folder) / "anchors").read_bytes()
+    first, *_ = model.outcome_.transcript or ()
+    anchors = first.anchors(Path(folder) / "anchors").read_bytes()
 audited = model.outcome_.audit(anchors)
 print(audited)
 # Mode signed proves the sums, and neither inputs nor noise: its best verdict says so.

@@ -5,7 +5,8 @@ from __future__ import annotations
 <<<<<<< HEAD
 from functools import partial
 =======
->>>>>>> 017c5ff (What users get wrong is answered by all federated algorithms; a seed is a run of FedAvg, too)
+from functools import partial
+>>>>>>> f43c586 (Classes of federated learning have names of their own)
 from typing import Any
 
 import pytest
@@ -14,14 +15,12 @@ import gopa
 from examples.averaging import fit_gossip, fit_mean
 from gopa import UsageError
 from gopa.graph import ring
-<<<<<<< HEAD
 from gopa.learning import Outcome, Privacy, Users, linear_models, ratings
 from gopa.learning.correlated import fit_correlated
 from gopa.learning.objectives import LOGISTIC, Linear
 from gopa.learning.rows import AgentRows
 from gopa.learning.without_replacement import fit_without_replacement
 from tests.learning.network_dp import user_errors as _of_tokens  # noqa: F401 - registers
-=======
 from gopa.learning import Outcome, Privacy, ratings
 from gopa.learning.federated import (
     contingency_table,
@@ -36,7 +35,6 @@ from gopa.learning.federated import (
     variance,
 )
 from tests.learning.federated.problems import OFF, two_sides
->>>>>>> 017c5ff (What users get wrong is answered by all federated algorithms; a seed is a run of FedAvg, too)
 from tests.learning.user_errors import (
     REGISTERED,
     DoesNotArise,
@@ -128,8 +126,9 @@ FEDERATED: dict[str, tuple[Any, dict[str, Any], Any]] = {
     "histogram": (histogram, {"edges": [-1, 0, 2]}, SUMS),
 }
 for name, (fit, more, answers) in FEDERATED.items():
-    right = {"privacy": None, "seed": 1, **OFF, **more}
-    register(Registered(name, fit, lambda right=right: {"problem": two_sides(), **right}, answers))
+    asked: Any = partial(dict, privacy=None, seed=1, **OFF, **more)
+    right = partial(lambda made: made(problem=two_sides()), asked)
+    register(Registered(name, fit, right, answers))
 
 
 def descent(problem: Users, **how: Any) -> Outcome:

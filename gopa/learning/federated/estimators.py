@@ -19,7 +19,7 @@ from gopa.extras import missing
 from gopa.learning.clipping import length
 from gopa.learning.data import Table, Users, natural
 from gopa.learning.federated.clusters import Clusters, carried_out, nearest
-from gopa.learning.federated.moments import Moments, components_of, line_of
+from gopa.learning.federated.moments import MomentSums, components_of, line_of
 from gopa.learning.federated.rounds import Clipping
 from gopa.learning.federated.sums import Mode, Setting
 from gopa.learning.federated.training import Recipe, Training, run_rounds
@@ -305,9 +305,9 @@ class FederatedLinearRegression(RegressorMixin, _Federated):  # type: ignore[mis
         return self._problem(x, y, groups)
 
     def _moments(
-        self, problem: Users, groups: Any, rounds: int, last: Moments | None = None
-    ) -> Moments:
-        return Moments(
+        self, problem: Users, groups: Any, rounds: int, last: MomentSums | None = None
+    ) -> MomentSums:
+        return MomentSums(
             "least squares",
             self._setting(),
             problem,
@@ -319,7 +319,7 @@ class FederatedLinearRegression(RegressorMixin, _Federated):  # type: ignore[mis
             last=last,
         )
 
-    def _take(self, moments: Moments) -> Self:
+    def _take(self, moments: MomentSums) -> Self:
         found = line_of(moments.read(), self.ridge)
         self.outcome_ = moments.outcome(found)
         self.coef_, self.intercept_ = found["coef"], found["intercept"]
@@ -387,9 +387,9 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Federated
         return self._problem(validate_data(self, X, dtype=np.float64, reset=first), None, groups)
 
     def _moments(
-        self, problem: Users, groups: Any, rounds: int, last: Moments | None = None
-    ) -> Moments:
-        return Moments(
+        self, problem: Users, groups: Any, rounds: int, last: MomentSums | None = None
+    ) -> MomentSums:
+        return MomentSums(
             "PCA",
             self._setting(),
             problem,
@@ -399,7 +399,7 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Federated
             last=last,
         )
 
-    def _take(self, moments: Moments) -> Self:
+    def _take(self, moments: MomentSums) -> Self:
         found = components_of(moments.read(), self.n_components)
         self.outcome_ = moments.outcome(found)
         self.mean_, self.components_ = found["mean"], found["components"]

@@ -30,7 +30,7 @@ _FARTHEST: Final = math.sqrt(4.5)
 _EXPONENTS: Final = range(-64, 65)
 
 
-class Moments:
+class MomentSums:
     """Is a session that adds up x and x x^T over all rows, each shortened to `radius`.
 
     With `labelled` a row is its features, shortened to `radius`, beside its label, moved to at
@@ -48,7 +48,7 @@ class Moments:
         label_radius: float | None = None,
         most_rows: int | None = None,
         rounds: int = 1,
-        last: Moments | None = None,
+        last: MomentSums | None = None,
     ) -> None:
         self._columns = problem.table.features.shape[1]
         self.before: list[SumSession] = []
@@ -90,7 +90,7 @@ class Moments:
             noise=found.stderr,
         )
 
-    def read(self) -> Read:
+    def read(self) -> MomentEstimate:
         """Mean and covariance of all rows so far, in the units of the data."""
         stderr = math.sqrt(sum(each.stderr**2 for each in self.totals))
         rows_stderr = math.sqrt(sum(each.rows_stderr**2 for each in self.totals))
@@ -108,7 +108,7 @@ class Moments:
         covariance = (square - np.outer(centre, centre)) * np.outer(units, units)
         # A symmetric matrix of normal numbers has no larger eigenvalue than about this.
         blur = stderr / rows * math.sqrt(2 * self._columns) * float(units[0]) ** 2
-        return Read(centre * units, covariance, rows, blur)
+        return MomentEstimate(centre * units, covariance, rows, blur)
 
     def outcome(self, model: dict[str, Any]) -> Outcome:
         """What came of it."""
@@ -142,7 +142,7 @@ class Moments:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Read:
+class MomentEstimate:
     """Holds mean and covariance of rows; no eigenvalue is wrong by much more than `blur`."""
 
     mean: Floats
@@ -189,7 +189,7 @@ def pca(  # noqa: PLR0913 - every algorithm is called like this
     Rows are shortened to a public `radius`; without privacy it is found by one more exact sum.
     """
     setting = Setting(privacy, seed, **options)
-    moments = Moments("PCA", setting, problem, radius=radius, most_rows=most_rows)
+    moments = MomentSums("PCA", setting, problem, radius=radius, most_rows=most_rows)
     with moments.session:
         moments.round(problem)
         return moments.outcome(components_of(moments.read(), components))
@@ -208,7 +208,7 @@ def least_squares(  # noqa: PLR0913 - every algorithm is called like this
 ) -> Outcome:
     """Linear regression from one sum: `coef` and `intercept`, as if all rows were in one place."""
     setting = Setting(privacy, seed, **options)
-    moments = Moments(
+    moments = MomentSums(
         "least squares",
         setting,
         problem,
@@ -222,7 +222,7 @@ def least_squares(  # noqa: PLR0913 - every algorithm is called like this
         return moments.outcome(line_of(moments.read(), ridge))
 
 
-def components_of(found: Read, many: int) -> dict[str, Any]:
+def components_of(found: MomentEstimate, many: int) -> dict[str, Any]:
     """The first principal components; the largest coordinate of each is positive."""
     if type(many) is not int or not 1 <= many <= len(found.mean):
         raise UsageError(f"from 1 to {len(found.mean)}", "components")
@@ -238,7 +238,7 @@ def components_of(found: Read, many: int) -> dict[str, Any]:
     }
 
 
-def line_of(found: Read, ridge: float) -> dict[str, Any]:
+def line_of(found: MomentEstimate, ridge: float) -> dict[str, Any]:
     """The best line; where noise could turn the matrix around, the ridge grows to outweigh it."""
     if not 0 <= ridge < math.inf:
         raise UsageError("finite and not negative", "ridge")

@@ -181,4 +181,4 @@ except BackendError as error:
     )
     assert "[learning]" in done.stdout
     with pytest.raises(ImportError):
-        from gopa.learning.federated import FederatedForest  # type: ignore[attr-defined] # noqa: F401
+        from gopa.learning.federated import FederatedForest  # noqa: F401

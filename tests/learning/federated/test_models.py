@@ -12,7 +12,7 @@ from gopa import UsageError
 from gopa.learning import Table, Users, iid
 from gopa.learning.federated import kmeans, least_squares, pca
 from gopa.learning.federated.clusters import nearest
-from gopa.learning.federated.moments import Moments
+from gopa.learning.federated.moments import MomentSums
 from gopa.learning.federated.sums import Setting
 from tests.learning.federated.problems import NEAR, OFF, RECORD, USER, two_sides
 
@@ -66,7 +66,7 @@ def test_two_rows_are_no_farther_apart_than_noise_is_made_for() -> None:
     """The largest distance, at an angle of 120 degrees, is reached and never exceeded."""
     setting = Setting(RECORD, 1, "off", NEAR)
     ball = two_sides(20, 100)
-    found = Moments("moments", setting, ball, radius=1.0)
+    found = MomentSums("moments", setting, ball, radius=1.0)
     angles = np.linspace(0, 2 * np.pi, 181)
     rows = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     told = np.concatenate([found.row(rows * size, angles) for size in (0.0, 0.5, 1.0)])

@@ -251,12 +251,66 @@ class FederatedLogisticRegression(ClassifierMixin, _Federated):  # type: ignore[
         return self
 
 
-class FederatedLinearRegression(RegressorMixin, _Federated):  # type: ignore[misc]
+class _OneSum(_Federated):
+    """Has what estimators share that fit in one round; `rounds` is for `partial_fit`."""
+
+    rounds: int
+    radius: float | None
+    most_rows: int | None
+    _run: MomentSums
+    _name: str
+    _labelled = False
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Fits to rows X, where they are used with numbers y, of the parties `groups`."""
+        problem = self._seen(X, y, groups, first=True)
+        self._run = self._sums(problem, groups, 1)
+        with self._run.session:
+            self._run.round(problem)
+            return self._take(self._run)
+
+    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Adds further rows in a round of its own; noise is made for `rounds` calls."""
+        problem = self._seen(X, y, groups, first="_run" not in self.__dict__)
+        rounds = _LATER if self.epsilon is None else self.rounds
+        return self._take(
+            self._continued(lambda last: self._sums(problem, groups, rounds, last), problem)
+        )
+
+    def _seen(self, X: Any, y: Any, groups: Any, *, first: bool) -> Users:
+        if not self._labelled:
+            x = validate_data(self, X, dtype=np.float64, reset=first)
+            return self._problem(x, None, groups)
+        x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=first)
+        return self._problem(x, y, groups)
+
+    def _sums(
+        self, problem: Users, groups: Any, rounds: int, last: MomentSums | None = None
+    ) -> MomentSums:
+        return MomentSums(
+            self._name,
+            self._setting(),
+            problem,
+            radius=self.radius,
+            labelled=self._labelled,
+            label_radius=getattr(self, "label_radius", None),
+            most_rows=self._most(groups, self.most_rows),
+            rounds=rounds,
+            last=last,
+        )
+
+    def _take(self, sums: MomentSums) -> Self:
+        raise NotImplementedError
+
+
+class FederatedLinearRegression(RegressorMixin, _OneSum):  # type: ignore[misc]
     """Fits a line by least squares, from sums of first and second moments in one round.
 
     With privacy `radius` and `label_radius` say how long rows and how large labels may be, and
     `most_rows` how many a party has at most; all are public. `rounds` is for `partial_fit`.
     """
+
+    _name, _labelled = "least squares", True
 
     def __init__(  # noqa: PLR0913 - estimators have their parameters here
         self,
@@ -278,60 +332,32 @@ class FederatedLinearRegression(RegressorMixin, _Federated):  # type: ignore[mis
         self.radius, self.label_radius, self.most_rows = radius, label_radius, most_rows
         self.mode, self.session, self.random_state = mode, session, random_state
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Fits to rows X with numbers y of the parties `groups`."""
-        problem = self._seen(X, y, groups, first=True)
-        self._run = self._moments(problem, groups, 1)
-        with self._run.session:
-            self._run.round(problem)
-            return self._take(self._run)
-
-    def partial_fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Adds further rows in a round of its own; noise is made for `rounds` calls."""
-        problem = self._seen(X, y, groups, first="_run" not in self.__dict__)
-        rounds = _LATER if self.epsilon is None else self.rounds
-        return self._take(
-            self._continued(lambda last: self._moments(problem, groups, rounds, last), problem)
-        )
-
     def predict(self, X: Any) -> Floats:
         """The number of each row."""
         check_is_fitted(self)
         x = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(x @ self.coef_ + self.intercept_)
 
-    def _seen(self, X: Any, y: Any, groups: Any, *, first: bool) -> Users:
-        x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=first)
-        return self._problem(x, y, groups)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
 
-    def _moments(
-        self, problem: Users, groups: Any, rounds: int, last: MomentSums | None = None
-    ) -> MomentSums:
-        return MomentSums(
-            "least squares",
-            self._setting(),
-            problem,
-            radius=self.radius,
-            labelled=True,
-            label_radius=self.label_radius,
-            most_rows=self._most(groups, self.most_rows),
-            rounds=rounds,
-            last=last,
-        )
-
-    def _take(self, moments: MomentSums) -> Self:
-        found = line_of(moments.read(), self.ridge)
-        self.outcome_ = moments.outcome(found)
+    def _take(self, sums: MomentSums) -> Self:
+        found = line_of(sums.read(), self.ridge)
+        self.outcome_ = sums.outcome(found)
         self.coef_, self.intercept_ = found["coef"], found["intercept"]
         return self
 
 
-class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Federated):  # type: ignore[misc]
+class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _OneSum):  # type: ignore[misc]
     """Finds principal components, from sums of first and second moments in one round.
 
     With privacy `radius` says how long rows may be, and `most_rows` how many a party has at most;
     both are public. `rounds` is for `partial_fit`.
     """
+
+    _name = "PCA"
 
     def __init__(  # noqa: PLR0913 - estimators have their parameters here
         self,
@@ -352,22 +378,6 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Federated
         self.rounds, self.radius, self.most_rows = rounds, radius, most_rows
         self.mode, self.session, self.random_state = mode, session, random_state
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
-        """Fits to rows X of the parties `groups`."""
-        problem = self._seen(X, groups, first=True)
-        self._run = self._moments(problem, groups, 1)
-        with self._run.session:
-            self._run.round(problem)
-            return self._take(self._run)
-
-    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
-        """Adds further rows in a round of its own; noise is made for `rounds` calls."""
-        problem = self._seen(X, groups, first="_run" not in self.__dict__)
-        rounds = _LATER if self.epsilon is None else self.rounds
-        return self._take(
-            self._continued(lambda last: self._moments(problem, groups, rounds, last), problem)
-        )
-
     def transform(self, X: Any) -> Floats:
         """The coordinates of each row along the components."""
         check_is_fitted(self)
@@ -383,25 +393,9 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Federated
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _seen(self, X: Any, groups: Any, *, first: bool) -> Users:
-        return self._problem(validate_data(self, X, dtype=np.float64, reset=first), None, groups)
-
-    def _moments(
-        self, problem: Users, groups: Any, rounds: int, last: MomentSums | None = None
-    ) -> MomentSums:
-        return MomentSums(
-            "PCA",
-            self._setting(),
-            problem,
-            radius=self.radius,
-            most_rows=self._most(groups, self.most_rows),
-            rounds=rounds,
-            last=last,
-        )
-
-    def _take(self, moments: MomentSums) -> Self:
-        found = components_of(moments.read(), self.n_components)
-        self.outcome_ = moments.outcome(found)
+    def _take(self, sums: MomentSums) -> Self:
+        found = components_of(sums.read(), self.n_components)
+        self.outcome_ = sums.outcome(found)
         self.mean_, self.components_ = found["mean"], found["components"]
         self.explained_variance_ = found["variance"]
         self.explained_variance_ratio_ = found["variance"] / max(found["total"], 1e-300)

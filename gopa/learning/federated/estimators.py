@@ -6,124 +6,41 @@
 
 from __future__ import annotations
 
-import math
-import os
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Self, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from gopa import UsageError
 from gopa.extras import missing
 from gopa.learning.clipping import length
-from gopa.learning.data import Table, Users, natural
+from gopa.learning.data import Users
 from gopa.learning.federated.clusters import Clusters, carried_out, nearest
-from gopa.learning.federated.moments import MomentSums, components_of, line_of
+from gopa.learning.federated.estimator_base import LATER, FederatedEstimator, Floats, UnfitData
+from gopa.learning.federated.moment_estimators import FederatedLinearRegression, FederatedPCA
 from gopa.learning.federated.rounds import Clipping
 from gopa.learning.federated.sums import Mode, Setting
 from gopa.learning.federated.training import Recipe, Training, run_rounds
 from gopa.learning.fitting import Progress
-from gopa.learning.ledger import BudgetExceeded
 from gopa.learning.outcome import Outcome
-from gopa.learning.privacy import Privacy, Unit
+from gopa.learning.privacy import Unit
 
 try:
-    from sklearn.base import (
-        BaseEstimator,
-        ClassifierMixin,
-        ClassNamePrefixFeaturesOutMixin,
-        ClusterMixin,
-        RegressorMixin,
-        TransformerMixin,
-    )
-    from sklearn.utils import check_random_state
+    from sklearn.base import ClassifierMixin, ClusterMixin, TransformerMixin
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
     raise missing("learning") from None
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-
-_FEWEST: Final = 3
-_LATER: Final = 1000
-"""So many calls of `partial_fit` have one session where nothing is spent."""
-
-_NOISY_ROUNDS: Final = 5
-_EXACT_ROUNDS: Final = 100
+__all__ = [
+    "FederatedKMeans",
+    "FederatedLinearRegression",
+    "FederatedLogisticRegression",
+    "FederatedPCA",
+]
 
 
-class UnfitData(UsageError, ValueError):
-    """Refuses data; a ValueError, too, as other estimators raise."""
-
-
-class _Federated(BaseEstimator):  # type: ignore[misc]
-    """Has what all of these estimators share."""
-
-    epsilon: float | None
-    delta: float
-    unit: Unit
-    mode: Mode
-    session: Mapping[str, Any] | None
-    random_state: Any
-
-    def _setting(self) -> Setting:
-        privacy = None
-        if self.epsilon is not None:
-            privacy = Privacy(self.epsilon, self.delta, unit=self.unit)
-        state = self.random_state
-        if state is None:
-            seed = int.from_bytes(os.urandom(8), "big")
-        elif isinstance(state, int | np.integer):
-            seed = int(state)
-        else:
-            seed = int(check_random_state(state).randint(2**31))
-        return Setting(privacy, seed, self.mode, self.session)
-
-    def _problem(self, x: Floats, y: npt.NDArray[Any] | None, groups: Any) -> Users:
-        labels = np.zeros(len(x)) if y is None else y
-        owners = np.arange(len(x)) if groups is None else np.asarray(groups)
-        problem = natural(Table(x, labels, "given to fit"), owners)
-        if len(problem) < _FEWEST:
-            message = (
-                f"{len(problem)} parties are too few, at least {_FEWEST} are needed "
-                f"(n_samples = {len(x)})"
-            )
-            raise UnfitData(message, "groups")
-        return problem
-
-    def _most(self, groups: Any, most_rows: int | None) -> int | None:
-        """Whose every row is a party has one row, which is no secret."""
-        return 1 if groups is None and most_rows is None else most_rows
-
-    def _rounds_of(self, asked: int | None, setting: Setting) -> int:
-        if asked is not None:
-            return asked
-        return _EXACT_ROUNDS if setting.privacy is None else _NOISY_ROUNDS
-
-    def _continued(self, begin: Callable[[Any], Any], problem: Users) -> Any:
-        """One more round, in the session that `partial_fit` has begun; `begin` gets the last run.
-
-        Raises:
-            BudgetExceeded: all rounds of the session are spent, and another session would spend
-                as much again.
-        """
-        run = self.__dict__.get("_run")
-        if run is None or not run.session.rounds_left:
-            if self.epsilon is not None and hasattr(self, "outcome_"):
-                message = "its session is over, and another one would spend as much again: fit anew"
-                raise BudgetExceeded(message, math.inf, 0)
-            self._run = run = begin(run)
-        run.round(problem)
-        return run
-
-    def __getstate__(self) -> Any:
-        state = dict(super().__getstate__())
-        state.pop("_run", None)  # a copy that went on by itself would spend twice
-        return state
-
-
-class FederatedLogisticRegression(ClassifierMixin, _Federated):  # type: ignore[misc]
+class FederatedLogisticRegression(ClassifierMixin, FederatedEstimator):  # type: ignore[misc]
     """Trains a linear classifier of two classes by federated averaging.
 
     `epsilon=None` adds no noise: the sums of all rounds come out as they are. `most_rows` says how
@@ -179,7 +96,7 @@ class FederatedLogisticRegression(ClassifierMixin, _Federated):  # type: ignore[
 
         def begin(last: Training | None) -> Training:
             setting = self._setting()
-            rounds = _LATER if setting.privacy is None else self._rounds_of(self.rounds, setting)
+            rounds = LATER if setting.privacy is None else self._rounds_of(self.rounds, setting)
             start = None if last is None else last.weights
             return self._training(problem, groups, setting, rounds, start)
 
@@ -251,158 +168,7 @@ class FederatedLogisticRegression(ClassifierMixin, _Federated):  # type: ignore[
         return self
 
 
-class _OneSum(_Federated):
-    """Has what estimators share that fit in one round; `rounds` is for `partial_fit`."""
-
-    rounds: int
-    radius: float | None
-    most_rows: int | None
-    _run: MomentSums
-    _name: str
-    _labelled = False
-
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Fits to rows X, where they are used with numbers y, of the parties `groups`."""
-        problem = self._seen(X, y, groups, first=True)
-        self._run = self._sums(problem, groups, 1)
-        with self._run.session:
-            self._run.round(problem)
-            return self._take(self._run)
-
-    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Adds further rows in a round of its own; noise is made for `rounds` calls."""
-        problem = self._seen(X, y, groups, first="_run" not in self.__dict__)
-        rounds = _LATER if self.epsilon is None else self.rounds
-        return self._take(
-            self._continued(lambda last: self._sums(problem, groups, rounds, last), problem)
-        )
-
-    def _seen(self, X: Any, y: Any, groups: Any, *, first: bool) -> Users:
-        if not self._labelled:
-            x = validate_data(self, X, dtype=np.float64, reset=first)
-            return self._problem(x, None, groups)
-        x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=first)
-        return self._problem(x, y, groups)
-
-    def _sums(
-        self, problem: Users, groups: Any, rounds: int, last: MomentSums | None = None
-    ) -> MomentSums:
-        return MomentSums(
-            self._name,
-            self._setting(),
-            problem,
-            radius=self.radius,
-            labelled=self._labelled,
-            label_radius=getattr(self, "label_radius", None),
-            most_rows=self._most(groups, self.most_rows),
-            rounds=rounds,
-            last=last,
-        )
-
-    def _take(self, sums: MomentSums) -> Self:
-        raise NotImplementedError
-
-
-class FederatedLinearRegression(RegressorMixin, _OneSum):  # type: ignore[misc]
-    """Fits a line by least squares, from sums of first and second moments in one round.
-
-    With privacy `radius` and `label_radius` say how long rows and how large labels may be, and
-    `most_rows` how many a party has at most; all are public. `rounds` is for `partial_fit`.
-    """
-
-    _name, _labelled = "least squares", True
-
-    def __init__(  # noqa: PLR0913 - estimators have their parameters here
-        self,
-        epsilon: float | None = 1.0,
-        delta: float = 1e-5,
-        *,
-        unit: Unit = "user",
-        rounds: int = 1,
-        ridge: float = 0.0,
-        radius: float | None = None,
-        label_radius: float | None = None,
-        most_rows: int | None = None,
-        mode: Mode = "signed",
-        session: Mapping[str, Any] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon, self.delta, self.unit = epsilon, delta, unit
-        self.rounds, self.ridge = rounds, ridge
-        self.radius, self.label_radius, self.most_rows = radius, label_radius, most_rows
-        self.mode, self.session, self.random_state = mode, session, random_state
-
-    def predict(self, X: Any) -> Floats:
-        """The number of each row."""
-        check_is_fitted(self)
-        x = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray(x @ self.coef_ + self.intercept_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
-    def _take(self, sums: MomentSums) -> Self:
-        found = line_of(sums.read(), self.ridge)
-        self.outcome_ = sums.outcome(found)
-        self.coef_, self.intercept_ = found["coef"], found["intercept"]
-        return self
-
-
-class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _OneSum):  # type: ignore[misc]
-    """Finds principal components, from sums of first and second moments in one round.
-
-    With privacy `radius` says how long rows may be, and `most_rows` how many a party has at most;
-    both are public. `rounds` is for `partial_fit`.
-    """
-
-    _name = "PCA"
-
-    def __init__(  # noqa: PLR0913 - estimators have their parameters here
-        self,
-        n_components: int = 1,
-        epsilon: float | None = 1.0,
-        delta: float = 1e-5,
-        *,
-        unit: Unit = "user",
-        rounds: int = 1,
-        radius: float | None = None,
-        most_rows: int | None = None,
-        mode: Mode = "signed",
-        session: Mapping[str, Any] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon, self.delta, self.unit = epsilon, delta, unit
-        self.rounds, self.radius, self.most_rows = rounds, radius, most_rows
-        self.mode, self.session, self.random_state = mode, session, random_state
-
-    def transform(self, X: Any) -> Floats:
-        """The coordinates of each row along the components."""
-        check_is_fitted(self)
-        x = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray((x - self.mean_) @ self.components_.T)
-
-    def inverse_transform(self, X: Any) -> Floats:
-        """Rows that have these coordinates."""
-        check_is_fitted(self)
-        return np.asarray(np.asarray(X) @ self.components_ + self.mean_)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def _take(self, sums: MomentSums) -> Self:
-        found = components_of(sums.read(), self.n_components)
-        self.outcome_ = sums.outcome(found)
-        self.mean_, self.components_ = found["mean"], found["components"]
-        self.explained_variance_ = found["variance"]
-        self.explained_variance_ratio_ = found["variance"] / max(found["total"], 1e-300)
-        return self
-
-
-class FederatedKMeans(TransformerMixin, ClusterMixin, _Federated):  # type: ignore[misc]
+class FederatedKMeans(TransformerMixin, ClusterMixin, FederatedEstimator):  # type: ignore[misc]
     """Finds clusters by k-means, of which parties tell nothing but sums over clusters.
 
     With privacy `radius` says how far from `origin` rows may lie, and `most_rows` how many a party
@@ -452,7 +218,7 @@ class FederatedKMeans(TransformerMixin, ClusterMixin, _Federated):  # type: igno
 
         def begin(last: Clusters | None) -> Clusters:
             setting = self._setting()
-            rounds = _LATER if setting.privacy is None else self._rounds_of(self.rounds, setting)
+            rounds = LATER if setting.privacy is None else self._rounds_of(self.rounds, setting)
             return self._clusters(problem, groups, setting, rounds, last)
 
         return self._take(self._continued(begin, problem).outcome(), x)

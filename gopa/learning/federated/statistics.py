@@ -42,32 +42,9 @@ def variance(  # noqa: PLR0913 - what is asked, of whom, how
     `low` and `high` are public ends of the columns. A square costs nothing beside its number:
     (u, u^2) and (v, v^2) are never farther apart than (-1, 1) and (1, 1).
     """
-    first, last = box(problem, low, high)
-    columns, half = len(first), (last - first) / 2
+    ends = box(problem, low, high)
     setting = Setting(privacy, seed, **options)
-    sums = RowSums(
-        "variance",
-        setting,
-        problem,
-        width=2 * columns,
-        diameter=2 * math.sqrt(columns),
-        most_rows=most_rows,
-    )
-
-    def row(rows: Floats) -> Floats:
-        inside = within(rows, first, last, sums)
-        return np.hstack([inside, inside**2])
-
-    def read(found: RowTotal) -> dict[str, Any]:
-        mean, square = np.split(found.mean(), 2)
-        return {
-            "mean": first + half * (mean + 1),
-            "stderr": half * found.mean_stderr,
-            "variance": half**2 * np.maximum(square - mean**2, 0.0),
-            "rows": found.rows,
-        }
-
-    return _once(sums, [row(each) for each, _ in problem.pairs()], read)
+    return _averaged("variance", setting, problem, ends, most_rows, squares=True)
 
 
 def mean(  # noqa: PLR0913 - what is asked, of whom, how
@@ -81,27 +58,47 @@ def mean(  # noqa: PLR0913 - what is asked, of whom, how
     **options: Unpack[SumOptions],
 ) -> Outcome:
     """The `mean` of each column over all rows, its `stderr`, and the number of `rows`."""
-    first, last = box(problem, low, high)
-    columns, half = len(first), (last - first) / 2
+    ends = box(problem, low, high)
     setting = Setting(privacy, seed, **options)
+    return _averaged("mean", setting, problem, ends, most_rows, squares=False)
+
+
+def _averaged(  # noqa: PLR0913 - what both have in common
+    name: str,
+    setting: Setting,
+    problem: Users,
+    ends: tuple[Floats, Floats],
+    most_rows: int | None,
+    *,
+    squares: bool,
+) -> Outcome:
+    columns, half = len(ends[0]), (ends[1] - ends[0]) / 2
     sums = RowSums(
-        "mean",
+        name,
         setting,
         problem,
-        width=columns,
+        width=columns * (1 + squares),
         diameter=2 * math.sqrt(columns),
         most_rows=most_rows,
     )
 
+    def row(rows: Floats) -> Floats:
+        inside = within(rows, *ends, sums)
+        return np.hstack([inside, inside**2]) if squares else inside
+
     def read(found: RowTotal) -> dict[str, Any]:
-        return {
-            "mean": first + half * (found.mean() + 1),
+        means = found.mean()
+        first, square = means[:columns], means[columns:]
+        model = {
+            "mean": ends[0] + half * (first + 1),
             "stderr": half * found.mean_stderr,
             "rows": found.rows,
         }
+        if squares:
+            model["variance"] = half**2 * np.maximum(square - first**2, 0.0)
+        return model
 
-    rows = [within(each, first, last, sums) for each, _ in problem.pairs()]
-    return _once(sums, rows, read)
+    return _once(sums, [row(each) for each, _ in problem.pairs()], read)
 
 
 def histogram(  # noqa: PLR0913 - what is asked, of whom, how

@@ -53,6 +53,15 @@ def clip(vectors: npt.ArrayLike, norm: Norm, bound: float) -> Floats:
     return np.where(too_long[..., None], listed / divisor * shrink, listed)
 
 
+def within(models: Floats, radius: float) -> Floats:
+    """The nearest models that are no longer than `radius`, which may be infinite."""
+    if radius == math.inf:
+        return models
+    if not radius > 0:
+        raise UsageError("a radius is above 0", "radius")
+    return clip(models, 2, radius)
+
+
 def require_norm(norm: Norm) -> _Order:
     """The norm as numpy names it."""
     if norm not in (1, 2, math.inf):

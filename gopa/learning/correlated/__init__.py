@@ -4,8 +4,9 @@ Agents average what they hear, each follows the gradient of its own function, an
 carries noise that sums to zero. Specification: `specs/18-correlated-noise.md`.
 """
 
-from gopa.learning.correlated.descent import METHODS, Method, descend, fit_correlated
+from gopa.learning.correlated.descent import descend, fit_correlated
 from gopa.learning.correlated.disclosure import Disclosure, disclosure
+from gopa.learning.correlated.disguises import METHODS, Method
 from gopa.learning.correlated.optimum import optimum, spread_bound
 
 __all__ = [

@@ -9,28 +9,38 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final
 
 import numpy as np
 
 from gopa import UsageError
-from gopa.graph import Graph, MixingMatrix, fixed, require_doubly_stochastic
+from gopa.accounting import gaussian_sigma
+from gopa.graph import Graph, MixingMatrix
+from gopa.learning.charges import Charge
+from gopa.learning.checks import whole
+from gopa.learning.clipping import finite, within
 from gopa.learning.correlated.disclosure import disclosure
-from gopa.learning.correlated.disguises import Disguise, InFunctions, InStates, Nothing
-from gopa.learning.correlated.optimum import mean_gradient, mean_value, projected
+from gopa.learning.correlated.disguises import (
+    DEVIATION,
+    Disguise,
+    InFunctions,
+    InStates,
+    Method,
+    require_fitting,
+)
+from gopa.learning.correlated.optimum import mean_gradient, mean_value
 from gopa.learning.fitting import Progress, require_seed, told
 from gopa.learning.history import Recorder
-from gopa.learning.ledger import PrivacyLedger
+from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
 from gopa.learning.objectives import Floats, Objective
 from gopa.learning.outcome import Outcome
 from gopa.learning.privacy import Privacy
 from gopa.learning.steps import Steps, harmonic
+from gopa.noise import rounded_gaussian
 
-Method: TypeAlias = Literal["dgd", "rss", "rss-lb", "functions"]
-METHODS: Final[tuple[Method, ...]] = get_args(Method)
-"""Plain descent; noise in states, in states for each neighbour, in functions."""
-
+_HARMONIC: Final = harmonic(1.0)
 _CLOSE: Final = 1e-2
+_FAR: Final = 1e100
 _KEY_BYTES: Final = 32
 _NUMBER_BYTES: Final = 8
 
@@ -60,7 +70,7 @@ def descend(  # noqa: PLR0913 - descent has many parts
     *,
     method: Method = "rss",
     mixing: MixingMatrix | None = None,
-    steps: Steps | None = None,
+    steps: Steps = _HARMONIC,
     noise: float = 1.0,
     radius: float = math.inf,
     start: Floats | float = 0.0,
@@ -76,14 +86,23 @@ def descend(  # noqa: PLR0913 - descent has many parts
     Raises:
         UsageError: parts do not fit together, or the method cannot keep the sum of all models.
     """
-    chosen = _checked(objective, graph, mixing)
-    disguise = _disguise(objective, graph, method, mixing=chosen, noise=noise, seed=seed, runs=runs)
-    begin = np.broadcast_to(
-        np.asarray(start, dtype=np.float64), (objective.agents, objective.dimension)
-    )
-    models = np.repeat(projected(begin, radius)[:, None], runs, axis=1)
-    pace = harmonic(1.0) if steps is None else steps
-    return _iterates(objective, disguise, pace, radius, models)
+    chosen = require_fitting(objective, graph, method, mixing, noise)
+    require_seed(seed)
+    if not isinstance(steps, Steps):
+        raise UsageError("Steps, such as constant(0.1)", "steps")
+    how: dict[str, Any] = {"noise": noise, "seed": seed, "runs": whole(runs, "runs")}
+    if method == "dgd":
+        disguise = Disguise(chosen)
+    elif method == "functions":
+        disguise = InFunctions(graph, chosen, objective=objective, **how)
+    else:
+        how["dimension"] = objective.dimension
+        disguise = InStates(graph, chosen, to_each=method == "rss-lb", **how)
+    begin, shape = finite(np.atleast_1d(start), "start"), (objective.agents, objective.dimension)
+    if begin.shape not in {(1,), shape[1:], shape}:
+        raise UsageError("one model for all, or one for each agent", "start")
+    models = np.repeat(within(np.broadcast_to(begin, shape), radius)[:, None], runs, axis=1)
+    return _iterates(objective, disguise, steps, radius, models)
 
 
 def _iterates(
@@ -95,7 +114,9 @@ def _iterates(
         step = float(steps(number + 1))
         heard = disguise.heard(models, step, number)
         slope = objective.gradient(heard.transpose(1, 0, 2)).transpose(1, 0, 2)
-        models = projected(heard - step * (slope + disguise.bent(heard)), radius)
+        models = within(heard - step * (slope + disguise.bent(heard)), radius)
+        if not np.abs(models).max() < _FAR:
+            raise UsageError("models grow without bound: take shorter ones or a radius", "steps")
         number += 1
 
 
@@ -109,7 +130,7 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
     progress: Progress = None,
     method: Method = "rss",
     mixing: MixingMatrix | None = None,
-    steps: Steps | None = None,
+    steps: Steps = _HARMONIC,
     noise: float = 1.0,
     radius: float = math.inf,
     iterations: int = 1000,
@@ -118,49 +139,39 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
     """Minimises the sum of all agents' functions; the model is the average of all agents'.
 
     With `privacy` it stops before the step that would show one neighbour, or a coalition of
-    neighbours, more than was asked for. What is claimed ends when a model is published.
+    neighbours, more than was asked for. What is claimed ends when a model is published, and is
+    of one run: several `runs` on the same data are for statistics.
 
     Raises:
-        BudgetExceeded: not even one step is within what was asked for.
+        BudgetExceeded: no noise hides anything from those who look.
         UsageError: parts do not fit together.
     """
-    if graph is None or clock is not None:
-        raise UsageError("a connected graph, and all agents act in every step: no clock", "graph")
-    if type(iterations) is not int or iterations < 1 or type(runs) is not int or runs < 1:
-        raise UsageError("at least one iteration and one run", "iterations")
-    begun, pace = perf_counter(), harmonic(1.0) if steps is None else steps
-    walk = descend(
-        problem, graph, method=method, mixing=mixing, steps=pace, noise=noise,
-        radius=radius, seed=seed, runs=runs,
-    )  # fmt: skip
+    if clock is not None:
+        raise UsageError("all agents act in every step: None", "clock")
+    begun, iterations = perf_counter(), whole(iterations, "iterations")
     ledger = PrivacyLedger(privacy, assumptions=_ASSUMED)
+    parts: dict[str, Any] = {"method": method, "mixing": mixing, "steps": steps, "noise": noise}
+    walk = descend(problem, graph, radius=radius, seed=seed, runs=runs, **parts)
     warnings: tuple[str, ...] = ()
-    if privacy is not None:
-        chosen = _checked(problem, graph, mixing)
-        seen = disclosure(
-            problem, graph, method=method, mixing=chosen, steps=pace, iterations=iterations,
-            noise=noise, colluders=privacy.colluders, unit=privacy.unit, view=privacy.view,
-        )  # fmt: skip
-        fits = seen.fits(privacy)
-        if fits < iterations and fits:
-            warnings = (
-                f"stopped after {fits} of {iterations} steps: one more exceeds the privacy",
-            )
-            iterations = fits
-        seen.charge(ledger, iterations)
     notes = Recorder()
-    marks = set(np.unique(np.geomspace(1, iterations, 60).astype(int)).tolist()) | {0}
     with told(progress) as advance:
+        if privacy is not None:
+            fits = _charged(
+                ledger, privacy, problem, graph, iterations=iterations, progress=progress, **parts
+            )
+            if fits < iterations:
+                said = f"stopped after {fits} of {iterations} steps: one more exceeds the privacy"
+                warnings, iterations = (said,), fits
+        marks = {0, *np.geomspace(1, iterations, 60).astype(int).tolist()}
         for each in walk:
+            average, spread = each.average, each.spread
             if each.number in marks:
-                average = each.average
-                notes.note(step=each.number, loss=mean_value(problem, average), spread=each.spread)
+                notes.note(step=each.number, loss=mean_value(problem, average), spread=spread)
             advance("steps", each.number, iterations)
             if each.number == iterations:
                 break
-    average, sent = each.average, iterations * int(graph.degrees.sum())
+    sent = iterations * int(graph.degrees.sum())
     keys = 2 * graph.edge_count if method in {"rss", "functions"} else 0
-    left = _left(problem, average, radius) + each.spread
     return Outcome(
         algorithm=f"correlated descent ({method})",
         model=average if runs > 1 else average[0],
@@ -170,7 +181,7 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
         bytes=_NUMBER_BYTES * problem.dimension * sent + _KEY_BYTES * keys,
         seconds=perf_counter() - begun,
         seed=seed,
-        converged=bool((left < _CLOSE).all()),
+        converged=bool((_left(problem, average, radius) + spread < _CLOSE).all()),
         warnings=warnings,
     )
 
@@ -181,41 +192,38 @@ _ASSUMED: Final = (
 )
 
 
+def _charged(  # noqa: PLR0913 - what is seen depends on many parts
+    ledger: PrivacyLedger,
+    privacy: Privacy,
+    problem: Objective,
+    graph: Graph,
+    *,
+    iterations: int,
+    progress: Progress,
+    **parts: Any,
+) -> int:
+    """Charges as many steps as are within what was asked for, and says how many."""
+    if privacy.relation != "replace-one":
+        raise UsageError("data are replaced: who takes part is known", "privacy")
+    seen = disclosure(
+        problem, graph, iterations=iterations, colluders=privacy.colluders, unit=privacy.unit,
+        view=privacy.view, progress=progress, **parts,
+    )  # fmt: skip
+    if seen.reason:
+        raise BudgetExceeded(f"no noise hides anything: {seen.reason}", math.inf, 0)
+    tables = float(rounded_gaussian(DEVIATION).charged(seen.draws * iterations, privacy.epsilon))
+    ledger.charge(Charge.guarantee(0.0, tables), note="tables")
+    if privacy.delta <= tables:
+        raise UsageError("normal noise needs a delta above 0", "delta")
+    most = 1 / gaussian_sigma(privacy.epsilon, privacy.delta - tables)
+    fits = int(np.searchsorted(seen.composed, most * (1 - 1e-9), side="right"))
+    shift = float(seen.composed[fits - 1])
+    ledger.charge(Charge.gaussian(1.0, shift), note=f"{fits} steps")
+    return fits
+
+
 def _left(objective: Objective, model: Floats, radius: float) -> Floats:
     """How far one more step of gradient descent in one place would move each model."""
     pace = 1 / float(objective.smoothness().mean())
-    moved = projected(model - pace * mean_gradient(objective, model), radius)
+    moved = within(model - pace * mean_gradient(objective, model), radius)
     return np.asarray(np.sqrt(((moved - model) ** 2).sum(axis=-1)))
-
-
-def _checked(objective: Objective, graph: Graph, mixing: MixingMatrix | None) -> MixingMatrix:
-    if graph.parties != objective.agents or graph.parties < 2 or not graph.is_connected():
-        raise UsageError(f"a connected graph of all {objective.agents} agents", "graph")
-    if not np.isfinite(objective.smoothness()).all():
-        raise UsageError("a gradient may jump: take a smooth loss", "problem")
-    chosen = fixed(graph) if mixing is None else require_doubly_stochastic(mixing)
-    links = graph.adjacency()
-    if (
-        chosen.matrix.shape != links.shape
-        or (chosen.matrix - chosen.matrix.multiply(links)).nnz > graph.parties
-    ):
-        raise UsageError(
-            "it mixes agents that are no neighbours: make it from this graph", "mixing"
-        )
-    return chosen
-
-
-def _disguise(
-    objective: Objective, graph: Graph, method: Method, *, mixing: MixingMatrix, **how: Any
-) -> Disguise:
-    if method not in METHODS:
-        raise UsageError(f"one of {', '.join(METHODS)}", "method")
-    require_seed(how["seed"])
-    if method == "dgd":
-        return Nothing(mixing)
-    noise = how["noise"]
-    if not (isinstance(noise, int | float) and 0 < noise < math.inf):
-        raise UsageError("a deviation above 0; method='dgd' has no noise", "noise")
-    if method == "functions":
-        return InFunctions(graph, mixing, objective=objective, **how)
-    return InStates(graph, mixing, dimension=objective.dimension, to_each=method == "rss-lb", **how)

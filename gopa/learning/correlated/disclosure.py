@@ -15,16 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.accounting import Loss, gaussian_sigma
+from gopa.accounting import Loss
 from gopa.graph import Graph, MixingMatrix
-from gopa.learning.charges import Charge
+from gopa.learning.checks import whole
 from gopa.learning.clipping import length
-from gopa.learning.correlated.disguises import DEVIATION
-from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
+from gopa.learning.correlated.disguises import DEVIATION, Method, require_fitting
+from gopa.learning.fitting import Progress, told
 from gopa.learning.objectives import Floats, Linear, Objective, Quadratic
-from gopa.learning.privacy import Privacy, Unit, View
+from gopa.learning.privacy import Unit, View
 from gopa.learning.steps import Steps
-from gopa.noise import rounded_gaussian
 
 _MOST_COALITIONS: Final = 5_000
 
@@ -33,9 +32,11 @@ _BARE: Final = {
     "functions": "the sum of all functions has no noise, and models lead to its minimum",
 }
 _SUM: Final = "whoever hears everybody adds up all models, and their sum has no noise"
-_CUT_OFF: Final = "some agent has no honest agent near it whom no colluder hears"
 _UNBOUNDED: Final = "gradients of other data may differ by any amount"
-_SURROUNDED: Final = "all neighbours of some agent may collude"
+_ALONE: Final = {
+    "rss": "some agent has no honest agent near it whom no colluder hears",
+    "rss-lb": "all neighbours of some agent may collude",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +44,7 @@ class Disclosure:
     """Says what colluders learn at most, in deviations of normal noise, for the worst of them.
 
     `each` is what a step shows by itself, `composed` what all messages up to that step show; both
-    are infinite where `reason` says why nothing is hidden.
+    are infinite where `reason` says why nothing is hidden. A step takes so many `draws`.
     """
 
     each: Floats
@@ -54,43 +55,17 @@ class Disclosure:
     def epsilon(self, delta: float, step: int = -1) -> float:
         """Of all messages up to this step, by default all: infinite where nothing is hidden."""
         shift = float(self.composed[step])
-        return (
-            math.inf if self.reason else Loss.gaussian(1.0, shift).epsilon(delta) if shift else 0.0
-        )
-
-    def fits(self, privacy: Privacy) -> int:
-        """How many steps keep what was asked for; `BudgetExceeded` says why none does."""
-        if self.reason:
-            raise BudgetExceeded(f"no noise hides anything: {self.reason}", math.inf, 0)
-        spare = privacy.delta - self._truncation(len(self.composed), privacy.epsilon)
-        if not spare > 0:
-            raise UsageError("normal noise needs a delta above 0", "delta")
-        most = (1 - 1e-9) / gaussian_sigma(privacy.epsilon, spare)
-        return int(np.searchsorted(self.composed, most, side="right"))
-
-    def charge(self, ledger: PrivacyLedger, steps: int) -> None:
-        """Charges so many steps, and what the tables of the noise leave out."""
-        privacy = ledger.privacy
-        if privacy is None:
-            return
-        ledger.charge(
-            Charge.guarantee(0.0, self._truncation(steps, privacy.epsilon)), note="tables"
-        )
-        if self.composed[steps - 1]:
-            ledger.charge(
-                Charge.gaussian(1.0, float(self.composed[steps - 1])), note=f"{steps} steps"
-            )
-
-    def _truncation(self, steps: int, epsilon: float) -> float:
-        return float(rounded_gaussian(DEVIATION).charged(self.draws * steps, epsilon))
+        if shift in (0.0, math.inf):
+            return shift
+        return Loss.gaussian(1.0, shift).epsilon(delta)
 
 
 def disclosure(  # noqa: PLR0913 - what is seen depends on many parts
     objective: Objective,
     graph: Graph,
     *,
-    method: str,
-    mixing: MixingMatrix,
+    method: Method,
+    mixing: MixingMatrix | None = None,
     steps: Steps,
     iterations: int,
     noise: float,
@@ -98,48 +73,49 @@ def disclosure(  # noqa: PLR0913 - what is seen depends on many parts
     coalitions: Iterable[Sequence[int]] | None = None,
     unit: Unit = "user",
     view: View = "neighbour",
+    progress: Progress = None,
 ) -> Disclosure:
     """What the worst coalition learns of the agent that it learns most of.
 
     `coalitions` lists those that are feared, by default all of so many `colluders`.
     """
+    weights = require_fitting(objective, graph, method, mixing, noise).matrix.toarray()
+    degrees = graph.degrees
     draws = objective.dimension * (
-        int((graph.degrees * (graph.degrees - 1)).sum() // 2)
-        if method == "rss-lb"
-        else graph.edge_count
+        int((degrees * (degrees - 1)).sum() // 2) if method == "rss-lb" else graph.edge_count
     )
-    nothing = np.full(iterations, math.inf)
-    reason = _BARE.get(method, _SUM if view == "everything" else "")
+    nothing = np.full(whole(iterations, "iterations"), math.inf)
     moved = _sensitivity(objective, unit)
+    reason = _BARE.get(method, _SUM if view == "everything" else "")
     reason = reason or ("" if np.isfinite(moved).all() else _UNBOUNDED)
     if reason:
         return Disclosure(nothing, nothing, draws, reason)
     pace = steps(np.arange(1, iterations + 1))
-    moves = pace[:, None] * moved
-    kept = _kept(objective, pace)
-    network = _Network(graph.adjacency().toarray(), mixing.matrix.toarray(), method)
+    kept, links = _kept(objective, pace), graph.adjacency().toarray()
+    look = _hidden if method == "rss" else _balanced
     each, composed = np.zeros(iterations), np.zeros(iterations)
-    for coalition in _listed(graph, colluders, coalitions):
-        honest = np.setdiff1d(np.arange(graph.parties), coalition)
-        for agents in _pieces(graph, honest):
-            around = _Surroundings.of(network, agents, coalition, objective.dimension)
-            if around is None:
-                why = _CUT_OFF if method == "rss" else _SURROUNDED
-                return Disclosure(nothing, nothing, draws, why)
-            alone, all_of_them = around.shifts(
-                pace, noise / DEVIATION, moves[:, agents], kept[:, agents]
-            )
-            each, composed = np.maximum(each, alone), np.maximum(composed, all_of_them)
-    return Disclosure(each, composed, draws)
+    feared = _listed(graph, colluders, coalitions)
+    with told(progress) as advance:
+        for done, coalition in enumerate(feared):
+            advance("coalitions", done, len(feared))
+            honest = np.setdiff1d(np.arange(graph.parties), coalition)
+            for agents in _pieces(graph, honest):
+                heard = links[np.ix_(agents, coalition)].sum(axis=1)
+                inside = np.ix_(agents, agents)
+                around = look(weights[inside], links[inside], heard, math.sqrt(objective.dimension))
+                if around is None:
+                    return Disclosure(nothing, nothing, draws, _ALONE[method])
+                found = around.shifts(
+                    pace, noise / DEVIATION, pace[:, None] * moved[agents], kept[:, agents]
+                )
+                each, composed = np.maximum(each, found[0]), np.maximum(composed, found[1])
+    return Disclosure(_upward(each), _upward(composed), draws)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Network:
-    """Holds who hears whom, and with which weight."""
-
-    links: Floats
-    weights: Floats
-    method: str
+def _upward(shifts: Floats) -> Floats:
+    """Rounded up to seven digits: linear algebra is less exact, and not the same everywhere."""
+    above = np.nextafter(shifts.astype(np.float32), np.float32(np.inf)).astype(np.float64)
+    return np.where(shifts > 0, above, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,59 +133,10 @@ class _Surroundings:
     edge_slack: float
 
     @classmethod
-    def of(
-        cls, network: _Network, agents: npt.NDArray[np.int64], coalition: Sequence[int], width: int
-    ) -> _Surroundings | None:
-        """Of honest agents that are connected; None where one of them cannot hide at all."""
-        colluding = np.array(coalition)
-        heard = network.links[np.ix_(agents, colluding)].sum(axis=1)
-        among = network.links[np.ix_(agents, agents)]
-        found = cls._hidden if network.method == "rss" else cls._balanced
-        return found(network.weights[np.ix_(agents, agents)], among, heard, math.sqrt(width))
-
-    @classmethod
-    def _hidden(
-        cls, weights: Floats, among: Floats, heard: Floats, root: float
-    ) -> _Surroundings | None:
-        """All say the same to everybody: differences flow to those whom no colluder hears."""
-        open_, hidden = np.flatnonzero(heard), np.flatnonzero(heard == 0)
-        if not len(hidden):
-            return None
-        degrees = among.sum(axis=1)
-        inner = np.diag(degrees)[np.ix_(open_, open_)] - among[np.ix_(open_, open_)]
-        inverse = np.linalg.inv(inner)
-        # Where a random walk on honest agents that starts at an open one first meets a hidden one.
-        carried = among[np.ix_(hidden, open_)] @ inverse
-        moved = np.zeros_like(weights)
-        moved[np.ix_(hidden, hidden)] = np.eye(len(hidden))
-        moved[np.ix_(hidden, open_)] = carried
-        cost = np.zeros_like(weights)
-        cost[np.ix_(open_, open_)] = inverse
-        rounded = moved.sum(axis=1)
-        rounded[hidden] += degrees[hidden]
-        return cls._rounded(weights @ moved, cost, weights @ rounded, among.sum() / 2, root)
-
-    @classmethod
-    def _balanced(
-        cls, weights: Floats, among: Floats, heard: Floats, root: float
-    ) -> _Surroundings | None:
-        """Everybody tells everyone something else: honest neighbours hear what colluders do not."""
-        honest = among.sum(axis=1)
-        if not honest.all():
-            return None
-        share = 1 + heard / honest
-        spread = np.diag(np.diag(weights)) + (weights - np.diag(np.diag(weights))) * share
-        degrees = honest + heard
-        edges = (degrees * (degrees - 1) / 2).sum()
-        return cls._rounded(
-            spread, np.diag(heard / honest), weights @ (share + degrees), edges, root
-        )
-
-    @classmethod
-    def _rounded(
+    def rounded(
         cls, spread: Floats, cost: Floats, rounded: Floats, edges: float, root: float
     ) -> _Surroundings:
-        """The same with what rounding adds, in steps of the grid (section 4, [C6])."""
+        """The same with what rounding adds (section 4, [C6])."""
         more = root * (math.sqrt(edges) + math.sqrt(cost.sum()))
         return cls(spread, cost, root * (1 + rounded), more)
 
@@ -242,19 +169,54 @@ class _Surroundings:
         return np.where(differ.any(axis=0) & self.cost.any(), steps / DEVIATION, 0.0)
 
 
+def _hidden(weights: Floats, among: Floats, heard: Floats, root: float) -> _Surroundings | None:
+    """All say the same to everybody: differences flow to those whom no colluder hears."""
+    open_, hidden = np.flatnonzero(heard), np.flatnonzero(heard == 0)
+    if not len(hidden):
+        return None
+    degrees = among.sum(axis=1)
+    inner = np.diag(degrees)[np.ix_(open_, open_)] - among[np.ix_(open_, open_)]
+    inverse = np.linalg.inv(inner)
+    # Where a random walk on honest agents that starts at an open one first meets a hidden one.
+    carried = among[np.ix_(hidden, open_)] @ inverse
+    moved = np.zeros_like(weights)
+    moved[np.ix_(hidden, hidden)] = np.eye(len(hidden))
+    moved[np.ix_(hidden, open_)] = carried
+    cost = np.zeros_like(weights)
+    cost[np.ix_(open_, open_)] = inverse
+    rounded = moved.sum(axis=1)
+    rounded[hidden] += degrees[hidden]
+    return _Surroundings.rounded(weights @ moved, cost, weights @ rounded, among.sum() / 2, root)
+
+
+def _balanced(weights: Floats, among: Floats, heard: Floats, root: float) -> _Surroundings | None:
+    """Everybody tells everyone something else: honest neighbours hear what colluders do not."""
+    honest = among.sum(axis=1)
+    if not honest.all():
+        return None
+    share = 1 + heard / honest
+    spread = np.diag(np.diag(weights)) + (weights - np.diag(np.diag(weights))) * share
+    degrees = honest + heard
+    edges = (degrees * (degrees - 1) / 2).sum()
+    return _Surroundings.rounded(
+        spread, np.diag(heard / honest), weights @ (share + degrees), edges, root
+    )
+
+
 def _listed(
     graph: Graph, colluders: int, coalitions: Iterable[Sequence[int]] | None
-) -> Iterator[Sequence[int]]:
+) -> list[list[int]]:
+    agents = graph.parties
     if coalitions is not None:
-        yield from coalitions
-        return
-    if not 1 <= colluders < graph.parties:
-        raise UsageError("at least one, and somebody is honest", "colluders")
-    if math.comb(graph.parties, colluders) > _MOST_COALITIONS:
+        listed = [[whole(each, "coalitions", 0, agents - 1) for each in one] for one in coalitions]
+        if not listed or any(len(set(one)) in (0, agents) for one in listed):
+            raise UsageError("some agents each, and somebody is honest", "coalitions")
+        return [sorted(set(one)) for one in listed]
+    if math.comb(agents, whole(colluders, "colluders", 1, agents - 1)) > _MOST_COALITIONS:
         raise UsageError(
             f"more than {_MOST_COALITIONS} coalitions: list those you fear", "coalitions"
         )
-    yield from combinations(range(graph.parties), colluders)
+    return [list(each) for each in combinations(range(agents), colluders)]
 
 
 def _pieces(graph: Graph, honest: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:

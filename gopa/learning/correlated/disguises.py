@@ -7,15 +7,17 @@ nothing. Specification: `specs/18-correlated-noise.md`, sections 1 and 2.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from gopa import UsageError, zero_sum
-from gopa.graph import Graph, MixingMatrix, complete
+from gopa.graph import Graph, MixingMatrix, complete, fixed, require_doubly_stochastic
+from gopa.learning.checks import number
 from gopa.learning.fitting import generator
 from gopa.learning.objectives import Linear, Objective
 from gopa.noise import rounded_gaussian, subseed
@@ -23,8 +25,15 @@ from gopa.noise import rounded_gaussian, subseed
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 
+Method: TypeAlias = Literal["dgd", "rss", "rss-lb", "functions"]
+METHODS: Final[tuple[Method, ...]] = get_args(Method)
+"""Plain descent; noise in states, in states for each neighbour, in functions."""
+
 DEVIATION: Final = 2**13
 """Of the noise of an edge, in steps of the grid."""
+
+LARGEST: Final = 2.0**45
+"""Of models, in steps of the grid: roundings of floats stay below a hundredth of a step."""
 
 _BLOCK: Final = 2048
 """Numbers that an edge draws at a time for one run; part of what a seed means."""
@@ -33,18 +42,11 @@ _SPURIOUS: Final = 4
 """Made-up rows that two neighbours share."""
 
 
-class Disguise(Protocol):
-    """Tells what agents hold after they have heard each other, and what bends their gradients."""
+class Disguise:
+    """Says what agents hold after they have heard each other, and what bends their gradients.
 
-    def heard(self, models: Floats, step: float, number: int) -> Floats:
-        """The averages of agents, from the models that they had before."""
-
-    def bent(self, models: Floats) -> Floats | float:
-        """What the gradient of each agent's function is changed by."""
-
-
-class Nothing:
-    """Lets agents send their models as they are: distributed gradient descent."""
+    By itself it lets agents send their models as they are: distributed gradient descent.
+    """
 
     def __init__(self, mixing: MixingMatrix) -> None:
         self._matrix = mixing.matrix
@@ -60,7 +62,7 @@ class Nothing:
         return 0.0
 
 
-class InStates(Nothing):
+class InStates(Disguise):
     """Adds noise to what agents send that sums to zero over all of them, in every step.
 
     Of step k the noise is that of the edges times `noise` times the length of the step. With
@@ -89,7 +91,7 @@ class InStates(Nothing):
         """The averages of agents, from the models that they had before."""
         unit = step * self._noise / DEVIATION
         sent = np.rint(models / unit)
-        if not np.abs(sent).max(initial=0) < 2.0**52:
+        if not np.abs(sent).max() < LARGEST:
             raise UsageError("too little for models of this size: take more", "noise")
         heard = mixed(self._matrix, sent) + mixed(self._reach, self.drawn(number))
         return np.asarray(heard * unit + (models - sent * unit))
@@ -107,7 +109,7 @@ class InStates(Nothing):
         return self._block[:, :, number % self._steps]
 
 
-class InFunctions(Nothing):
+class InFunctions(Disguise):
     """Adds functions to those of the agents, once, that sum to zero over all of them.
 
     Neighbours share random quadratic functions, or with `spurious` the losses of made-up rows.
@@ -134,23 +136,48 @@ class InFunctions(Nothing):
         return self._bent(models)
 
 
+def require_fitting(
+    objective: Objective, graph: Graph, method: str, mixing: MixingMatrix | None, noise: float
+) -> MixingMatrix:
+    """The mixing matrix, by default with equal weights of all edges, if everything fits together.
+
+    Whoever mixes agents that are no neighbours sends messages of which no account is kept.
+    """
+    if method not in METHODS:
+        raise UsageError(f"one of {', '.join(METHODS)}", "method")
+    if not hasattr(objective, "smoothness"):
+        raise UsageError("functions of agents, such as Linear or Quadratic", "problem")
+    if (
+        not isinstance(graph, Graph)
+        or graph.parties != objective.agents
+        or graph.parties < 2
+        or not graph.is_connected()
+    ):
+        raise UsageError(f"a connected graph of all {objective.agents} agents", "graph")
+    if not np.isfinite(objective.smoothness()).all():
+        raise UsageError("a gradient may jump: take a smooth loss", "problem")
+    if method != "dgd" and not 0 < number(noise, "noise") < math.inf:
+        raise UsageError("a deviation above 0; method='dgd' has no noise", "noise")
+    chosen = fixed(graph) if mixing is None else require_doubly_stochastic(mixing)
+    matrix, links = chosen.matrix, graph.adjacency()
+    if matrix.shape != links.shape:
+        raise UsageError(f"it mixes {matrix.shape[0]} agents: make it from this graph", "mixing")
+    between = matrix - sparse.diags_array(matrix.diagonal(), dtype=np.float64)
+    if (between - between.multiply(links)).count_nonzero():
+        raise UsageError("it mixes agents that are no neighbours", "mixing")
+    sums = np.concatenate([matrix.sum(axis=0), matrix.sum(axis=1)])
+    if matrix.data.min() < 0 or np.abs(sums - 1).max() > 1e-9:
+        raise UsageError("rows and columns of it sum to 1, without negative numbers", "mixing")
+    if method == "rss-lb" and (between.nnz < links.nnz or np.ptp(between.data) > 1e-12):
+        # What an agent balances over its neighbours cancels in no average of unequal weights.
+        raise UsageError("neighbours weigh what they hear differently: use `fixed`", "mixing")
+    return chosen
+
+
 def mixed(matrix: sparse.csr_array, values: npt.NDArray[Any]) -> Floats:
     """The matrix times every column of values, whose first axis is that of agents."""
     flat = values.reshape(len(values), -1)
     return np.asarray(matrix @ flat).reshape(-1, *values.shape[1:])
-
-
-def require_equal_weights(mixing: MixingMatrix) -> float:
-    """The one weight of all edges.
-
-    Noise that an agent balances over its neighbours cancels in nobody's average if they weigh it
-    differently (the fourth assumption of Gade and Vaidya).
-    """
-    matrix = mixing.matrix.tocoo()
-    weights = matrix.data[matrix.row != matrix.col]
-    if not np.ptp(weights) <= 1e-12 * weights.max():
-        raise UsageError("neighbours weigh what they hear differently: use `fixed`", "mixing")
-    return float(weights.max())
 
 
 def _to_all(graph: Graph) -> Callable[..., Integers]:
@@ -189,7 +216,7 @@ def _to_each(graph: Graph) -> Callable[..., Integers]:
 def _receivers(graph: Graph, mixing: MixingMatrix) -> sparse.csr_array:
     """Leads what agents tell each of their neighbours to those, with the weight of an edge."""
     heard_by = np.concatenate([graph.neighbours(each) for each in range(graph.parties)])
-    weights = np.full(len(heard_by), require_equal_weights(mixing))
+    weights = np.full(len(heard_by), mixing.matrix[0, heard_by[0]])
     places = np.arange(len(heard_by))
     return sparse.csr_array((weights, (heard_by, places)), shape=(graph.parties, len(heard_by)))
 

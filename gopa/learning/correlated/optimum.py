@@ -12,7 +12,7 @@ import numpy as np
 
 from gopa import UsageError
 from gopa.graph import MixingMatrix
-from gopa.learning.clipping import clip
+from gopa.learning.clipping import within
 from gopa.learning.objectives import Floats, Objective
 from gopa.learning.steps import Steps
 
@@ -34,7 +34,7 @@ def optimum(objective: Objective, *, radius: float = math.inf, tolerance: float 
     here = ahead = np.zeros(objective.dimension)
     pace = 1.0
     for _ in range(_PATIENCE):
-        moved = projected(ahead - mean_gradient(objective, ahead) / smoothness, radius)
+        moved = within(ahead - mean_gradient(objective, ahead) / smoothness, radius)
         if math.dist(moved, ahead) <= tolerance:
             return moved
         uphill = (ahead - moved) @ (moved - here) > 0
@@ -48,23 +48,16 @@ def optimum(objective: Objective, *, radius: float = math.inf, tolerance: float 
 
 def mean_gradient(objective: Objective, model: Floats) -> Floats:
     """Of the mean of all functions at one model, or at several along the first axes."""
-    everywhere = np.broadcast_to(
-        model[..., None, :], (*model.shape[:-1], objective.agents, model.shape[-1])
-    )
-    return np.asarray(objective.gradient(everywhere).mean(axis=-2))
+    return np.asarray(objective.gradient(_everywhere(objective, model)).mean(axis=-2))
 
 
 def mean_value(objective: Objective, model: Floats) -> Floats:
     """The mean of all functions at one model, or at several along the first axes."""
-    everywhere = np.broadcast_to(
-        model[..., None, :], (*model.shape[:-1], objective.agents, model.shape[-1])
-    )
-    return np.asarray(objective.value(everywhere).mean(axis=-1))
+    return np.asarray(objective.value(_everywhere(objective, model)).mean(axis=-1))
 
 
-def projected(models: Floats, radius: float) -> Floats:
-    """The nearest models that are no longer than `radius`."""
-    return clip(models, 2, radius) if radius < math.inf else models
+def _everywhere(objective: Objective, model: Floats) -> Floats:
+    return np.repeat(model[..., None, :], objective.agents, axis=-2)
 
 
 def spread_bound(  # noqa: PLR0913 - the bound has many parts
@@ -81,11 +74,8 @@ def spread_bound(  # noqa: PLR0913 - the bound has many parts
     In the Euclidean norm over all agents. `slope` bounds each gradient, `noise` each agent's
     noise before the step multiplies it, and `spread` is how far they were in the beginning.
     """
-    kept, agents = 1 - mixing.spectral_gap(), len(mixing.limit)
-    found, moved = (
-        [spread],
-        math.sqrt(agents) * (slope + noise) * steps(np.arange(1, iterations + 1)),
-    )
+    kept, found = 1 - mixing.spectral_gap(), [spread]
+    moved = math.sqrt(len(mixing.limit)) * (slope + noise) * steps(np.arange(1, iterations + 1))
     for each in moved.tolist():
         found.append(kept * found[-1] + each)
     return np.array(found[1:])

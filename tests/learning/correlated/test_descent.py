@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import math
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import minimize
 
 from gopa import UsageError
-from gopa.graph import complete, fixed, from_edges, metropolis, random_regular, ring
+from gopa.graph import MixingMatrix, complete, fixed, from_edges, metropolis, random_regular, ring
 from gopa.learning import BudgetExceeded, Privacy
-from gopa.learning.correlated import METHODS, Method, descend, fit_correlated, optimum, spread_bound
+from gopa.learning.correlated import (
+    METHODS,
+    Method,
+    descend,
+    disclosure,
+    fit_correlated,
+    optimum,
+    spread_bound,
+)
 from gopa.learning.correlated.disguises import DEVIATION, InFunctions, InStates, mixed
 from gopa.learning.objectives import HINGE, Linear, Objective, Quadratic
 from gopa.learning.rows import AgentRows
-from gopa.learning.steps import Steps, harmonic
+from gopa.learning.steps import Steps, constant, harmonic
 from tests.learning.correlated.networks import GRAPHS, four, points, tumours
 
 NOISY: tuple[Method, ...] = METHODS[1:]
@@ -82,7 +92,7 @@ def test_runs_are_the_same_alone_and_together() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_four_agents_on_a_cycle_come_to_one_limit(method: Method) -> None:
     """As Gade and Vaidya say; .009 to .018 after 400 steps of 1/k."""
-    runs = 1 if method == "dgd" else 100
+    runs = 1 if method == "dgd" else 40
     noise = 0.1 if method == "functions" else 1.0
     walk = descend(four(), ring(4), method=method, seed=1, runs=runs, noise=noise, radius=10.0)
     after = {each.number: np.abs(each.models - 2.5).max(axis=(0, 2)) for each in islice(walk, 1601)}
@@ -95,7 +105,7 @@ def test_noise_costs_iterations() -> None:
     """To stay within 0.1 of the limit plain descent takes 38 steps; noise makes it more."""
     last = {}
     for method in ("dgd", "rss", "rss-lb"):
-        runs = 1 if method == "dgd" else 200
+        runs = 1 if method == "dgd" else 60
         walk = descend(four(), ring(4), method=method, seed=1, runs=runs, radius=10.0)
         off = np.stack(
             [np.abs(each.models - 2.5).max(axis=(0, 2)) > 0.1 for each in islice(walk, 300)]
@@ -196,27 +206,68 @@ def test_what_an_agent_balances_needs_equal_weights() -> None:
         descend(points(5), star, method="rss-lb", mixing=metropolis(star), seed=1)
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    graph, objective = ring(4), four()
-    descend(objective, graph, seed=1)
-    with pytest.raises(UsageError, match="no neighbours"):
-        descend(objective, graph, mixing=fixed(complete(4)), seed=1)
-    with pytest.raises(UsageError, match="no neighbours"):
-        descend(objective, graph, mixing=fixed(ring(5)), seed=1)
-    with pytest.raises(UsageError, match="graph"):
-        descend(objective, ring(5), seed=1)
-    with pytest.raises(UsageError, match="one of dgd"):
-        descend(objective, graph, method="sgd", seed=1)  # type: ignore[arg-type]
-    for noise in (0.0, -1.0, math.nan, math.inf):
-        with pytest.raises(UsageError, match="noise"):
-            descend(objective, graph, noise=noise, seed=1)
-    walk = descend(objective, graph, noise=1e-14, seed=1, start=1.0)
+def own(weights: list[list[float]]) -> MixingMatrix:
+    """A matrix that somebody made and calls doubly stochastic."""
+    matrix = sparse.csr_array(np.array(weights))
+    return MixingMatrix("own", matrix, np.full(len(weights), 1 / len(weights)), True)
+
+
+HALF = [[0.5, 0.5, 0, 0], [0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5], [0, 0, 0.5, 0.5]]
+SKIP = [[0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("field", "how"),
+    [
+        ("graph", {"graph": ring(5)}),
+        ("graph", {"graph": None}),
+        ("graph", {"graph": [[0, 1], [1, 2], [2, 3], [3, 0]]}),
+        ("problem", {"objective": np.eye(4)}),
+        ("method", {"method": "rss_lb"}),
+        ("mixing", {"mixing": fixed(complete(4))}),
+        ("mixing", {"mixing": fixed(ring(5))}),
+        ("mixing", {"mixing": own(SKIP)}),
+        ("mixing", {"mixing": own((2 * np.array(HALF)).tolist())}),
+        ("mixing", {"mixing": own((2 * np.array(HALF) - np.eye(4)).tolist())}),
+        ("noise", {"noise": 0.0}),
+        ("noise", {"noise": -1.0}),
+        ("noise", {"noise": math.nan}),
+        ("noise", {"noise": math.inf}),
+        ("noise", {"noise": "1"}),
+        ("steps", {"steps": 0.1}),
+        ("start", {"start": math.nan}),
+        ("start", {"start": np.zeros((3, 1))}),
+        ("start", {"start": "0"}),
+        ("radius", {"radius": math.nan}),
+        ("radius", {"radius": -1.0}),
+        ("seed", {"seed": -1}),
+        ("runs", {"runs": 0}),
+    ],
+)
+def test_what_does_not_fit_is_refused(field: str, how: dict[str, Any]) -> None:
+    """Also by the account, where it is asked about the same."""
+    settings = {"objective": four(), "graph": ring(4), "seed": 1}
+    descend(**settings, mixing=own(HALF))
+    with pytest.raises(UsageError) as caught:
+        descend(**{**settings, **how})
+    assert caught.value.field == field
+    if field in {"graph", "problem", "method", "mixing", "noise"}:
+        asked = {"steps": harmonic(1.0), "iterations": 2, "noise": 1.0, "method": "rss"}
+        right = {"objective": four(), "graph": ring(4), **asked}
+        assert disclosure(**right).reason == ""
+        with pytest.raises(UsageError) as caught:
+            disclosure(**{**right, **how})
+        assert caught.value.field == field
+
+
+def test_a_walk_that_leads_away_says_so() -> None:
+    tiny = descend(four(), ring(4), noise=1e-14, seed=1, start=1.0)
     with pytest.raises(UsageError, match="too little"):
-        list(islice(walk, 3))
-    with pytest.raises(UsageError, match="clock"):
-        fit_correlated(objective, graph=graph, clock=1, seed=1)
-    with pytest.raises(UsageError, match="iterations"):
-        fit_correlated(objective, graph=graph, iterations=0, seed=1)
+        list(islice(tiny, 3))
+    for method in ("dgd", "functions"):
+        walk = descend(four(), ring(4), method=method, seed=1, steps=constant(10.0))
+        with pytest.raises(UsageError, match="without bound"):
+            list(islice(walk, 200))
 
 
 def test_an_outcome_says_what_was_done() -> None:
@@ -253,5 +304,8 @@ def test_privacy_ends_a_run_before_it_is_exceeded() -> None:
             fit_correlated(objective, graph=graph, privacy=asked, method=method, seed=1)
     with pytest.raises(BudgetExceeded, match="adds up"):
         fit_correlated(objective, graph=graph, privacy=Privacy(2.0, 1e-6), seed=1)
+    other = Privacy(2.0, 1e-6, view="neighbour", relation="add-remove")
+    with pytest.raises(UsageError, match="data are replaced"):
+        fit_correlated(objective, graph=graph, privacy=other, seed=1)
     with pytest.raises(UsageError, match="delta"):
         fit_correlated(objective, graph=graph, privacy=Privacy(2.0, view="neighbour"), seed=1)

@@ -17,23 +17,27 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass
 class View:
-    """Holds by how much one agent's other point moves what is heard, and how noise moves it.
+    """Holds by how much each agent's other point moves what is heard, and how noise moves it.
 
-    `noises` has a row for everything heard, and a column for each draw.
+    Both have a row for everything heard; `moved` has a column for each agent, `noises` for each
+    draw.
     """
 
     moved: Floats
     noises: Floats
 
-    def direction(self) -> tuple[Floats, float]:
-        """The combination of what is heard that tells most, and by how many deviations it moves."""
+    def directions(self) -> tuple[Floats, Floats]:
+        """The combination of what is heard that tells most of each agent, and how much it moves.
+
+        In deviations of the noise; infinite where some combination has no noise.
+        """
         values, vectors = np.linalg.eigh(self.noises @ self.noises.T)
         known = values > 1e-12 * values.max()
         along = vectors.T @ self.moved
-        if np.abs(along[~known]).max(initial=0.0) > 1e-9:
-            return vectors[:, ~known] @ along[~known], math.inf
-        best = vectors[:, known] @ (along[known] / values[known])
-        return best, math.sqrt(along[known] @ (along[known] / values[known]))
+        bare = np.abs(along[~known]).max(axis=0, initial=0.0) > 1e-9
+        scaled = along[known] / values[known, None]
+        shifts = np.sqrt((along[known] * scaled).sum(axis=0))
+        return vectors[:, known] @ scaled, np.where(bare, math.inf, shifts)
 
 
 def draws_of(
@@ -73,7 +77,6 @@ def view(
     noise: float,
     bend: float,
     change: float,
-    agent: int,
     coalition: Sequence[int],
     to_each: bool,
 ) -> View:
@@ -81,7 +84,7 @@ def view(
     weights = mixing.matrix.toarray()
     matrix, known, messages = draws_of(graph, to_each=to_each)
     each = matrix.shape[1]
-    models, moved = np.zeros((graph.parties, iterations * each)), np.zeros(graph.parties)
+    models, moved = np.zeros((graph.parties, iterations * each)), np.zeros_like(weights)
     heard, shifts = [], []
     for number in range(iterations):
         step = float(steps(number + 1))
@@ -100,8 +103,7 @@ def view(
         for draw, who in enumerate(known):
             if who & set(coalition):
                 heard.append(np.eye(iterations * each)[number * each + draw])
-                shifts.append(0.0)
+                shifts.append(np.zeros(graph.parties))
         models = (1 - bend * step) * mixed
-        moved = (1 - bend * step) * (weights @ moved)
-        moved[agent] += step * change
+        moved = (1 - bend * step) * (weights @ moved) + step * change * np.eye(graph.parties)
     return View(np.array(shifts), np.array(heard))

@@ -21,7 +21,6 @@ from gopa.learning.checks import whole
 from gopa.learning.clipping import finite, within
 from gopa.learning.correlated.disclosure import disclosure
 from gopa.learning.correlated.disguises import (
-    DEVIATION,
     Disguise,
     InFunctions,
     InStates,
@@ -30,6 +29,7 @@ from gopa.learning.correlated.disguises import (
 )
 from gopa.learning.correlated.optimum import mean_gradient, mean_value
 from gopa.learning.fitting import Progress, require_seed, told
+from gopa.learning.grid import DEVIATION
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
 from gopa.learning.objectives import Floats, Objective
@@ -124,7 +124,7 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
     problem: Objective,
     *,
     privacy: Privacy | None = None,
-    graph: Graph | None,
+    graph: Graph,
     clock: Any = None,
     seed: int,
     progress: Progress = None,

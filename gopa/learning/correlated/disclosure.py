@@ -19,8 +19,9 @@ from gopa.accounting import Loss
 from gopa.graph import Graph, MixingMatrix
 from gopa.learning.checks import whole
 from gopa.learning.clipping import length
-from gopa.learning.correlated.disguises import DEVIATION, Method, require_fitting
+from gopa.learning.correlated.disguises import Method, require_fitting
 from gopa.learning.fitting import Progress, told
+from gopa.learning.grid import DEVIATION
 from gopa.learning.objectives import Floats, Linear, Objective, Quadratic
 from gopa.learning.privacy import Unit, View
 from gopa.learning.steps import Steps
@@ -100,7 +101,7 @@ def disclosure(  # noqa: PLR0913 - what is seen depends on many parts
             advance("coalitions", done, len(feared))
             honest = np.setdiff1d(np.arange(graph.parties), coalition)
             for agents in _pieces(graph, honest):
-                heard = links[np.ix_(agents, coalition)].sum(axis=1)
+                heard = links[agents][:, coalition].sum(axis=1)
                 inside = np.ix_(agents, agents)
                 around = look(weights[inside], links[inside], heard, math.sqrt(objective.dimension))
                 if around is None:

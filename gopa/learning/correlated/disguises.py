@@ -19,21 +19,15 @@ from gopa import UsageError, zero_sum
 from gopa.graph import Graph, MixingMatrix, complete, fixed, require_doubly_stochastic
 from gopa.learning.checks import number
 from gopa.learning.fitting import generator
+from gopa.learning.grid import DEVIATION, Floats, on_grid
 from gopa.learning.objectives import Linear, Objective
 from gopa.noise import rounded_gaussian, subseed
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 
 Method: TypeAlias = Literal["dgd", "rss", "rss-lb", "functions"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 """Plain descent; noise in states, in states for each neighbour, in functions."""
-
-DEVIATION: Final = 2**13
-"""Of the noise of an edge, in steps of the grid."""
-
-LARGEST: Final = 2.0**45
-"""Of models, in steps of the grid: roundings of floats stay below a hundredth of a step."""
 
 _BLOCK: Final = 2048
 """Numbers that an edge draws at a time for one run; part of what a seed means."""
@@ -90,9 +84,7 @@ class InStates(Disguise):
     def heard(self, models: Floats, step: float, number: int) -> Floats:
         """The averages of agents, from the models that they had before."""
         unit = step * self._noise / DEVIATION
-        sent = np.rint(models / unit)
-        if not np.abs(sent).max() < LARGEST:
-            raise UsageError("too little for models of this size: take more", "noise")
+        sent = on_grid(models, unit)
         heard = mixed(self._matrix, sent) + mixed(self._reach, self.drawn(number))
         return np.asarray(heard * unit + (models - sent * unit))
 

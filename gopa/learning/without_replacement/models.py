@@ -79,23 +79,21 @@ class Trained:
     def predict(self, x: npt.ArrayLike, *, node: int | None = None, run: int = 0) -> Any:
         """The label of each row, by the public models or those of a node."""
         models = (self.public if node is None else self.own[node])[run]
-        return self.classes[_best(np.einsum("nd,cd->nc", _rows(x, models), models))]
+        return self._best(_rows(x, models), models)
 
     def accuracy(self, table: Table) -> tuple[Floats, Floats]:
         """Of the public models and of nodes' own, on average: a number for each run."""
         x = _rows(table.features, self.public)
-        places = np.searchsorted(self.classes, table.labels)
         right = [
-            [(_best(np.einsum("nd,cd->nc", x, each)) == places).mean() for each in models]
+            [(self._best(x, each) == table.labels).mean() for each in models]
             for models in (self.public, *self.own)
         ]
         return np.array(right[0]), np.mean(right[1:], axis=0)
 
-
-def _best(scores: Floats) -> npt.NDArray[np.int64]:
-    return np.asarray(scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(axis=1)).astype(
-        int
-    )
+    def _best(self, x: Floats, models: Floats) -> npt.NDArray[Any]:
+        scores = np.einsum("nd,cd->nc", x, models)
+        place = scores[:, 0] > 0 if len(models) == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes[place.astype(int)])
 
 
 def _rows(x: npt.ArrayLike, models: Floats) -> Floats:

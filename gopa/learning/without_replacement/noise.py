@@ -7,61 +7,54 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from gopa import UsageError
 from gopa.accounting import Loss, gaussian_sigma
+from gopa.learning.grid import DEVIATION
 from gopa.noise import rounded_gaussian
 
 Calibration: TypeAlias = Literal["joint", "each", "classical"]
 """For all models of a run together; for each of them alone; for each, as the paper does it."""
 
-DEVIATION: Final = 2**13
-"""Of the noise, in steps of the grid that models lie on when they become public."""
-
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Holds the deviation of noise for sensitivity 1, and what it costs.
+    """Holds the deviation of noise, in units of what a row moves before it is put on the grid.
 
-    `claimed` is the epsilon of each model alone, `epsilon` that of all of them together, both at
-    the delta that was asked for.
+    `moved` is the same after that, and `delta` what is left of it behind the tables of the noise.
     """
 
     deviation: float
-    claimed: float
-    epsilon: float
+    moved: float
     delta: float
+
+    def epsilon(self, models: int) -> float:
+        """What it costs that one row moves so many models."""
+        return Loss.gaussian(self.deviation, self.moved * math.sqrt(models)).epsilon(self.delta)
 
 
 def noise_for(
     epsilon: float, delta: float, *, models: int, width: int, calibration: Calibration = "joint"
 ) -> Noise:
-    """Noise that lets one change of a row move every model's sum by at most 1 in Euclidean length.
+    """Noise for one row that moves so many models of this width, each by at most 1.
 
     Raises:
         UsageError: delta is 0, or there is no such calibration.
     """
-    if calibration not in ("joint", "each", "classical"):
-        raise UsageError("one of joint, each, classical", "calibration")
-    together = models if calibration == "joint" else 1
+    if calibration not in get_args(Calibration):
+        raise UsageError(f"one of {', '.join(get_args(Calibration))}", "calibration")
     spare = delta - float(rounded_gaussian(DEVIATION).charged(models * width, epsilon))
     if not spare > 0:
         raise UsageError("normal noise needs a delta above 0", "delta")
-    # Rounding to the grid moves what differs by one more step in each number.
-    size = math.sqrt(together)
-    least = gaussian_sigma(epsilon, spare, size, classical=calibration == "classical")
-    rounding = least / size * math.sqrt(together * width) / DEVIATION
+    moved = math.sqrt(models) if calibration == "joint" else 1.0
+    least = gaussian_sigma(epsilon, spare, moved, classical=calibration == "classical")
+    # Putting on the grid moves what differs by one more step in each number.
+    rounding = least * math.sqrt(width) / DEVIATION
     if not rounding < 0.5:
         raise UsageError("epsilon is too small for models of so many numbers", "epsilon")
     deviation = least / (1 - rounding)
-    moved = 1 + math.sqrt(width) * deviation / DEVIATION
-    return Noise(
-        deviation,
-        Loss.gaussian(deviation, moved).epsilon(spare),
-        Loss.gaussian(deviation, moved * math.sqrt(models)).epsilon(spare),
-        delta,
-    )
+    return Noise(deviation, 1 + math.sqrt(width) * deviation / DEVIATION, spare)
 
 
 def gap_bound(  # noqa: PLR0913 - the theorem has many parts

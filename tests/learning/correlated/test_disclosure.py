@@ -13,7 +13,8 @@ from gopa import UsageError
 from gopa.accounting import Loss
 from gopa.graph import Graph, complete, fixed, from_edges, grid, random_regular, ring
 from gopa.learning.correlated import Disclosure, Method, descend, disclosure
-from gopa.learning.correlated.disguises import DEVIATION, InStates
+from gopa.learning.correlated.disguises import InStates
+from gopa.learning.grid import DEVIATION
 from gopa.learning.objectives import SQUARED, Linear, Quadratic
 from gopa.learning.privacy import Unit
 from gopa.learning.rows import AgentRows
@@ -50,7 +51,7 @@ def ends(agents: int) -> Quadratic:
 
 
 def seen(
-    graph: Graph, coalition: list[int] | None, method: str, steps: Steps, **more: Any
+    graph: Graph, coalition: list[int] | None, method: Any, steps: Steps, **more: Any
 ) -> Disclosure:
     coalitions = None if coalition is None else [coalition]
     settings = {"noise": 50.0, "iterations": STEPS, "coalitions": coalitions, **more}
@@ -181,7 +182,8 @@ def test_real_runs_show_what_the_exact_view_says(method: Method) -> None:
         graph, mixing, steps, 5, noise=noise, bend=2.0, change=4.0,
         coalition=[0], to_each=to_each,
     )  # fmt: skip
-    direction, shift = (found[..., 1] for found in heard.directions())
+    directions, shifts = heard.directions()
+    direction, shift = directions[:, 1], float(shifts[1])
     matrix, known, messages = draws_of(graph, to_each=to_each)
 
     def scores(point: float, seed: int) -> np.ndarray:

@@ -55,11 +55,15 @@ def test_noise_sums_to_zero_in_every_step_as_integers(to_each: bool) -> None:
 @pytest.mark.parametrize("to_each", [False, True])
 def test_noise_is_as_wide_as_asked(to_each: bool) -> None:
     graph = ring(6)
-    noise = InStates(graph, fixed(graph), noise=1.0, seed=2, runs=2, dimension=1, to_each=to_each)
+    noise = InStates(graph, fixed(graph), noise=3.0, seed=2, runs=2, dimension=1, to_each=to_each)
     drawn = np.stack([noise.drawn(number) for number in range(400)]) / DEVIATION
     # Two edges of an agent; a neighbour of two hears the noise of one edge.
     expected = 1.0 if to_each else 2.0
     assert drawn.var() == pytest.approx(expected, rel=5 * math.sqrt(2 / drawn.size))
+    heard = np.stack([noise.heard(np.zeros((6, 2, 1)), 0.5, number) for number in range(400)])
+    weights, edges = fixed(graph).matrix.toarray(), graph.laplacian().toarray()
+    fused = 2 / 9 if to_each else (weights @ edges @ weights)[0, 0]
+    assert heard.var() == pytest.approx((0.5 * 3.0) ** 2 * fused, rel=5 * math.sqrt(2 / heard.size))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -106,6 +106,13 @@ def test_noise_and_sensitivity_count_as_they_should(noise: float, more: float) -
     assert twice.composed[-1] == pytest.approx(2 * once, rel=0.01)
 
 
+@pytest.mark.parametrize("method", ["rss", "rss-lb"])
+def test_rounding_may_show_a_step_of_the_grid(method: str) -> None:
+    """However much noise there is: models that hardly differ may be rounded apart."""
+    found = seen(ring(4), [0], method, constant(0.1), noise=1e9)
+    assert 1 / DEVIATION <= found.each[1] <= found.composed[1] < 0.01
+
+
 def test_the_worst_coalition_counts() -> None:
     graph = grid(3, 3)
     one = seen(graph, None, "rss", constant(0.1), colluders=1)

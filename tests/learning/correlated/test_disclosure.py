@@ -160,16 +160,16 @@ def test_noise_that_vanishes_with_the_step_hides_less_and_less() -> None:
 def test_units_and_losses() -> None:
     graph, objective = ring(4), tumours(4, 40)
 
-    def claimed(unit: Unit) -> float:
-        return float(
-            disclosure(
-                objective, graph, method="rss", mixing=fixed(graph), steps=constant(0.5),
-                iterations=5, noise=2.0, unit=unit,
-            ).composed[-1]
-        )  # fmt: skip
+    def claimed(unit: Unit) -> Disclosure:
+        return disclosure(
+            objective, graph, method="rss", steps=constant(0.5), iterations=5, noise=2.0, unit=unit
+        )
 
+    user, record = claimed("user"), claimed("record")
+    # A gradient moves by 2, behind a noise of deviation 2 on the one edge to who is not heard.
+    assert user.each[1] == pytest.approx(1, rel=0.03)
     # Ten rows each: one of them counts a tenth.
-    assert claimed("record") == pytest.approx(claimed("user") / 10, rel=0.03)
+    assert record.composed[-1] == pytest.approx(user.composed[-1] / 10, rel=0.03)
     with pytest.raises(UsageError, match="mean over rows"):
         seen(graph, [0], "rss", constant(0.1), unit="record")
     rows = AgentRows.of([([[0.5]], [1.0])] * 4).clipped(2, 1.0, labels=1.0)

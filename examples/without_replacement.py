@@ -141,7 +141,9 @@ def table(run: FigureRun, data: tuple[Table, Table]) -> None:
         )  # fmt: skip
         return History({"nodes": [nodes], "accuracy": [found.history["accuracy"][-1]]})
 
-    settings = [("always public, noiseless", ALWAYS, None)]
+    settings: list[tuple[str, Policy, Privacy | None]] = [
+        ("always public, noiseless", ALWAYS, None)
+    ]
     settings += [(name, policy, asked) for name, policy in POLICIES.items()]
     with run.picture("convex", "strongly convex") as axes:
         for place, (loss, how) in zip(axes, LOSSES.items(), strict=True):

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.checks import number
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -57,7 +58,7 @@ def within(models: Floats, radius: float) -> Floats:
     """The nearest models that are no longer than `radius`, which may be infinite."""
     if radius == math.inf:
         return models
-    if not radius > 0:
+    if not number(radius, "radius") > 0:
         raise UsageError("a radius is above 0", "radius")
     return clip(models, 2, radius)
 

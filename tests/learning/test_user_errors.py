@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 from functools import partial
-=======
 from functools import partial
->>>>>>> f43c586 (Classes of federated learning have names of their own)
 from typing import Any
 
 import pytest
@@ -35,6 +32,7 @@ from gopa.learning.federated import (
     variance,
 )
 from tests.learning.federated.problems import OFF, two_sides
+from gopa.learning.without_replacement import fit_with_replacement, fit_without_replacement
 from tests.learning.user_errors import (
     REGISTERED,
     DoesNotArise,
@@ -160,27 +158,31 @@ register(
 )
 
 
-register(
-    Registered(
-        "without replacement",
-        partial(fit_without_replacement, batch=1),
-        lambda: {
-            "problem": linear_models(6, 3, seed=1),
-            "privacy": Privacy(1.0, 1e-6, unit="record"),
-            "seed": 1,
-        },
-        {
-            **EVERYWHERE,
-            Mistake.NOT_CONNECTED: Refused(UsageError, "graph"),
-            Mistake.OTHER_GRAPH: Refused(UsageError, "graph"),
-            Mistake.ONE_USER: Works("one node trains alone", lambda found: found.spent.hides),
-            Mistake.NO_ROWS: Refused(UsageError, "batch"),
-            Mistake.ONE_CLASS: Refused(UsageError, "problem"),
-            Mistake.UNSEEN: DoesNotArise("a model predicts classes that it was trained on"),
-            Mistake.CONSTANT: Works("a model is found", lambda found: found.spent.hides),
-        },
+for name, fit in (
+    ("without replacement", fit_without_replacement),
+    ("with replacement", fit_with_replacement),
+):
+    register(
+        Registered(
+            name,
+            partial(fit, batch=5),
+            lambda: {
+                "problem": linear_models(6, 3, seed=1),
+                "privacy": Privacy(1.0, 1e-6, unit="record"),
+                "seed": 1,
+            },
+            {
+                **EVERYWHERE,
+                Mistake.NOT_CONNECTED: Refused(UsageError, "graph"),
+                Mistake.OTHER_GRAPH: Refused(UsageError, "graph"),
+                Mistake.ONE_USER: Works("one node trains alone", lambda found: found.spent.hides),
+                Mistake.NO_ROWS: Refused(UsageError, "batch"),
+                Mistake.ONE_CLASS: Refused(UsageError, "problem"),
+                Mistake.UNSEEN: DoesNotArise("a model predicts classes that it was trained on"),
+                Mistake.CONSTANT: Works("a model is found", lambda found: found.spent.hides),
+            },
+        )
     )
-)
 
 
 @pytest.mark.parametrize("algorithm", REGISTERED, ids=lambda each: each.name)

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from gopa import UsageError
+from gopa.learning.checks import number, whole
 from gopa.learning.fitting import generator
 from gopa.learning.without_replacement.policies import Chosen, Controller, Floats
 
@@ -36,6 +38,12 @@ class DeepQ:
 
     reads_data = True
     name = "deep Q-learning"
+
+    def __post_init__(self) -> None:
+        whole(self.annealed, "annealed")
+        whole(self.follows, "follows")
+        if not 0 <= number(self.discount, "discount") < 1:
+            raise UsageError("at least 0 and below 1", "discount")
 
     def controller(self, node: int, *, runs: int, models: int, width: int, seed: int) -> Controller:
         """Decides for one node in so many runs, for so many models of each."""
@@ -70,7 +78,7 @@ class _Learner:
             self._memory.append((*self._last, self._reward, state))
             del self._memory[:-_MEMORY]
             self._learn()
-        explored = max(0.1, 1 - 0.9 * self._steps / max(1, self._settings.annealed))
+        explored = max(0.1, 1 - 0.9 * self._steps / self._settings.annealed)
         tossed = self._rng(lambda rng: rng.random((2, self._models)))
         worth = _worth(self._weights, state[:, :, None])[0][:, :, 0]
         best = worth[..., 1] > worth[..., 0]

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.checks import number
 from gopa.learning.clipping import clip
 from gopa.learning.data import Table, Users
 from gopa.learning.objectives import LOGISTIC
@@ -35,7 +36,7 @@ class OneVsAll:
         classes = np.unique(problem.table.labels)
         if len(classes) < 2:
             raise UsageError("there is one class: nothing tells rows apart", "problem")
-        if not 0 <= ridge < np.inf:
+        if not 0 <= number(ridge, "ridge") < np.inf:
             raise UsageError("finite and not negative", "ridge")
         return cls(classes, ridge)
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.draws import Draws, threshold_of
+from gopa.learning.checks import number
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Chosen: TypeAlias = npt.NDArray[np.bool_]
@@ -55,7 +56,7 @@ class Coin:
     reads_data = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.chance <= 1:
+        if not 0 <= number(self.chance, "chance") <= 1:
             raise UsageError("a chance lies between 0 and 1", "chance")
 
     @property

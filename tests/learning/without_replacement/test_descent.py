@@ -339,6 +339,8 @@ def test_what_does_not_fit_is_refused() -> None:
             ("test", {"test": Table(np.eye(3), np.arange(3), "wider")}),
             ("privacy", {"privacy": 1.0}),
             ("ridge", {"ridge": -1.0}),
+            ("ridge", {"ridge": "little"}),
+            ("radius", {"radius": "far"}),
             ("privacy", {"privacy": Privacy(1.0, 1e-6)}),
             ("privacy", {"privacy": Privacy(1.0, 1e-6, unit="record", view="neighbour")}),
             ("privacy", {"privacy": Privacy(1.0, 1e-6, unit="record", relation="add-remove")}),
@@ -351,8 +353,16 @@ def test_what_does_not_fit_is_refused() -> None:
         one = circles()
         with pytest.raises(UsageError, match="one class"):
             run(Users(Table(one.table.features, 0 * one.table.labels, "x"), one.rows), fit)
-    with pytest.raises(UsageError, match="chance"):
-        Coin(1.5)
+    for policy, field in (
+        (lambda: Coin(1.5), "chance"),
+        (lambda: Coin("often"), "chance"),
+        (lambda: DeepQ(annealed=0), "annealed"),
+        (lambda: DeepQ(annealed=5, follows=0), "follows"),
+        (lambda: DeepQ(annealed=5, discount=math.nan), "discount"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            policy()
+        assert caught.value.field == field
     with pytest.raises(UsageError, match="rows of 2"):
         run().model.predict([[1.0, 0.0, 0.0]])
     assert run().model.predict([[1.0, 0.1]], node=0).shape == (1,)

@@ -325,7 +325,11 @@ def _spent(  # noqa: PLR0913 - what is spent depends on everything
     """What the whole run costs, and what has to be said about it."""
     if privacy is None or noise is None:
         return Spent.nothing_hidden("record"), ()
-    assumed = ["nodes tell nobody their own models", "a record is a row of one node only"]
+    assumed = [
+        "nodes tell nobody their own models",
+        "a record is a row of one node only",
+        "which labels there are is known",
+    ]
     claim = f"published claim: epsilon {privacy.epsilon:g} for each of {models} models"
     if policy.reads_data:
         said = f"{claim}; decisions follow from private losses, and nothing protects them"

@@ -198,6 +198,10 @@ def test_what_is_spent_is_said() -> None:
     assert "published claim" in learnt.warnings[0]
     again = fit_with_replacement(circles(), privacy=ASKED, seed=1, batch=10)
     assert again.spent.within(ASKED)
+    fifths = fit_with_replacement(
+        two_classes(), privacy=ASKED, seed=1, batch=10, calibration="each"
+    )
+    assert 0.95 < fifths.spent.epsilon < 1.001
     assert not fit_without_replacement(circles(), privacy=None, seed=1, batch=10).spent.hides
 
 

@@ -359,7 +359,7 @@ def test_what_does_not_fit_is_refused() -> None:
             run(Users(Table(one.table.features, 0 * one.table.labels, "x"), one.rows), fit)
     for policy, field in (
         (lambda: Coin(1.5), "chance"),
-        (lambda: Coin("often"), "chance"),
+        (lambda: Coin("often"), "chance"),  # type: ignore[arg-type]
         (lambda: DeepQ(annealed=0), "annealed"),
         (lambda: DeepQ(annealed=5, follows=0), "follows"),
         (lambda: DeepQ(annealed=5, discount=math.nan), "discount"),

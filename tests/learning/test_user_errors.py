@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from functools import partial
 from typing import Any
 
 import pytest
@@ -14,11 +13,6 @@ from gopa import UsageError
 from gopa.graph import ring
 from gopa.learning import Outcome, Privacy, Users, linear_models, ratings
 from gopa.learning.correlated import fit_correlated
-from gopa.learning.objectives import LOGISTIC, Linear
-from gopa.learning.rows import AgentRows
-from gopa.learning.without_replacement import fit_without_replacement
-from tests.learning.network_dp import user_errors as _of_tokens  # noqa: F401 - registers
-from gopa.learning import Outcome, Privacy, ratings
 from gopa.learning.federated import (
     contingency_table,
     fedavg,
@@ -31,8 +25,11 @@ from gopa.learning.federated import (
     quantiles,
     variance,
 )
-from tests.learning.federated.problems import OFF, two_sides
+from gopa.learning.objectives import LOGISTIC, Linear
+from gopa.learning.rows import AgentRows
 from gopa.learning.without_replacement import fit_with_replacement, fit_without_replacement
+from tests.learning.federated.problems import OFF, two_sides
+from tests.learning.network_dp import user_errors as _of_tokens  # noqa: F401 - registers
 from tests.learning.user_errors import (
     REGISTERED,
     DoesNotArise,

@@ -123,7 +123,7 @@ class GopaMod:
             )
             if layout is not None:
                 home.require_layout(ticket.session, asked.layout)
-            training = Training(message, context, call_next, layout)
+            training = NodeTraining(message, context, call_next, layout)
             state = states.get(ticket.session)
             _require_last(state, StatePlace(ticket.session, party.key), guard)
             state, reply = _answered(party, state, asked.request, training)
@@ -200,7 +200,7 @@ class States:
             del self._records[_place(session)]
 
 
-class Training:
+class NodeTraining:
     """Has the app train when a round asks for a value, once; says how it was clipped."""
 
     def __init__(
@@ -237,7 +237,7 @@ class Training:
 
 
 def _answered(
-    party: TunnelParty, state: bytes, request: bytes, training: Training
+    party: TunnelParty, state: bytes, request: bytes, training: NodeTraining
 ) -> tuple[bytes, bytes]:
     """The next state and the reply; a value out of range is clipped if that is asked for."""
     try:

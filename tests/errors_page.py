@@ -23,6 +23,9 @@ from gopa.wording import ABORTS, VERDICTS, sentence
 from wire.errors import GopaError
 
 PACKAGES: Final = ("wire", "commitments", "zkp", "bulletin_board", "gopa")
+BUILT_ON: Final = "plugins.declearn"
+"""Its classes descend from declearn's, which has an environment of its own; it has no errors."""
+
 EVERY: Final = "every command"
 AUDIT: Final = "gopa audit"
 
@@ -232,7 +235,7 @@ def errors() -> list[type[GopaError]]:
     """Every class of errors, each behind the one that it descends from."""
     for package in map(importlib.import_module, PACKAGES):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not module.name.endswith("__main__"):
+            if not module.name.endswith(("__main__", BUILT_ON)):
                 importlib.import_module(module.name)
     return list(_below(GopaError))
 

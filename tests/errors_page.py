@@ -20,12 +20,10 @@ from gopa.auditing.report import Verdict
 from gopa.cli import attack, attack_privacy, doctor, entry, join, options
 from gopa.cli.audit_screen import ADVICE
 from gopa.wording import ABORTS, VERDICTS, sentence
+from tests.built_on import BUILT_ON_OTHERS
 from wire.errors import GopaError
 
 PACKAGES: Final = ("wire", "commitments", "zkp", "bulletin_board", "gopa")
-BUILT_ON: Final = "plugins.declearn"
-"""Its classes descend from declearn's, which has an environment of its own; it has no errors."""
-
 EVERY: Final = "every command"
 AUDIT: Final = "gopa audit"
 
@@ -185,6 +183,7 @@ ERRORS_TO_DO: Final = {
     "TwinFailed": "Mend the session first: it fails without any attack.",
     "Unattributed": "Try again, or from another copy.",
     "Unconfirmed": "Start the witnesses and set the clocks, then start the board again.",
+    "UnfitData": "Change the data as the message says: three parties or more, one width, numbers.",
     "UnfitStrategy": "Take one that averages, such as FedAvg, FedProx, FedAdam or FedYogi.",
     "UnprovenHistory": "Keep both checkpoints: the log may have forked. Warn its users.",
     "Unsupported": "Install a newer version.",
@@ -235,8 +234,9 @@ def errors() -> list[type[GopaError]]:
     """Every class of errors, each behind the one that it descends from."""
     for package in map(importlib.import_module, PACKAGES):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not module.name.endswith(("__main__", BUILT_ON)):
-                importlib.import_module(module.name)
+            if module.name.endswith("__main__") or module.name.startswith(BUILT_ON_OTHERS):
+                continue
+            importlib.import_module(module.name)
     return list(_below(GopaError))
 
 

@@ -18,6 +18,7 @@ import wire
 import zkp
 from bulletin_board.entry import ENTRY, SIGNED_ENTRY
 from gopa.messages.bodies import BODIES
+from tests.built_on import BUILT_ON_OTHERS
 from tests.fuzzing.corpus import bodies, entries
 from tests.fuzzing.samples import values
 from wire.codec import Codec
@@ -85,5 +86,7 @@ def _parts(value: Any) -> Iterator[Any]:
 def _modules() -> Iterator[str]:
     for root in _ROOTS:
         for found in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
+            if found.name.startswith(BUILT_ON_OTHERS):
+                continue
             if found.name not in _OPTIONAL and "__main__" not in found.name:
                 yield found.name

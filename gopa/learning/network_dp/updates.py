@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gopa.draws import Draws
 from gopa.learning.clipping import clip
 from gopa.learning.network_dp.walks import Floats, Users, Visits
 from gopa.learning.objectives import LOGISTIC, RowLoss
@@ -67,7 +68,8 @@ class Reports:
         truth = values[walk.users, walk.times % values.shape[1]]
         law = randomised_response(places, epsilon)
         # Past its cap a user reports anything, which is a value and no data.
-        anything = np.random.default_rng(_number(seed, "anything")).integers(0, places, truth.shape)
+        drawn = Draws(seed, "network dp", "anything").below(places, truth.size)
+        anything = drawn.reshape(truth.shape)
         reports = law.report(truth, subseed(seed, "network dp", "reports"))
         self._reports = np.where(walk.active, reports, anything).T
         self._places = np.arange(places)
@@ -149,7 +151,3 @@ class Descent:
         self._noise *= (self._sigma * lengths)[:, None, None]
         self._first, self._lengths = step, lengths.tolist()
         return 0
-
-
-def _number(seed: int, name: str) -> int:
-    return int.from_bytes(subseed(seed, "network dp", name), "big")

@@ -26,6 +26,14 @@ from gopa.learning.federated import (
     variance,
 )
 from gopa.learning.objectives import LOGISTIC, Linear
+from gopa.learning.pairwise import (
+    GINI,
+    Cells,
+    fit_dual_averaging,
+    fit_local,
+    fit_pairwise,
+    fit_ranking,
+)
 from gopa.learning.rows import AgentRows
 from gopa.learning.without_replacement import fit_with_replacement, fit_without_replacement
 from tests.learning.federated.problems import OFF, two_sides
@@ -180,6 +188,80 @@ for name, fit in (
             },
         )
     )
+
+PAIRS = {**EVERYWHERE, Mistake.NOT_CONNECTED: Refused(UsageError, "graph")}
+PAIRS |= {Mistake.OTHER_GRAPH: Refused(UsageError, "graph")}
+PAIRS |= {Mistake.UNSEEN: NO_LABELS, Mistake.ONE_CLASS: NO_LABELS}
+CODEBOOK = [(x, y, 0.0) for x in (-0.5, 0.5) for y in (-0.5, 0.5)]
+
+register(
+    Registered(
+        "gossip about pairs",
+        partial(fit_pairwise, kernel=GINI, cells=Cells.even(3, 0.0, 5.0), steps=200),
+        lambda: {
+            "problem": ratings(6, seed=1),
+            "graph": ring(6),
+            "privacy": Privacy(2.0),
+            "seed": 1,
+        },
+        {
+            **PAIRS,
+            Mistake.ONE_USER: Refused(UsageError, "graph"),
+            Mistake.NO_ROWS: Refused(UsageError, "problem"),
+            Mistake.CONSTANT: Works("an estimate of 0", lambda found: found.spent.hides),
+        },
+    )
+)
+register(
+    Registered(
+        "private reports of points",
+        partial(fit_local, kernel=GINI, cells=Cells.even(3, 0.0, 5.0)),
+        lambda: {"problem": ratings(6, seed=1), "privacy": Privacy(2.0), "seed": 1},
+        {
+            **PAIRS,
+            Mistake.ONE_USER: Refused(UsageError, "problem"),
+            Mistake.NO_ROWS: Refused(UsageError, "problem"),
+            Mistake.CONSTANT: Works("an estimate of 0", lambda found: found.spent.hides),
+        },
+    )
+)
+register(
+    Registered(
+        "private bits of scores",
+        partial(fit_ranking, depth=3),
+        lambda: {
+            "problem": linear_models(6, 2, seed=1, rows=(1, 1)),
+            "privacy": Privacy(2.0),
+            "seed": 1,
+        },
+        {
+            **PAIRS,
+            Mistake.ONE_USER: Refused(UsageError, "problem"),
+            Mistake.NO_ROWS: Refused(UsageError, "problem"),
+            Mistake.ONE_CLASS: Refused(UsageError, "problem"),
+            Mistake.CONSTANT: Works("an estimate of 0", lambda found: found.spent.hides),
+        },
+    )
+)
+register(
+    Registered(
+        "dual averaging of pairs",
+        partial(fit_dual_averaging, codebook=CODEBOOK, steps=200),
+        lambda: {
+            "problem": linear_models(6, 3, seed=1, rows=(1, 1)),
+            "graph": ring(6),
+            "privacy": Privacy(2.0),
+            "seed": 1,
+        },
+        {
+            **PAIRS,
+            Mistake.ONE_USER: Refused(UsageError, "problem"),
+            Mistake.NO_ROWS: Refused(UsageError, "problem"),
+            Mistake.ONE_CLASS: Refused(UsageError, "problem"),
+            Mistake.CONSTANT: Works("a model is found", lambda found: found.spent.hides),
+        },
+    )
+)
 
 
 @pytest.mark.parametrize("algorithm", REGISTERED, ids=lambda each: each.name)

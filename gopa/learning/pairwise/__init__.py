@@ -5,7 +5,7 @@ By gossip between neighbours, from private reports, or from verified histograms.
 """
 
 from gopa.learning.pairwise.averaging import (
-    Iterate,
+    DualIterate,
     OpenRows,
     Prox,
     dual_averages,
@@ -45,6 +45,16 @@ from gopa.learning.pairwise.local import (
 )
 from gopa.learning.pairwise.losses import METRIC, RANKING, MeanLoss, PairLoss, rows_of
 from gopa.learning.pairwise.private_rows import PrivateRows
+from gopa.learning.pairwise.ranking import (
+    CountTree,
+    area_under_curve,
+    cells_of,
+    exact_tree_variance,
+    fit_ranking,
+    ordered_pairs,
+    tree_error_bound,
+)
+from gopa.learning.pairwise.verified import fit_verified, from_counts
 
 __all__ = [
     "AUC",
@@ -58,7 +68,8 @@ __all__ = [
     "VARIANCE",
     "WILCOXON",
     "Cells",
-    "Iterate",
+    "CountTree",
+    "DualIterate",
     "Kernel",
     "MeanLoss",
     "Method",
@@ -67,21 +78,29 @@ __all__ = [
     "Pairs",
     "PrivateRows",
     "Prox",
+    "area_under_curve",
+    "cells_of",
     "default_cells",
     "dual_averages",
     "error_bound",
     "estimates",
     "estimation_bound",
+    "exact_tree_variance",
     "exact_variance",
     "expected_estimates",
     "fit_dual_averaging",
     "fit_local",
     "fit_pairwise",
+    "fit_ranking",
+    "fit_verified",
+    "from_counts",
     "gradient_bias",
     "mean_over_pairs",
     "optimality_bound",
+    "ordered_pairs",
     "renyi_entropy",
     "rows_of",
     "statistic",
+    "tree_error_bound",
     "variance_bound",
 ]

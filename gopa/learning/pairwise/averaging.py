@@ -74,7 +74,7 @@ class Prox:
         return np.asarray(self.ridge / 2 * squares + self.lasso * np.abs(models).sum(axis=-1))
 
 
-class Rows(Protocol):
+class PairGradients(Protocol):
     """Tells gradients of the loss of two users' rows, exactly or behind noise."""
 
     @property
@@ -102,7 +102,7 @@ class OpenRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Iterate:
+class DualIterate:
     """Holds all users' models after `number` steps, by run and user, and what led to them.
 
     `averaged` are the means of all models that a user had so far, which theorems are about;
@@ -119,7 +119,9 @@ class Iterate:
 class _State:
     """Holds what all users of all runs know, and lets them act."""
 
-    def __init__(self, rows: Rows, graph: Graph, runs: int, pace: Steps, prox: Prox) -> None:
+    def __init__(
+        self, rows: PairGradients, graph: Graph, runs: int, pace: Steps, prox: Prox
+    ) -> None:
         self._rows, self._pace, self._prox = rows, pace, prox
         self._shape = (runs, rows.users)
         slots = runs * rows.users
@@ -155,17 +157,17 @@ class _State:
         slots = np.arange(len(self._seen))
         self.act(slots, self._everybody, np.ones(len(slots)))
 
-    def at(self, step: int) -> Iterate:
+    def at(self, step: int) -> DualIterate:
         """What there is now."""
-        averaged, models, sums, seen = (
-            each.reshape(*self._shape, *each.shape[1:]).copy()
-            for each in (self._averaged, self._models, self._sums, self._seen)
+        averaged, models, sums = (
+            each.reshape(*self._shape, -1).copy()
+            for each in (self._averaged, self._models, self._sums)
         )
-        return Iterate(step, averaged, models, sums, seen)
+        return DualIterate(step, averaged, models, sums, self._seen.reshape(self._shape).copy())
 
 
 def dual_averages(  # noqa: PLR0913 - dual averaging has many parts
-    rows: Rows,
+    rows: PairGradients,
     graph: Graph | None,
     *,
     method: Method = "asynchronous",
@@ -176,7 +178,7 @@ def dual_averages(  # noqa: PLR0913 - dual averaging has many parts
     marks: npt.ArrayLike | None = None,
     seed: int,
     runs: int = 1,
-) -> Iterator[Iterate]:
+) -> Iterator[DualIterate]:
     """Iterates at `marks`, or in the end.
 
     `pace` is gamma, by default 1 / sqrt(t). The method "central" knows all rows, takes two at
@@ -216,8 +218,15 @@ def dual_averages(  # noqa: PLR0913 - dual averaging has many parts
 
 
 def _central(  # noqa: PLR0913 - as above
-    rows: Rows, pace: Steps, prox: Prox, *, steps: int, ends: set[int], seed: int, runs: int
-) -> Iterator[Iterate]:
+    rows: PairGradients,
+    pace: Steps,
+    prox: Prox,
+    *,
+    steps: int,
+    ends: set[int],
+    seed: int,
+    runs: int,
+) -> Iterator[DualIterate]:
     streams = [Draws(seed, "dual averaging", "pair", run) for run in range(runs)]
     pairs = np.stack([each.below(rows.users**2, steps) for each in streams])
     first, second = np.divmod(pairs, rows.users)
@@ -230,10 +239,10 @@ def _central(  # noqa: PLR0913 - as above
         averaged = averaged + (models - averaged) / step
         if step in ends:
             held = second[:, step - 1, None]
-            yield Iterate(step, averaged[:, None], models[:, None], sums[:, None], held)
+            yield DualIterate(step, averaged[:, None], models[:, None], sums[:, None], held)
 
 
-def gradient_bias(loss: PairLoss, rows: Floats, found: Iterate) -> Floats:
+def gradient_bias(loss: PairLoss, rows: Floats, found: DualIterate) -> Floats:
     """How far the mean of all users' gradients is from what all pairs would give, by run.
 
     It is the bias of Theorem 3.2, each user at its own model: the rows that users hold are those
@@ -295,7 +304,7 @@ def fit_dual_averaging(  # noqa: PLR0913 - every algorithm is called like this
     if method == "central" and (graph is not None or clock is not None):
         raise UsageError("one place has all rows: leave graph and clock out", "graph")
     ledger = PrivacyLedger(privacy, assumptions=["labels are public"])
-    travelling: Rows = OpenRows(loss, rows)
+    travelling: PairGradients = OpenRows(loss, rows)
     if privacy is not None:
         travelling = PrivateRows.of(loss, problem, codebook, ledger, seed=seed)
     elif codebook is not None:

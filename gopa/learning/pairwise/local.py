@@ -184,17 +184,12 @@ def reports_of(
     """
     privacy = require_local(ledger.privacy, problem)
     points = points_of(problem.table)[np.concatenate(problem.rows)]
-    chosen = cells or Cells.even(default_cells(len(points), privacy.epsilon, kernel.lipschitz))
-    if (kernel.labels == "secret") != bool(chosen.labels):
-        what = "secret: give cells" if kernel.labels == "secret" else "public: give no cells"
-        raise UsageError(f"labels of this kernel are {what} to them too", "cells")
+    chosen = chosen_cells(cells, kernel, len(points), privacy.epsilon)
     response = randomised_response(chosen.count, privacy.epsilon)
     ledger.charge(Charge.randomised_response(privacy.epsilon, chosen.count), note="report")
     truth = chosen.of(points, seed)
     reported = response.report(truth, subseed(seed, "reports"))
-    public, groups = np.zeros(1), np.zeros_like(reported)
-    if kernel.labels == "public":
-        public, groups = np.unique(points[:, 1], return_inverse=True)
+    public, groups = groups_of(points, kernel)
     return Reports(
         reported,
         groups,
@@ -203,6 +198,24 @@ def reports_of(
         kernels_between(kernel, chosen, public),
         kernel.divisor(points[:, 1]),
     )
+
+
+def chosen_cells(cells: Cells | None, kernel: Kernel, users: int, epsilon: float) -> Cells:
+    """The cells, or as many as Corollary 3.1 says; `UsageError` unless they fit the kernel."""
+    if cells is None:
+        cells = Cells.even(default_cells(users, epsilon, kernel.lipschitz))
+    if (kernel.labels == "secret") != bool(cells.labels):
+        what = "are secret: give them" if kernel.labels == "secret" else "are not: leave out their"
+        raise UsageError(f"labels of this kernel {what} cells", "cells")
+    return cells
+
+
+def groups_of(points: Floats, kernel: Kernel) -> tuple[Floats, Places]:
+    """All public labels, and which of them each point has; one group where none are public."""
+    if kernel.labels != "public":
+        return np.zeros(1), np.zeros(len(points), dtype=np.int64)
+    public, groups = np.unique(points[:, 1], return_inverse=True)
+    return public, groups
 
 
 def kernels_between(kernel: Kernel, cells: Cells, labels: Floats) -> Floats:

@@ -94,6 +94,8 @@ class MeanLoss:
         self._pairs = float(len(rows) ** 2)
         kept = [loss.features(each[None], rows)[loss.weight(each[None], rows) > 0] for each in rows]
         self._features = np.concatenate(kept)
+        if not len(self._features):
+            raise UsageError("labels of both kinds: no pair has a loss", "problem")
 
     def value(self, models: Floats) -> Floats:
         """Of each model, along all axes but the last."""

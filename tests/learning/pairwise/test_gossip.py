@@ -125,7 +125,7 @@ def test_expectations_are_those_of_the_phantom_graphs(shape: str) -> None:
     ["complete", "lollipop", *(pytest.param(each, marks=pytest.mark.soak) for each in REST)],
 )
 def test_the_mean_of_many_runs_is_the_expectation_and_below_the_bound(shape: str) -> None:
-    """Theorem 3.1: 2,000 runs, nearly all users within three standard errors, and all within four."""
+    """Theorem 3.1: 2,000 runs, nearly all users within three standard errors, all within four."""
     graph, pairs = GRAPHS[shape], Pairs(GINI, users())
     marks = [10, 40]
     exact = expected_estimates(pairs, graph, marks[-1])

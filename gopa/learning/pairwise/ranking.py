@@ -1,0 +1,239 @@
+"""Estimates the AUC of secret scores from one private bit of each user, by trees of counts.
+
+Scores are cells of a line of 2^depth; labels are public. Specification: `specs/21-pairwise.md`,
+section 5.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gopa import UsageError
+from gopa.draws import Draws
+from gopa.learning.charges import Charge
+from gopa.learning.checks import whole
+from gopa.learning.data import Users
+from gopa.learning.fitting import Progress, require_seed, told
+from gopa.learning.history import History
+from gopa.learning.ledger import PrivacyLedger
+from gopa.learning.outcome import Outcome
+from gopa.learning.pairwise.kernels import Floats, Places, points_of
+from gopa.learning.pairwise.local import require_local
+from gopa.learning.privacy import Privacy
+from gopa.noise import hadamard_bit, subseed
+
+_DEEPEST: Final = 20
+_PATIENCE: Final = 4.0
+"""The factor a of thresholds: Theorem 3.5 wants it above 1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountTree:
+    """Holds counts of cells in a line: `levels[l]` has those of the 2^l nodes at depth l.
+
+    They are exact, or estimates whose variance is at most `variance`; the root is exact.
+    """
+
+    levels: tuple[Floats, ...]
+    variance: float = 0.0
+
+    @classmethod
+    def of(cls, cells: Places, depth: int) -> CountTree:
+        """The exact counts."""
+        bottom = np.bincount(cells, minlength=2**depth).astype(np.float64)
+        levels = [bottom]
+        while len(levels) <= depth:
+            levels.append(levels[-1].reshape(-1, 2).sum(axis=1))
+        return cls(tuple(reversed(levels)))
+
+    @classmethod
+    def reported(
+        cls, cells: Places, depth: int, epsilon: float, seed: bytes, *, every_level: bool = False
+    ) -> CountTree:
+        """Unbiased estimates from one bit of each user, or one bit for each level.
+
+        Level and column are public and say nothing; the bit is (-1)^<node, column>, told wrongly
+        by chance.
+        """
+        many, oracle = len(cells), hadamard_bit(epsilon)
+        unbias = 1 / float(2 * oracle.keep - 1)
+        draws = Draws(seed, "levels and columns")
+        share = 1 if every_level else depth
+        chosen = None if every_level else draws.below(depth, many) + 1
+        levels = [np.array([float(many)])]
+        for level in range(1, depth + 1):
+            among = cells if chosen is None else cells[chosen == level]
+            columns = draws.below(2**level, len(among))
+            bits = oracle.report(among >> (depth - level), columns, subseed(seed, level))
+            summed = np.bincount(columns, weights=bits, minlength=2**level).astype(np.float64)
+            levels.append(_transformed(summed) * (share * unbias))
+        return cls(tuple(levels), share * unbias**2 * many)
+
+
+def _transformed(values: Floats) -> Floats:
+    """The fast Hadamard transform: what all rows of the matrix make of these values."""
+    found, half = values.copy(), 1
+    while half < len(found):
+        paired = found.reshape(-1, 2, half)
+        found = np.stack([paired[:, 0] + paired[:, 1], paired[:, 0] - paired[:, 1]], axis=1).ravel()
+        half *= 2
+    return found
+
+
+def ordered_pairs(above: CountTree, below: CountTree, patience: float | None = None) -> float:
+    """How many pairs have the first in a higher cell than the second: ties count nothing.
+
+    With `patience` a, nodes with fewer pairs than a sqrt(V+ V-) are not looked into; half of their
+    pairs are counted. Without, all are.
+    """
+    threshold, floors = 0.0, (0.0, 0.0)
+    if patience is not None:
+        if not patience > 0:
+            raise UsageError("above 0, or None to look into everything", "patience")
+        threshold = patience * math.sqrt(above.variance * below.variance)
+        floors = (
+            math.sqrt(patience * above.variance) / 2,
+            math.sqrt(patience * below.variance) / 2,
+        )
+    found, open_nodes = 0.0, np.zeros(1, dtype=np.int64)
+    for level in range(len(above.levels) - 1):
+        held = [
+            np.maximum(tree.levels[level][open_nodes], floor)
+            for tree, floor in zip((above, below), floors, strict=True)
+        ]
+        keep = held[0] * held[1] >= threshold if patience is not None else held[0] == held[0]
+        first, second = (tree.levels[level + 1].reshape(-1, 2) for tree in (above, below))
+        closed, open_nodes = open_nodes[~keep], open_nodes[keep]
+        found += float((first[closed].sum(axis=1) * second[closed].sum(axis=1)).sum()) / 2
+        found += float((first[open_nodes, 1] * second[open_nodes, 0]).sum())
+        open_nodes = (2 * open_nodes[:, None] + np.arange(2)).ravel()
+    return found
+
+
+def exact_tree_variance(above: Places, below: Places, depth: int, epsilon: float) -> float:
+    """The exact variance of `ordered_pairs` without pruning, one bit of each user (Hoeffding)."""
+    unbias = 1 / float(2 * hadamard_bit(epsilon).keep - 1)
+    factor = depth * unbias**2
+    first, second = CountTree.of(above, depth), CountTree.of(below, depth)
+    lower = np.concatenate([[0.0], np.cumsum(second.levels[depth])])
+    higher = len(above) - np.cumsum(first.levels[depth])
+    # Of each user alone: all nodes of its level, less the square of what it is right to expect.
+    one = len(above) * factor * sum(float((each[0::2] ** 2).sum()) for each in second.levels[1:])
+    one -= float((lower[above] ** 2).sum())
+    other = len(below) * factor * sum(float((each[1::2] ** 2).sum()) for each in first.levels[1:])
+    other -= float((higher[below] ** 2).sum())
+    zeros = depth - _ones(below)
+    both = factor**2 * (2.0**depth - 1) * len(above) * len(below)
+    both -= factor * (len(above) * float(zeros.sum()) + len(below) * float(_ones(above).sum()))
+    return one + other + both + float(lower[above].sum())
+
+
+def tree_error_bound(above: int, below: int, depth: int, share: float, patience: float) -> float:
+    """Theorem 3.5: of the mean square error of `ordered_pairs`, where V = share * n * depth."""
+    many = above + below
+    last = 21 * math.sqrt(2 * many * share * depth) / (math.sqrt(patience) - 1)
+    inside = 2 * many + (4 * patience + 1) * min(above, below) + last
+    return share * above * below * depth**2 * inside
+
+
+def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
+    problem: Users,
+    *,
+    privacy: Privacy | None,
+    graph: Any = None,
+    clock: Any = None,
+    seed: int,
+    progress: Progress = None,
+    depth: int = 10,
+    low: float = 0.0,
+    high: float = 1.0,
+    patience: float | None = _PATIENCE,
+    every_level: bool = False,
+) -> Outcome:
+    """Estimates the AUC of scores between public ends, from a private bit of each user.
+
+    With `every_level` a user answers for each level of the tree, and all answers together are
+    within epsilon and delta; it needs a delta above 0.
+
+    Raises:
+        UsageError: parts do not fit together.
+    """
+    if graph is not None or clock is not None:
+        raise UsageError("everybody reports once: leave graph and clock out", "graph")
+    begun, asked = perf_counter(), require_local(privacy, problem)
+    require_seed(seed)
+    whole(depth, "depth", 1, _DEEPEST)
+    if not low < high:
+        raise UsageError("the lower end is below the higher one", "low")
+    if patience is not None and not patience > 1:
+        raise UsageError("above 1, or None to look into everything", "patience")
+    points = points_of(problem.table)[np.concatenate(problem.rows)]
+    if not ((points[:, 1] > 0).any() and (points[:, 1] <= 0).any()):
+        raise UsageError("AUC needs points of both labels", "problem")
+    cells = cells_of(points[:, 0], depth, low, high)
+    ledger = PrivacyLedger(asked, assumptions=["labels are public"])
+    times, epsilon = 1, asked.epsilon
+    if every_level:
+        times, epsilon = depth, _shared_out(asked, depth)
+    ledger.charge(Charge.randomised_response(epsilon), times=times, note="bits")
+    with told(progress) as advance:
+        advance("reports", 0, 1)
+        trees = []
+        for name, chosen in (("above", points[:, 1] > 0), ("below", points[:, 1] <= 0)):
+            own = subseed(seed, "tree", name)
+            trees.append(
+                CountTree.reported(cells[chosen], depth, epsilon, own, every_level=every_level)
+            )
+        pairs = ordered_pairs(trees[0], trees[1], patience)
+        advance("reports", 1, 1)
+    counts = [float(each.levels[0][0]) for each in trees]
+    value = pairs / (counts[0] * counts[1])
+    many = len(problem)
+    return Outcome(
+        algorithm="AUC from private bits",
+        model=value,
+        history=History({"users": [many], "estimate": [value]}),
+        spent=ledger.spent(),
+        messages=many,
+        bytes=many * -(-times // 8),
+        seconds=perf_counter() - begun,
+        seed=seed,
+    )
+
+
+def cells_of(scores: npt.ArrayLike, depth: int, low: float = 0.0, high: float = 1.0) -> Places:
+    """The cell of each score, of 2^depth between public ends; what is outside goes to the ends."""
+    places = np.floor((np.asarray(scores, dtype=np.float64) - low) / (high - low) * 2**depth)
+    return np.clip(places, 0, 2**depth - 1).astype(np.int64)
+
+
+def area_under_curve(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+    """The exact AUC, ties counting nothing, however many pairs there are."""
+    numbers, kinds = np.asarray(scores, dtype=np.float64), np.asarray(labels)
+    above, below = numbers[kinds > 0], np.sort(numbers[kinds <= 0])
+    if not len(above) or not len(below):
+        raise UsageError("AUC needs points of both labels", "labels")
+    return float(np.searchsorted(below, above, "left").mean() / len(below))
+
+
+def _shared_out(privacy: Privacy, times: int) -> float:
+    """The epsilon of each of several answers that are within the privacy together."""
+    if not privacy.delta:
+        raise UsageError("answers for all levels need a delta above 0", "delta")
+    low, high = privacy.epsilon / times, privacy.epsilon
+    for _ in range(40):
+        middle = (low + high) / 2
+        fits = PrivacyLedger(privacy).room(Charge.randomised_response(middle)) >= times
+        low, high = (middle, high) if fits else (low, middle)
+    return float(f"{low * (1 - 1e-6):.6g}")
+
+
+def _ones(cells: Places) -> Places:
+    """How many bits of each cell are 1."""
+    return np.asarray(((cells[:, None] >> np.arange(_DEEPEST)) & 1).sum(axis=1), dtype=np.int64)

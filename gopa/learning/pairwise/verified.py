@@ -1,0 +1,106 @@
+"""Estimates statistics of pairs from a verified histogram: one session, and an audit of it.
+
+Specification: `specs/21-pairwise.md`, section 6.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import gopa
+from gopa import UsageError
+from gopa.learning.charges import Charge
+from gopa.learning.data import Users
+from gopa.learning.fitting import Progress, require_seed, told
+from gopa.learning.history import History
+from gopa.learning.ledger import PrivacyLedger
+from gopa.learning.outcome import Outcome
+from gopa.learning.pairwise.kernels import Floats, Kernel, points_of
+from gopa.learning.pairwise.local import (
+    Cells,
+    chosen_cells,
+    groups_of,
+    kernels_between,
+    require_local,
+)
+from gopa.learning.privacy import Privacy
+from gopa.noise import subseed
+
+
+def fit_verified(  # noqa: PLR0913 - every algorithm is called like this
+    problem: Users,
+    *,
+    kernel: Kernel,
+    privacy: Privacy | None,
+    graph: Any = None,
+    clock: Any = None,
+    seed: int,
+    progress: Progress = None,
+    cells: Cells | None = None,
+    **options: Any,
+) -> Outcome:
+    """Estimates the mean of a kernel over all pairs, from verified counts of cells.
+
+    Users with one public label are a session of their own. `options` are those of
+    `gopa.histogram`, such as `corrupt` and `mode`.
+
+    Raises:
+        UsageError: parts do not fit together.
+    """
+    if graph is not None or clock is not None:
+        raise UsageError("a session makes its own: leave graph and clock out", "graph")
+    begun, asked = perf_counter(), require_local(privacy, problem)
+    require_seed(seed)
+    points = points_of(problem.table)[np.concatenate(problem.rows)]
+    chosen = chosen_cells(cells, kernel, len(points), asked.epsilon)
+    public, groups = groups_of(points, kernel)
+    divisor, inside = kernel.divisor(points[:, 1]), chosen.of(points, seed)
+    ledger = PrivacyLedger(asked, assumptions=["labels are public"] if len(public) > 1 else [])
+    # Nobody is in two groups, so all sessions together cost what one costs.
+    ledger.charge(Charge.guarantee(asked.epsilon, asked.delta), note="counts")
+    results = []
+    with told(progress) as advance:
+        for group in range(len(public)):
+            advance("sessions", group, len(public))
+            results.append(
+                gopa.histogram(
+                    inside[groups == group] + 0.5,
+                    bins=chosen.count,
+                    range=(0, chosen.count),
+                    epsilon=asked.epsilon,
+                    delta=asked.delta,
+                    seed=int.from_bytes(subseed(seed, "session", group)[:6]),
+                    **options,
+                )
+            )
+        advance("sessions", len(public), len(public))
+    counts = np.stack([each.counts for each in results])
+    deviations = np.stack([np.broadcast_to(each.sum_stderr, counts[0].shape) for each in results])
+    value = from_counts(kernels_between(kernel, chosen, public), counts, deviations) / divisor
+    logs = [each.transcript.log() for each in results]
+    return Outcome(
+        algorithm=f"statistic of pairs from verified counts ({kernel.name})",
+        model=value,
+        history=History(
+            {"users": [len(points)], "estimate": [value], "count_error": [float(deviations.max())]}
+        ),
+        spent=ledger.spent(),
+        messages=sum(each.size for each in logs),
+        bytes=sum(len(entry) for each in logs for entry in each.entries()),
+        seconds=perf_counter() - begun,
+        seed=seed,
+        transcript=tuple(each.transcript for each in results),
+    )
+
+
+def from_counts(kernels: Floats, counts: Floats, deviations: Floats) -> float:
+    """The sum of a kernel over all pairs of points, right in expectation, from noisy counts.
+
+    Pairs of a point with itself are taken out, and what the noise of a count does to its square.
+    """
+    everything = float(np.einsum("gi,ghij,hj->", counts, kernels, counts))
+    own = np.einsum("ggii->gi", kernels)
+    return everything - float((own * (counts + deviations**2)).sum())

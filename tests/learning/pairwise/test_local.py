@@ -1,0 +1,254 @@
+"""Private reports: exact laws of all outputs, exact variances, and bounds above them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gopa import UsageError
+from gopa.graph import complete
+from gopa.learning import Privacy, ratings, stacked
+from gopa.learning.pairwise import (
+    AUC,
+    GINI,
+    KENDALL,
+    RENYI,
+    Cells,
+    Kernel,
+    default_cells,
+    error_bound,
+    exact_variance,
+    fit_local,
+    fit_pairwise,
+    fit_verified,
+    from_counts,
+    variance_bound,
+)
+from gopa.learning.pairwise.local import Reports, debiased, kernels_between
+from gopa.noise import randomised_response, subseed
+from tests.learning.pairwise.samples import users
+
+RATINGS = Cells(tuple(range(6)), tuple(range(6)))
+
+
+def exp_below(epsilon: Fraction) -> Fraction:
+    """A fraction below e^epsilon: the exponential series, cut off."""
+    term, found = Fraction(1), Fraction(0)
+    for k in range(60):
+        found += term
+        term *= epsilon / (k + 1)
+    return found
+
+
+def law_of_reports(cells: Cells, epsilon: Fraction, number: float) -> list[Fraction]:
+    """The exact chance of every report, of somebody with this number."""
+    response = randomised_response(cells.count, epsilon)
+    inside = [Fraction(0)] * cells.count
+    if cells.rounding == "random":
+        below, share = cells.share_above(np.array([number]))
+        inside[int(below[0]) + 1] = Fraction(int(share[0]), 2**53)
+        inside[int(below[0])] = 1 - inside[int(below[0]) + 1]
+    else:
+        inside[int(cells.of(np.array([[number, 0.0]]), 1)[0])] = Fraction(1)
+    kept, other = response.keep, response.other
+    return [other + (kept - other) * chance for chance in inside]
+
+
+@pytest.mark.parametrize("rounding", ["nearest", "random"])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
+@pytest.mark.parametrize("count", [2, 5])
+def test_no_report_tells_more_than_epsilon(count: int, epsilon: Fraction, rounding: Any) -> None:
+    """All outputs of all inputs of a grid, in fractions; the worst comes close to epsilon."""
+    cells = Cells.even(count, rounding=rounding)
+    laws = [law_of_reports(cells, epsilon, float(each)) for each in np.linspace(-1, 2, 31)]
+    assert all(sum(law) == 1 for law in laws)
+    worst = max(one / two for a, b in product(laws, laws) for one, two in zip(a, b, strict=True))
+    assert worst <= exp_below(epsilon) + Fraction(1, 10**30)
+    assert worst >= exp_below(epsilon * Fraction(999, 1000))
+
+
+@pytest.mark.parametrize("count", [3, 8])
+def test_random_rounding_keeps_numbers_on_average(count: int) -> None:
+    cells = Cells.even(count, -1.0, 3.0, rounding="random")
+    numbers = np.linspace(-1, 3, 9)
+    below, share = cells.share_above(numbers)
+    values = np.array(cells.values)
+    mean = values[below] + share / 2**53 * (values[below + 1] - values[below])
+    assert np.allclose(mean, numbers, rtol=1e-12)
+    drawn = values[cells.of(np.full((4000, 2), 0.3), 7)]
+    spread = np.diff(values)[0]
+    assert len(set(drawn)) == 2
+    assert np.abs(drawn - 0.3).max() < spread
+    assert abs(drawn.mean() - 0.3) < 4 * spread / 2 / math.sqrt(4000)
+
+
+@pytest.mark.parametrize("kernel", [GINI, RENYI, AUC, KENDALL], ids=lambda each: each.name)
+def test_reports_are_right_in_expectation(kernel: Kernel) -> None:
+    """Over all answers of two users, each with its exact chance, for all pairs of cells."""
+    cells = Cells((0.1, 0.5, 0.9), (1.0, 2.0) if kernel is KENDALL else ())
+    response = randomised_response(cells.count, 1.0)
+    kernels = kernels_between(kernel, cells, np.array([-1.0, 1.0] if kernel is AUC else [0.0]))
+    clean = debiased(kernels, float(response.keep), float(response.other))
+    law = np.full((cells.count,) * 2, float(response.other))
+    np.fill_diagonal(law, float(response.keep))
+    assert np.allclose(np.einsum("ai,ghij,bj->ghab", law, clean, law), kernels, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [GINI, AUC, KENDALL], ids=lambda each: each.name)
+def test_the_statistic_is_the_mean_over_all_pairs_of_reports(kernel: Kernel) -> None:
+    """From counts as pair by pair, and as gossip sees it."""
+    rng = np.random.default_rng(3)
+    groups = rng.integers(0, 2, 9) if kernel is AUC else np.zeros(9, dtype=np.int64)
+    cells = Cells((0.1, 0.5, 0.9), (1.0, 2.0) if kernel is KENDALL else ())
+    kernels = kernels_between(kernel, cells, np.array([-1.0, 1.0] if kernel is AUC else [0.0]))
+    found = Reports(rng.integers(0, cells.count, 9), groups, 0.5, 0.1, kernels, 40.0)
+    clean = debiased(kernels, 0.5, 0.1)
+    expected = sum(
+        clean[groups[u], groups[v], found.reported[u], found.reported[v]]
+        for u in range(9)
+        for v in range(9)
+        if u != v
+    )
+    assert found.statistic() == pytest.approx(expected / 40)
+    everybody = np.arange(9)
+    table = found.pairs().between(everybody[:, None], everybody)
+    assert table.mean() == pytest.approx(found.statistic())
+    assert not np.diag(table).any()
+
+
+@pytest.mark.parametrize(("kernel", "count"), [(GINI, 4), (GINI, 12), (RENYI, 6)])
+def test_the_variance_is_that_of_hoeffding_and_below_the_bound(kernel: Kernel, count: int) -> None:
+    """Real reports of real draws within 5 %; Theorem 3.3 is above, by far."""
+    many, runs, epsilon = 200, 4000, 1.0
+    rng = np.random.default_rng(count)
+    cells, law = Cells.even(count), rng.dirichlet(np.ones(count))
+    response = randomised_response(count, epsilon)
+    kept, other = float(response.keep), float(response.other)
+    kernels = kernels_between(kernel, cells, np.zeros(1))
+    truth = rng.choice(count, (runs, many), p=law)
+    reported = response.report(truth, subseed(7, "runs", count))
+    divisor = float(many * (many - 1))
+    nobody = np.zeros(many, dtype=np.int64)
+    found = [Reports(row, nobody, kept, other, kernels, divisor).statistic() for row in reported]
+    noisy = other + (kept - other) * law
+    exact = exact_variance(noisy, debiased(kernels, kept, other)[0, 0], many)
+    assert np.var(found) == pytest.approx(exact, rel=5 * math.sqrt(2 / runs))
+    assert abs(np.mean(found) - law @ kernels[0, 0] @ law) < 4 * math.sqrt(exact / runs)
+    assert exact < variance_bound(many, count * other) / 2
+
+
+def test_errors_of_a_continuous_law_are_below_the_bound() -> None:
+    """Theorem 3.4: uniform numbers, for which Gini's mean difference is 1/3."""
+    epsilon, many = 1.0, 2000
+    count = default_cells(many, epsilon, GINI.lipschitz)
+    assert count == 7
+    cells, response = Cells.even(count), randomised_response(count, epsilon)
+    kept, other = float(response.keep), float(response.other)
+    kernels = kernels_between(GINI, cells, np.zeros(1))
+    variance = exact_variance(np.full(count, 1 / count), debiased(kernels, kept, other)[0, 0], many)
+    rounded = float(kernels[0, 0].mean()) - 1 / 3
+    error = variance + rounded**2
+    assert error < error_bound(many, count * other, count, 1.0) / 2
+    among = stacked([(np.array([[x]]), np.array([1])) for x in np.linspace(0, 1, many)], "made up")
+    runs = [
+        float(fit_local(among, kernel=GINI, privacy=Privacy(epsilon), seed=seed).model)
+        for seed in range(40)
+    ]
+    assert np.mean(np.square(np.array(runs) - 1 / 3)) < 2 * error
+
+
+def test_a_kernel_that_spans_two_is_estimated_as_well() -> None:
+    among = ratings(20_000, seed=1)
+    outcome = fit_local(among, kernel=KENDALL, privacy=Privacy(3.0), seed=1, cells=RATINGS)
+    assert outcome.model == pytest.approx(among.truth["tau"], abs=0.05)
+    assert outcome.spent.epsilon == pytest.approx(3.0)
+    assert outcome.spent.delta == 0
+    assert outcome.spent.within(Privacy(3.0))
+
+
+def test_reports_travel_in_gossip() -> None:
+    """Remark 3.5: what is spent is that of the reports, and estimates come to theirs."""
+    among, asked = users(60, 2), Privacy(4.0)
+    right: dict[str, Any] = {"kernel": GINI, "privacy": asked, "seed": 1, "cells": Cells.even(4)}
+    direct = fit_local(among, **right)
+    outcome = fit_pairwise(among, graph=complete(60), steps=8000, **right)
+    assert outcome.spent.within(asked)
+    assert outcome.model.mean() == pytest.approx(direct.model, rel=0.05)
+
+
+def test_verified_counts_lead_to_the_statistic() -> None:
+    """Noise of counts is taken out; and sessions can be audited."""
+    cells = Cells.even(3)
+    kernels = kernels_between(GINI, cells, np.zeros(1))
+    rng = np.random.default_rng(1)
+    counts = np.array([[4.0, 7.0, 9.0]])
+    same = replace(GINI, value=lambda x, y: np.ones(np.broadcast_shapes(x.shape, y.shape)[:-1]))
+    ones = kernels_between(same, cells, np.zeros(1))
+    assert from_counts(ones, counts, np.zeros((1, 3))) == 20 * 19
+    noisy = [
+        from_counts(ones + kernels, counts + rng.normal(0, 2, (1, 3)), np.full((1, 3), 2.0))
+        for _ in range(20_000)
+    ]
+    exact = from_counts(ones + kernels, counts, np.zeros((1, 3)))
+    assert np.mean(noisy) == pytest.approx(exact, abs=float(4 * np.std(noisy) / math.sqrt(20_000)))
+    among, asked = users(9), Privacy(60.0, 1e-5)
+    outcome = fit_verified(
+        among, kernel=AUC, privacy=asked, seed=1, cells=Cells.even(2), mode="signed", corrupt=1
+    )
+    assert outcome.spent.within(asked)
+    assert len(outcome.transcript or ()) == 2
+    assert outcome.audit().rounds == 2
+    halves = Cells.even(2)
+    inside = halves.of(among.table.features, 1)
+    exactly = np.array([np.bincount(inside[among.table.labels == y], minlength=2) for y in (-1, 1)])
+    table = kernels_between(AUC, halves, np.array([-1.0, 1.0]))
+    rounded = from_counts(table, exactly, np.zeros((2, 2))) / AUC.divisor(among.table.labels)
+    assert outcome.model == pytest.approx(rounded, abs=0.25)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"privacy": None}, "privacy"),
+        ({"privacy": Privacy(1.0, relation="add-remove")}, "privacy"),
+        ({"graph": complete(7)}, "graph"),
+        ({"kernel": KENDALL}, "cells"),
+        ({"kernel": RENYI, "cells": None}, "cells"),
+        ({"cells": RATINGS}, "cells"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(change: dict[str, Any], field: str) -> None:
+    right: dict[str, Any] = {"kernel": GINI, "privacy": Privacy(1.0), "seed": 1}
+    right["cells"] = Cells.even(3)
+    fit_local(users(), **right)
+    for fit in (fit_local, fit_verified):
+        with pytest.raises(UsageError) as caught:
+            fit(users(), **{**right, **change})
+        assert caught.value.field == field
+
+
+def test_cells_that_mean_nothing_are_refused() -> None:
+    Cells((0.0, 1.0))
+    for wrong in (
+        lambda: Cells((1.0, 0.0)),
+        lambda: Cells((0.0, math.nan)),
+        lambda: Cells((0.5,)),
+        lambda: Cells((0.0, 1.0), (1.0, 1.0)),
+        lambda: Cells((0.0, 1.0), (1.0, 2.0), "random"),
+        lambda: Cells.even(3, 1.0, 1.0),
+        lambda: Cells.even(1),
+        lambda: Cells.even(3, rounding="up"),  # type: ignore[arg-type]
+        lambda: default_cells(10, 1.0, math.inf),
+        lambda: exact_variance([0.5, 0.6], np.ones((2, 2)), 5),
+    ):
+        with pytest.raises(UsageError):
+            wrong()
+    with pytest.raises(UsageError):
+        fit_local(users(each=2), kernel=GINI, privacy=Privacy(1.0), seed=1)

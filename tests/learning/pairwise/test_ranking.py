@@ -1,0 +1,168 @@
+"""Trees of counts: exact where there is no noise, of known variance where there is some."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gopa import UsageError
+from gopa.graph import ring
+from gopa.learning import Privacy, Users, stacked
+from gopa.learning.pairwise import (
+    AUC,
+    CountTree,
+    area_under_curve,
+    cells_of,
+    exact_tree_variance,
+    fit_ranking,
+    ordered_pairs,
+    statistic,
+    tree_error_bound,
+)
+from gopa.noise import hadamard_bit, subseed
+from tests.learning.pairwise.samples import users
+from tests.learning.pairwise.test_local import exp_below
+
+
+def trees(above: Any, below: Any, depth: int, epsilon: float, run: int) -> list[CountTree]:
+    return [
+        CountTree.reported(np.asarray(cells), depth, epsilon, subseed(run, name))
+        for cells, name in ((above, "above"), (below, "below"))
+    ]
+
+
+def scored(many: int, seed: int) -> Users:
+    rng = np.random.default_rng(seed)
+    labels = np.where(rng.random(many) < 0.5, 1, -1)
+    scores = np.clip(0.5 + 0.15 * labels + rng.normal(0, 0.15, many), 0, 1)
+    return stacked(
+        [(np.array([[s]]), np.array([y])) for s, y in zip(scores, labels, strict=True)], "made up"
+    )
+
+
+def test_exact_trees_give_the_exact_number_of_pairs() -> None:
+    rng = np.random.default_rng(1)
+    for depth in (1, 3, 6):
+        above, below = (rng.integers(0, 2**depth, many) for many in (17, 23))
+        found = ordered_pairs(CountTree.of(above, depth), CountTree.of(below, depth))
+        assert found == (above[:, None] > below).sum()
+        labels = np.repeat([1, -1], [17, 23])
+        area = area_under_curve(np.concatenate([above, below]), labels)
+        assert found == pytest.approx(area * 17 * 23)
+    among = users(30)
+    points = among.table
+    assert statistic(AUC, among) == pytest.approx(
+        area_under_curve(points.features[:, 0], points.labels)
+    )
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 5), Fraction(2)])
+def test_no_bit_tells_more_than_epsilon(epsilon: Fraction) -> None:
+    """Level, column and bit of every cell: all outputs, in fractions."""
+    depth, keep = 3, hadamard_bit(epsilon).keep
+
+    def law(cell: int) -> dict[tuple[int, int, int], Fraction]:
+        found = {}
+        for level in range(1, depth + 1):
+            for column in range(2**level):
+                true = 1 - 2 * ((cell >> (depth - level) & column).bit_count() % 2)
+                chance = Fraction(1, depth * 2**level)
+                found[level, column, true] = chance * keep
+                found[level, column, -true] = chance * (1 - keep)
+        return found
+
+    laws = [law(cell) for cell in range(2**depth)]
+    assert all(sum(each.values()) == 1 for each in laws)
+    worst = max(one[out] / two[out] for one, two in product(laws, laws) for out in one)
+    assert exp_below(epsilon * Fraction(999, 1000)) <= worst
+    assert worst <= exp_below(epsilon) + Fraction(1, 10**30)
+
+
+def test_estimates_are_right_in_expectation_and_of_the_exact_variance() -> None:
+    """600 runs of eleven users: counts of all nodes, and pairs in order."""
+    rng = np.random.default_rng(4)
+    above, below, runs = rng.integers(0, 8, 6), rng.integers(0, 8, 5), 600
+    found, levels = np.empty(runs), np.empty((runs, 8))
+    for run in range(runs):
+        first, second = trees(above, below, 3, 2.0, run)
+        found[run], levels[run] = ordered_pairs(first, second), first.levels[3]
+    exact = exact_tree_variance(above, below, 3, 2.0)
+    assert abs(found.mean() - (above[:, None] > below).sum()) < 4 * math.sqrt(exact / runs)
+    assert found.var() == pytest.approx(exact, rel=0.3)
+    off = np.abs(levels.mean(axis=0) - CountTree.of(above, 3).levels[3])
+    assert (off < 4 * levels.std(axis=0) / math.sqrt(runs)).all()
+    assert (levels.var(axis=0) <= first.variance * 1.3).all()
+    share = first.variance / 6 / 3
+    assert exact < tree_error_bound(6, 5, 3, share, 4.0)
+
+
+@pytest.mark.soak
+def test_the_exact_variance_is_met_within_five_percent() -> None:
+    rng = np.random.default_rng(5)
+    above, below = rng.integers(0, 64, 60), rng.integers(0, 64, 50)
+    found = []
+    for run in range(12_000):
+        first, second = trees(above, below, 6, 1.0, run)
+        found.append(ordered_pairs(first, second))
+    assert np.var(found) == pytest.approx(exact_tree_variance(above, below, 6, 1.0), rel=0.05)
+
+
+def test_pruning_pays_where_trees_are_deep() -> None:
+    """40,000 users, epsilon 1, 2^14 cells: below 0.1 with it, above 0.3 without."""
+    rng = np.random.default_rng(6)
+    many, depth, runs = 20_000, 14, 8
+    above = cells_of(rng.beta(4, 2, many), depth)
+    below = cells_of(rng.beta(2, 4, many), depth)
+    truth = ordered_pairs(CountTree.of(above, depth), CountTree.of(below, depth)) / many**2
+    missed: dict[float | None, list[float]] = {None: [], 4.0: []}
+    for run in range(runs):
+        first, second = trees(above, below, depth, 1.0, run)
+        for patience, listed in missed.items():
+            listed.append(ordered_pairs(first, second, patience) / many**2 - truth)
+    error = {name: math.sqrt(np.mean(np.square(each))) for name, each in missed.items()}
+    assert error[4.0] < 0.1
+    assert error[4.0] ** 2 < tree_error_bound(many, many, depth, 4.7, 4.0) / many**4
+    assert math.sqrt(exact_tree_variance(above, below, depth, 1.0)) / many**2 > 0.3
+    assert error[None] > 0.2
+
+
+def test_answers_for_all_levels_are_within_delta_and_worse() -> None:
+    among = scored(4000, 1)
+    points = among.table
+    truth = area_under_curve(points.features[:, 0], points.labels)
+    asked = Privacy(4.0, 1e-6)
+    sampled = fit_ranking(among, privacy=asked, seed=1, depth=5)
+    everywhere = fit_ranking(among, privacy=asked, seed=1, depth=5, every_level=True)
+    assert sampled.spent.epsilon == pytest.approx(4.0)
+    assert everywhere.spent.within(asked)
+    assert everywhere.spent.epsilon > 3.9
+    for each in (sampled, everywhere):
+        assert each.model == pytest.approx(truth, abs=0.15)
+    with pytest.raises(UsageError) as caught:
+        fit_ranking(among, privacy=Privacy(4.0), seed=1, depth=5, every_level=True)
+    assert caught.value.field == "delta"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"privacy": None}, "privacy"),
+        ({"graph": ring(40)}, "graph"),
+        ({"depth": 0}, "depth"),
+        ({"depth": 21}, "depth"),
+        ({"patience": 1.0}, "patience"),
+        ({"low": 1.0}, "low"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(change: dict[str, Any], field: str) -> None:
+    right: dict[str, Any] = {"privacy": Privacy(1.0), "seed": 1, "depth": 3}
+    fit_ranking(scored(40, 1), **right)
+    with pytest.raises(UsageError) as caught:
+        fit_ranking(scored(40, 1), **{**right, **change})
+    assert caught.value.field == field

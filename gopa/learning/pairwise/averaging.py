@@ -115,6 +115,11 @@ class DualIterate:
     sums: Floats
     seen: Places
 
+    def first(self, runs: int) -> DualIterate:
+        """The same of the first runs alone."""
+        found = (self.averaged, self.models, self.sums)
+        return DualIterate(self.number, *(each[:runs] for each in found), self.seen[:runs])
+
 
 class _State:
     """Holds what all users of all runs know, and lets them act."""

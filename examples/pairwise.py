@@ -1,0 +1,365 @@
+"""Statistics of all pairs of users, and models that rank: by gossip, reports and verified counts.
+
+Figures 3.4 to 3.6 of Bellet's thesis, and one that compares all ways on the same users.
+
+    python -m examples.pairwise fig3.4 --quick --out figures
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from scipy.optimize import minimize
+
+from gopa.accounting import gaussian_sigma
+from gopa.graph import Graph, complete, grid, ring, watts_strogatz
+from gopa.learning import History, Privacy, Recorder, Table, Users, generator, load, ratings
+from gopa.learning.experiments import FigureRun, FigureSet
+from gopa.learning.pairwise import (
+    AUC,
+    KENDALL,
+    RANKING,
+    WILCOXON,
+    Cells,
+    CountTree,
+    Kernel,
+    MeanLoss,
+    Method,
+    OpenRows,
+    Pairs,
+    Prox,
+    area_under_curve,
+    cells_of,
+    dual_averages,
+    estimates,
+    exact_tree_variance,
+    fit_local,
+    fit_verified,
+    gradient_bias,
+    ordered_pairs,
+    statistic,
+)
+from gopa.learning.steps import root
+from gopa.noise import subseed
+
+figures = FigureSet(__doc__.partition("\n")[0])
+
+SIDE = 35
+SHOWN: tuple[Method, ...] = ("gosta", "gosta-sync", "u2")
+
+
+def small_world(users: int) -> Graph:
+    """Four neighbours each, and three of ten edges moved."""
+    return watts_strogatz(users, 4, 0.3, 1)
+
+
+def one_each(scores: np.ndarray, labels: np.ndarray, source: str) -> Users:
+    """Every user has one number and one label."""
+    table = Table(np.asarray(scores)[:, None], labels, source)
+    return Users(table, tuple(np.arange(len(table))[:, None]))
+
+
+def svm_scores(seed: int, side: int) -> Users:
+    """As many rows of svmguide3 as a square grid has places, scored by the difference of means."""
+    table = load("svmguide3")
+    chosen = table.take(generator(seed, "rows").permutation(len(table))[: side**2])
+    high, low = (chosen.features[chosen.labels == y].mean(axis=0) for y in (1, -1))
+    return one_each(chosen.features @ (high - low), chosen.labels, table.source)
+
+
+def gossip_errors(  # noqa: PLR0913 - a run has many parts
+    pairs: Pairs, goal: float, graph: Graph, method: Method, *, steps: int, seed: int, runs: int
+) -> History:
+    """Mean relative errors of all users, and how far users are apart, along the way."""
+    notes = Recorder()
+    marks = np.unique(np.geomspace(10, steps, 40).astype(int))
+    walk = estimates(pairs, graph, method=method, steps=steps, marks=marks, seed=seed, runs=runs)
+    for step, found in walk:
+        relative = np.abs(found - goal) / goal
+        notes.note(step=step, error=relative.mean(axis=1), users=relative.std(axis=1).mean())
+    return notes.history()
+
+
+@figures.figure(
+    "fig3.4",
+    published={
+        f"{shape}, {method}": value
+        for shape, values in {
+            "complete": (0.083, 0.096, 0.260),
+            "small world": (0.156, 0.167, 0.321),
+            "grid": (0.188, 0.199, 0.335),
+        }.items()
+        for method, value in zip(SHOWN, values, strict=True)
+    },
+)
+def fig34(run: FigureRun) -> None:
+    """The AUC of svmguide3 by gossip: mean relative errors on three graphs, against U2's."""
+    side, steps, runs = (12, 2000, 4) if run.quick else (SIDE, 20_000, 50)
+    problem = svm_scores(run.seed, side)
+    run.uses(problem)
+    pairs, goal = Pairs(AUC, problem), statistic(AUC, problem)
+    run.number("exact AUC", goal)
+    shapes = {
+        "complete": complete(side**2),
+        "small world": small_world(side**2),
+        "grid": grid(side, side),
+    }
+    with run.picture(*shapes) as axes:
+        for place, (shape, graph) in zip(axes, shapes.items(), strict=True):
+            for method in SHOWN:
+                compute = partial(
+                    gossip_errors, pairs, goal, graph, method, steps=steps, seed=run.seed, runs=runs
+                )
+                history = run.part(f"{shape}-{method}", compute)
+                mean = history["error"].mean(axis=1)
+                run.number(f"{shape}, {method}", mean[-1])
+                place.plot(history["step"], mean, label=method)
+                place.fill_between(
+                    history["step"], mean - history["users"], mean + history["users"], alpha=0.15
+                )
+            place.set(ylim=(0, 1.2), xlabel="exchanges", ylabel="relative error")
+            place.legend()
+
+
+def tumours(seed: int, most: int | None) -> np.ndarray:
+    """Rows of breast-cancer in random order: features of deviation 1, then of length 1 at most."""
+    table = load("breast-cancer")
+    features = (table.features - table.features.mean(axis=0)) / table.features.std(axis=0)
+    features /= np.linalg.norm(features, axis=1).max()
+    rows = np.column_stack([features, table.labels])
+    return rows[generator(seed, "rows").permutation(len(rows))[:most]]
+
+
+def ranked(  # noqa: PLR0913 - as above
+    rows: np.ndarray, graph: Graph, *, steps: int, seed: int, runs: int, biased: int
+) -> History:
+    """Values of users' models along the way, how far they are apart, and the bias of gradients."""
+    mean, notes = MeanLoss(RANKING, rows), Recorder()
+    marks = np.unique(np.geomspace(20, steps, 25).astype(int))
+    some = np.linspace(0, len(rows) - 1, 12).astype(int)
+    walk = dual_averages(
+        OpenRows(RANKING, rows), graph, steps=steps, marks=marks, seed=seed, runs=runs
+    )
+    for found in walk:
+        values = mean.value(found.averaged[:, some])
+        time = np.full(len(found.sums), float(found.number))
+        central = Prox()(found.sums.mean(axis=1), time, root(1.0)(time))
+        bias = math.nan
+        if biased:
+            off = gradient_bias(RANKING, rows, found.first(biased))
+            bias = float(np.abs((off * central[:biased]).sum(axis=1)).mean())
+        notes.note(
+            step=found.number, loss=values.mean(axis=1), users=values.std(axis=1).mean(), bias=bias
+        )
+    return notes.history()
+
+
+@figures.figure(
+    "fig3.5",
+    published={"start": 0.1566, "complete": 0.0492, "small world": 0.0528, "cycle": 0.0628},
+)
+def fig35(run: FigureRun) -> None:
+    """A model that ranks tumours, learnt by gossip: its loss (a), and the bias of gradients (b)."""
+    steps, runs, biased = (1000, 2, 1) if run.quick else (40_000, 50, 2)
+    rows = tumours(run.seed, 120 if run.quick else None)
+    run.uses(load("breast-cancer"))
+    many = len(rows)
+    run.number("start", float(MeanLoss(RANKING, rows).value(np.zeros(rows.shape[1] - 1))))
+    shapes = {"complete": complete(many), "small world": small_world(many), "cycle": ring(many)}
+    with run.picture(
+        "(a) mean loss over all pairs", "(b) bias of gradients along the model"
+    ) as axes:
+        for shape, graph in shapes.items():
+            compute = partial(
+                ranked, rows, graph, steps=steps, seed=run.seed, runs=runs, biased=biased
+            )
+            history = run.part(shape, compute)
+            mean = history["loss"].mean(axis=1)
+            run.number(shape, mean[-1])
+            run.number(f"{shape}: bias in the end", history["bias"][-1])
+            axes[0].plot(history["step"], mean, label=shape)
+            spread = history["users"]
+            axes[0].fill_between(history["step"], mean - spread, mean + spread, alpha=0.15)
+            axes[1].plot(history["step"], history["bias"], label=shape)
+        for each in axes:
+            each.set(xlabel="exchanges", xscale="log")
+            each.legend()
+        axes[1].set_yscale("log")
+
+
+def diabetes_scores(seed: int) -> tuple[Users, str]:
+    """Scores from 0 to 1 of the rows that a logistic model was not trained on."""
+    table = load("diabetes")
+    centred = (table.features - table.features.mean(axis=0)) / table.features.std(axis=0)
+    rows = np.column_stack([centred, np.ones(len(table))])
+    order = generator(seed, "split").permutation(len(table))
+    half = len(table) // 2
+    train, test = order[:half], order[half:]
+    labels = table.labels.astype(float)
+
+    def value(model: np.ndarray) -> tuple[float, np.ndarray]:
+        margin = labels[train] * np.einsum("nd,d->n", rows[train], model)
+        slope = -labels[train] * np.exp(-np.logaddexp(0, margin))
+        gradient = np.einsum("n,nd->d", slope, rows[train]) / half
+        return float(np.logaddexp(0, -margin).mean()), gradient
+
+    model = minimize(value, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B").x
+    scores = 1 / (1 + np.exp(-np.einsum("nd,d->n", rows[test], model)))
+    return one_each(scores, table.labels[test], table.source), table.source
+
+
+def curve(name: str, sizes: list[int], measured: Callable[[int], list[float]]) -> History:
+    """Errors by size, a column for each run."""
+    return History({name: sizes, "error": [measured(size) for size in sizes]})
+
+
+@figures.figure("fig3.6")
+def fig36(run: FigureRun) -> None:
+    """The AUC of scores of patients behind reports of cells (a), and of bits of trees (b)."""
+    problem, _ = diabetes_scores(run.seed)
+    run.uses(problem)
+    scores, labels = problem.table.features[:, 0], problem.table.labels
+    truth = area_under_curve(scores, labels)
+    above, below = (labels > 0).sum(), (labels < 0).sum()
+    for name, value in (("exact AUC", truth), ("n+", above), ("n-", below)):
+        run.number(name, float(value))
+    repeats = 3 if run.quick else 20
+    epsilons = (1.0, 4.0) if run.quick else (0.5, 1.0, 2.0, 4.0)
+    counts = [4, 16] if run.quick else [2, 4, 8, 16, 32, 64, 128, 256]
+    depths = [6, 10] if run.quick else [2, 4, 6, 8, 10, 12, 14]
+
+    def by_reports(kernel: Kernel, epsilon: float, count: int) -> list[float]:
+        cells = Cells.even(count)
+        return [
+            fit_local(
+                problem, kernel=kernel, privacy=Privacy(epsilon), cells=cells, seed=run.seed + each
+            ).model
+            - truth
+            for each in range(repeats)
+        ]
+
+    def by_bits(epsilon: float, patience: float | None, depth: int) -> list[float]:
+        inside = cells_of(scores, depth)
+        found = []
+        for each in range(repeats):
+            trees = [
+                CountTree.reported(inside[chosen], depth, epsilon, subseed(run.seed, name, each))
+                for name, chosen in (("above", labels > 0), ("below", labels < 0))
+            ]
+            pairs = ordered_pairs(trees[0], trees[1], patience)
+            found.append(pairs / float(above * below) - truth)
+        return found
+
+    with run.picture("(a) reports of k cells", "(b) one bit of a tree over 2^depth cells") as axes:
+        for epsilon in epsilons:
+            for kernel, ties, style in ((AUC, "0", ":"), (WILCOXON, "a half", "-")):
+                compute = partial(curve, "k", counts, partial(by_reports, kernel, epsilon))
+                history = run.part(f"reports-{epsilon:g}-{kernel.name}", compute)
+                error = np.sqrt((history["error"] ** 2).mean(axis=1))
+                label = f"epsilon {epsilon:g}, ties count {ties}"
+                axes[0].plot(history["k"], error, style, label=label, marker=".")
+                run.number(f"reports, {label}, best", error.min())
+                run.number(f"reports, {label}, most cells", error[-1])
+            for patience, style in ((4.0, "-"), (None, ":")):
+                name = "pruned" if patience else "whole"
+                compute = partial(curve, "depth", depths, partial(by_bits, epsilon, patience))
+                history = run.part(f"bits-{epsilon:g}-{name}", compute)
+                error = np.sqrt((history["error"] ** 2).mean(axis=1))
+                label = f"epsilon {epsilon:g}, {name}"
+                axes[1].plot(history["depth"], error, style, label=label, marker=".")
+                run.number(f"bits, {label}, deepest", error[-1])
+        axes[0].set(xlabel="k", xscale="log", ylabel="root mean square error", yscale="log")
+        axes[1].set(xlabel="depth", ylim=(1e-3, 10), yscale="log")
+        for each in axes:
+            each.legend(fontsize=7)
+
+
+@figures.figure(
+    "depth",
+    published={
+        "pruned, 2^6": 0.048, "pruned, 2^10": 0.068, "pruned, 2^14": 0.061, "whole, 2^14": 0.356,
+    },
+)  # fmt: skip
+def depth(run: FigureRun) -> None:
+    """Errors of the AUC by trees, 40,000 users at epsilon 1, as the domain grows."""
+    many, repeats = (2000, 5) if run.quick else (20_000, 100)
+    rng = generator(run.seed, "scores")
+    scores = [rng.beta(4, 2, many), rng.beta(2, 4, many)]
+    depths = [6, 10, 14]
+
+    def measured(patience: float | None, deep: int) -> list[float]:
+        inside = [cells_of(each, deep) for each in scores]
+        truth = ordered_pairs(*[CountTree.of(each, deep) for each in inside])
+        missed = []
+        for each in range(repeats):
+            trees = [
+                CountTree.reported(cells, deep, 1.0, subseed(run.seed, place, each))
+                for place, cells in enumerate(inside)
+            ]
+            missed.append((ordered_pairs(trees[0], trees[1], patience) - truth) / many**2)
+        return missed
+
+    with run.picture("epsilon 1") as (axes,):
+        for name, patience in (("pruned", 4.0), ("whole", None)):
+            history = run.part(name, partial(curve, "depth", depths, partial(measured, patience)))
+            error = np.sqrt((history["error"] ** 2).mean(axis=1))
+            axes.plot(depths, error, label=name, marker=".")
+            for deep, value in zip(depths, error, strict=True):
+                run.number(f"{name}, 2^{deep}", value)
+        exact = [
+            math.sqrt(exact_tree_variance(*[cells_of(s, deep) for s in scores], deep, 1.0))
+            / many**2
+            for deep in depths
+        ]
+        axes.plot(depths, exact, "k:", label="whole, exact")
+        run.number("whole, 2^14, exact", exact[-1])
+        axes.set(xlabel="depth", ylabel="root mean square error", yscale="log")
+        axes.legend()
+
+
+@figures.figure("ways")
+def ways(run: FigureRun) -> None:
+    """Kendall's tau of two ratings: private reports, verified counts, a trusted curator."""
+    many, repeats = (12, 2) if run.quick else (60, 20)
+    epsilons = (8.0,) if run.quick else (1.0, 2.0, 4.0, 8.0)
+    problem = ratings(many, seed=run.seed)
+    run.uses(problem)
+    truth = statistic(KENDALL, problem)
+    cells = Cells(tuple(range(6)), tuple(range(6)))
+
+    def measured(epsilon: float) -> History:
+        rows: dict[str, list[float]] = {"reports": [], "verified": []}
+        for seed in range(run.seed, run.seed + repeats):
+            local = fit_local(
+                problem, kernel=KENDALL, privacy=Privacy(epsilon), cells=cells, seed=seed
+            )
+            rows["reports"].append(local.model - truth)
+        for seed in range(run.seed, run.seed + 3):
+            counted = fit_verified(
+                problem, kernel=KENDALL, privacy=Privacy(epsilon, 1e-5), cells=cells, seed=seed,
+                corrupt=1, mode="signed",
+            )  # fmt: skip
+            rows["verified"].append(counted.model - truth)
+        error = {name: [math.sqrt(np.mean(np.square(each)))] for name, each in rows.items()}
+        # Another point moves a mean over all pairs by 4 / n at most: Kendall's kernel spans 2.
+        curator = gaussian_sigma(epsilon, 1e-5, 4 / many)
+        return History({"epsilon": [epsilon], **error, "curator": [curator]})
+
+    parts = [run.part(f"epsilon-{each:g}", partial(measured, each)) for each in epsilons]
+    names = ("reports", "verified", "curator")
+    whole = History(
+        {"epsilon": epsilons, **{n: [float(each[n][0]) for each in parts] for n in names}}
+    )
+    for place, epsilon in enumerate(epsilons):
+        for name in names:
+            run.number(f"{name}, epsilon {epsilon:g}", whole[name][place])
+    with run.picture(f"Kendall's tau of {many} users") as (axes,):
+        whole.plot(ax=axes)
+        axes.set(xscale="log", yscale="log", ylabel="root mean square error")
+
+
+if __name__ == "__main__":
+    figures.main()

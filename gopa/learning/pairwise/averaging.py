@@ -24,7 +24,13 @@ from gopa.learning.fitting import Progress, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome
-from gopa.learning.pairwise.gossip import Exchanges, blocks_until, exchanges, require_gossip
+from gopa.learning.pairwise.gossip import (
+    Exchanges,
+    blocks_until,
+    exchanges,
+    gap_per_step,
+    require_gossip,
+)
 from gopa.learning.pairwise.kernels import Floats, Places
 from gopa.learning.pairwise.losses import RANKING, MeanLoss, PairLoss, rows_of
 from gopa.learning.pairwise.private_rows import PrivateRows
@@ -274,9 +280,10 @@ def optimality_bound(  # noqa: PLR0913 - a theorem has many parts
     """
     along = pace(np.arange(1, steps + 1))
     summed = float(along[:-1].sum()) / steps
-    gap = float(np.linalg.eigvalsh(graph.laplacian().toarray())[1]) / graph.edge_count
     first = far**2 / (2 * steps * float(along[-1])) + steepest**2 / 2 * summed
-    return first + 3 * steepest**2 * summed / (1 - math.sqrt(1 - gap)) + bias / steps
+    return (
+        first + 3 * steepest**2 * summed / (1 - math.sqrt(1 - gap_per_step(graph))) + bias / steps
+    )
 
 
 def fit_dual_averaging(  # noqa: PLR0913 - every algorithm is called like this

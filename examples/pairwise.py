@@ -138,8 +138,8 @@ def ranked(  # noqa: PLR0913 - as above
 ) -> History:
     """Values of users' models along the way, how far they are apart, and the bias of gradients."""
     mean, notes = MeanLoss(RANKING, rows), Recorder()
-    marks = np.unique(np.geomspace(20, steps, 25).astype(int))
-    some = np.linspace(0, len(rows) - 1, 12).astype(int)
+    marks = np.unique(np.geomspace(20, steps, 20).astype(int))
+    some = np.linspace(0, len(rows) - 1, 6).astype(int)
     walk = dual_averages(
         OpenRows(RANKING, rows), graph, steps=steps, marks=marks, seed=seed, runs=runs
     )
@@ -292,7 +292,7 @@ def depth(run: FigureRun) -> None:
 
     def measured(patience: float | None, deep: int) -> list[float]:
         inside = [cells_of(each, deep) for each in scores]
-        truth = ordered_pairs(*[CountTree.of(each, deep) for each in inside])
+        truth = ordered_pairs(CountTree.of(inside[0], deep), CountTree.of(inside[1], deep))
         missed = []
         for each in range(repeats):
             trees = [
@@ -309,11 +309,10 @@ def depth(run: FigureRun) -> None:
             axes.plot(depths, error, label=name, marker=".")
             for deep, value in zip(depths, error, strict=True):
                 run.number(f"{name}, 2^{deep}", value)
-        exact = [
-            math.sqrt(exact_tree_variance(*[cells_of(s, deep) for s in scores], deep, 1.0))
-            / many**2
-            for deep in depths
-        ]
+        exact = []
+        for deep in depths:
+            above, below = (cells_of(each, deep) for each in scores)
+            exact.append(math.sqrt(exact_tree_variance(above, below, deep, 1.0)) / many**2)
         axes.plot(depths, exact, "k:", label="whole, exact")
         run.number("whole, 2^14, exact", exact[-1])
         axes.set(xlabel="depth", ylabel="root mean square error", yscale="log")

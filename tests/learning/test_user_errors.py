@@ -40,6 +40,7 @@ from tests.learning.federated.problems import OFF, two_sides
 from tests.learning.network_dp import user_errors as _of_tokens  # noqa: F401 - registers
 from tests.learning.user_errors import (
     REGISTERED,
+    Answer,
     DoesNotArise,
     Mistake,
     Refused,
@@ -189,7 +190,7 @@ for name, fit in (
         )
     )
 
-PAIRS = {**EVERYWHERE, Mistake.NOT_CONNECTED: Refused(UsageError, "graph")}
+PAIRS: dict[Mistake, Answer] = {**EVERYWHERE, Mistake.NOT_CONNECTED: Refused(UsageError, "graph")}
 PAIRS |= {Mistake.OTHER_GRAPH: Refused(UsageError, "graph")}
 PAIRS |= {Mistake.UNSEEN: NO_LABELS, Mistake.ONE_CLASS: NO_LABELS}
 CODEBOOK = [(x, y, 0.0) for x in (-0.5, 0.5) for y in (-0.5, 0.5)]
@@ -228,7 +229,7 @@ register(
 register(
     Registered(
         "private bits of scores",
-        partial(fit_ranking, depth=3),
+        partial(fit_ranking, depth=3, low=-1.0, high=2.0),
         lambda: {
             "problem": linear_models(6, 2, seed=1, rows=(1, 1)),
             "privacy": Privacy(2.0),

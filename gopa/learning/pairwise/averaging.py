@@ -123,8 +123,10 @@ class DualIterate:
 
     def first(self, runs: int) -> DualIterate:
         """The same of the first runs alone."""
-        found = (self.averaged, self.models, self.sums)
-        return DualIterate(self.number, *(each[:runs] for each in found), self.seen[:runs])
+        kept = slice(runs)
+        return DualIterate(
+            self.number, self.averaged[kept], self.models[kept], self.sums[kept], self.seen[kept]
+        )
 
 
 class _State:

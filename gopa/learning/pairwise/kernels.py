@@ -59,7 +59,7 @@ class Kernel:
         else:
             found = many * (many - (self.normalisation == "n(n-1)"))
         if not found:
-            needed = "points of both labels" if self.labels == "public" else "two points"
+            needed = "points of both labels, 1 and -1" if self.labels == "public" else "two points"
             raise UsageError(f"{self.name} needs {needed}", "problem")
         return float(found)
 

@@ -84,14 +84,21 @@ class Cells:
         return np.column_stack([values.ravel(), labels.ravel()])
 
     def of(self, points: Floats, seed: int) -> Places:
-        """The cell of each point: the nearest, or one of its two neighbours by chance."""
+        """The cell of each point: the nearest, or one of its two neighbours by chance.
+
+        `UsageError` for points outside: they would all count as the outermost cell.
+        """
         values = np.array(self.values)
+        half = 0.0 if self.rounding == "random" else 0.5
+        _require_inside(values, points[:, 0], half, "numbers")
         if self.rounding == "random":
             return self._drawn(points[:, 0], seed)
         found = _nearest(values, points[:, 0])
         if not self.labels:
             return found
-        return found * len(self.labels) + _nearest(np.array(self.labels), points[:, 1])
+        labels = np.array(self.labels)
+        _require_inside(labels, points[:, 1], 0.5, "labels")
+        return found * len(self.labels) + _nearest(labels, points[:, 1])
 
     def share_above(self, numbers: Floats) -> tuple[Places, npt.NDArray[np.int64]]:
         """The cell below each number, and the chance of the one above in units of 2^-53."""
@@ -317,3 +324,12 @@ def error_bound(users: int, share_lost: float, cells: int, lipschitz: float) -> 
 
 def _nearest(values: Floats, numbers: Floats) -> Places:
     return np.searchsorted((values[1:] + values[:-1]) / 2, numbers, side="right")
+
+
+def _require_inside(values: Floats, numbers: Floats, half: float, field: str) -> None:
+    """Refuses numbers that are farther outside than half of the way to the next cell inside."""
+    gaps = np.diff(values) if len(values) > 1 else np.ones(1)
+    reach = half + 1e-9
+    low, high = values[0] - reach * gaps[0], values[-1] + reach * gaps[-1]
+    if not ((numbers >= low) & (numbers <= high)).all():
+        raise UsageError(f"some {field} are outside of the cells: scale them, or add some", "cells")

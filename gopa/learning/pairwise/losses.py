@@ -100,7 +100,7 @@ class MeanLoss:
     def value(self, models: Floats) -> Floats:
         """Of each model, along all axes but the last."""
         flat = models.reshape(-1, models.shape[-1])
-        found = [math.fsum(np.logaddexp(0.0, -self._margins(each))) for each in flat]
+        found = [np.logaddexp(0.0, -self._margins(each)).sum() for each in flat]
         return np.array(found).reshape(models.shape[:-1]) / self._pairs
 
     def gradient(self, model: Floats) -> Floats:

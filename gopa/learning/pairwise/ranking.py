@@ -23,7 +23,7 @@ from gopa.learning.fitting import Progress, require_seed, told
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome
-from gopa.learning.pairwise.kernels import Floats, Places, points_of
+from gopa.learning.pairwise.kernels import AUC, Floats, Places, points_of
 from gopa.learning.pairwise.local import require_local
 from gopa.learning.privacy import Privacy
 from gopa.noise import hadamard_bit, subseed
@@ -174,8 +174,11 @@ def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
     if patience is not None and not patience > 1:
         raise UsageError("above 1, or None to look into everything", "patience")
     points = points_of(problem.table)[np.concatenate(problem.rows)]
-    if not ((points[:, 1] > 0).any() and (points[:, 1] <= 0).any()):
-        raise UsageError("AUC needs points of both labels", "problem")
+    AUC.divisor(points[:, 1])
+    if not points[:, 1].all():
+        raise UsageError("labels are above or below 0, such as 1 and -1", "problem")
+    if not low <= points[:, 0].min() <= points[:, 0].max() <= high:
+        raise UsageError("some scores are outside of low and high: scale them", "high")
     cells = cells_of(points[:, 0], depth, low, high)
     ledger = PrivacyLedger(asked, assumptions=["labels are public"])
     times, epsilon = 1, asked.epsilon
@@ -185,7 +188,7 @@ def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
     with told(progress) as advance:
         advance("reports", 0, 1)
         trees = []
-        for name, chosen in (("above", points[:, 1] > 0), ("below", points[:, 1] <= 0)):
+        for name, chosen in (("above", points[:, 1] > 0), ("below", points[:, 1] < 0)):
             own = subseed(seed, "tree", name)
             trees.append(
                 CountTree.reported(cells[chosen], depth, epsilon, own, every_level=every_level)
@@ -210,7 +213,7 @@ def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
 def cells_of(scores: npt.ArrayLike, depth: int, low: float = 0.0, high: float = 1.0) -> Places:
     """The cell of each score, of 2^depth between public ends; what is outside goes to the ends."""
     places = np.floor((np.asarray(scores, dtype=np.float64) - low) / (high - low) * 2**depth)
-    return np.clip(places, 0, 2**depth - 1).astype(np.int64)
+    return np.asarray(np.clip(places, 0, 2**depth - 1), dtype=np.int64)
 
 
 def area_under_curve(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
@@ -236,4 +239,5 @@ def _shared_out(privacy: Privacy, times: int) -> float:
 
 def _ones(cells: Places) -> Places:
     """How many bits of each cell are 1."""
-    return np.asarray(((cells[:, None] >> np.arange(_DEEPEST)) & 1).sum(axis=1), dtype=np.int64)
+    bits = (cells[:, None] >> np.arange(_DEEPEST)) & 1
+    return np.asarray(bits.sum(axis=1), dtype=np.int64)

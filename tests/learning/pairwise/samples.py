@@ -25,7 +25,7 @@ def users(count: int = 7, seed: int = 1, *, each: int = 1) -> Users:
     parts = []
     for user in range(count):
         labels = np.where((np.arange(each) + user) % 3 == 0, 1, -1)
-        parts.append((rng.integers(0, 9, (each, 1)) / 8 + 0.05 * labels[:, None] + 0.05, labels))
+        parts.append((rng.integers(0, 9, (each, 1)) / 10 + 0.05 * labels[:, None] + 0.05, labels))
     return stacked(parts, "made up")
 
 

@@ -66,7 +66,7 @@ def law_of_reports(cells: Cells, epsilon: Fraction, number: float) -> list[Fract
 def test_no_report_tells_more_than_epsilon(count: int, epsilon: Fraction, rounding: Any) -> None:
     """All outputs of all inputs of a grid, in fractions; the worst comes close to epsilon."""
     cells = Cells.even(count, rounding=rounding)
-    laws = [law_of_reports(cells, epsilon, float(each)) for each in np.linspace(-1, 2, 31)]
+    laws = [law_of_reports(cells, epsilon, float(each)) for each in np.linspace(0, 1, 31)]
     assert all(sum(law) == 1 for law in laws)
     worst = max(one / two for a, b in product(laws, laws) for one, two in zip(a, b, strict=True))
     assert worst <= exp_below(epsilon) + Fraction(1, 10**30)
@@ -221,6 +221,8 @@ def test_verified_counts_lead_to_the_statistic() -> None:
         ({"kernel": KENDALL}, "cells"),
         ({"kernel": RENYI, "cells": None}, "cells"),
         ({"cells": RATINGS}, "cells"),
+        ({"cells": Cells.even(3, 0.0, 0.5)}, "cells"),
+        ({"cells": Cells.even(3, 0.3, 2.0, "random")}, "cells"),
         ({"seed": -1}, "seed"),
     ],
 )

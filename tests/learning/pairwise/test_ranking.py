@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -84,16 +85,16 @@ def test_no_bit_tells_more_than_epsilon(epsilon: Fraction) -> None:
 
 
 def test_estimates_are_right_in_expectation_and_of_the_exact_variance() -> None:
-    """600 runs of eleven users: counts of all nodes, and pairs in order."""
+    """400 runs of eleven users: counts of all nodes, and pairs in order."""
     rng = np.random.default_rng(4)
-    above, below, runs = rng.integers(0, 8, 6), rng.integers(0, 8, 5), 600
+    above, below, runs = rng.integers(0, 8, 6), rng.integers(0, 8, 5), 400
     found, levels = np.empty(runs), np.empty((runs, 8))
     for run in range(runs):
         first, second = trees(above, below, 3, 2.0, run)
         found[run], levels[run] = ordered_pairs(first, second), first.levels[3]
     exact = exact_tree_variance(above, below, 3, 2.0)
     assert abs(found.mean() - (above[:, None] > below).sum()) < 4 * math.sqrt(exact / runs)
-    assert found.var() == pytest.approx(exact, rel=0.3)
+    assert found.var() == pytest.approx(exact, rel=0.35)
     off = np.abs(levels.mean(axis=0) - CountTree.of(above, 3).levels[3])
     assert (off < 4 * levels.std(axis=0) / math.sqrt(runs)).all()
     assert (levels.var(axis=0) <= first.variance * 1.3).all()
@@ -132,7 +133,7 @@ def test_pruning_pays_where_trees_are_deep() -> None:
 
 
 def test_answers_for_all_levels_are_within_delta_and_worse() -> None:
-    among = scored(4000, 1)
+    among = scored(1500, 1)
     points = among.table
     truth = area_under_curve(points.features[:, 0], points.labels)
     asked = Privacy(4.0, 1e-6)
@@ -157,6 +158,8 @@ def test_answers_for_all_levels_are_within_delta_and_worse() -> None:
         ({"depth": 21}, "depth"),
         ({"patience": 1.0}, "patience"),
         ({"low": 1.0}, "low"),
+        ({"high": 0.4}, "high"),
+        ({"low": 0.6}, "high"),
         ({"seed": -1}, "seed"),
     ],
 )
@@ -166,3 +169,12 @@ def test_parts_that_do_not_fit_are_refused(change: dict[str, Any], field: str) -
     with pytest.raises(UsageError) as caught:
         fit_ranking(scored(40, 1), **{**right, **change})
     assert caught.value.field == field
+
+
+def test_labels_that_are_no_sides_are_refused() -> None:
+    among = scored(40, 1)
+    for labels in (np.abs(among.table.labels), (among.table.labels + 1) // 2):
+        other = replace(among, table=replace(among.table, labels=labels))
+        with pytest.raises(UsageError) as caught:
+            fit_ranking(other, privacy=Privacy(1.0), seed=1, depth=3)
+        assert caught.value.field == "problem"

@@ -317,12 +317,13 @@ def fit_pairwise(  # noqa: PLR0913 - every algorithm is called like this
         pairs = reports_of(problem, kernel, cells, ledger, seed=seed).pairs()
     elif cells is not None:
         raise UsageError("points are put into cells to be hidden: say how well", "privacy")
-    goal, notes = mean_over_pairs(pairs), Recorder()
+    notes = Recorder()
     marks = np.unique(np.geomspace(1, whole(steps, "steps"), 60).astype(int))
     walk = estimates(
         pairs, graph, method=method, clock=clock, steps=steps, marks=marks, seed=seed, runs=runs
     )
     with told(progress) as advance:
+        goal = mean_over_pairs(pairs, advance)
         for step, found in walk:
             missed = np.abs(found - goal).mean(axis=1)
             notes.note(step=step, error=missed, spread=found.std(axis=1))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.learning.data import Table, Users
+from gopa.progress import Advance
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Places: TypeAlias = npt.NDArray[np.int64]
@@ -169,13 +170,14 @@ def statistic(kernel: Kernel, users: Users) -> float:
     return mean_over_pairs(Pairs(kernel, users))
 
 
-def mean_over_pairs(pairs: Between) -> float:
-    """The mean of `between` over all pairs of users."""
-    everybody = np.arange(pairs.users)
+def mean_over_pairs(pairs: Between, advance: Advance = lambda *_: None) -> float:
+    """The mean of `between` over all pairs of users; `advance` hears how many are done."""
+    everybody, found = np.arange(pairs.users), 0.0
     rows = max(1, _BLOCK // pairs.users)
-    blocks = (everybody[start : start + rows, None] for start in range(0, pairs.users, rows))
-    sums = (float(pairs.between(each, everybody).sum()) for each in blocks)
-    return math.fsum(sums) / pairs.users**2
+    for start in range(0, pairs.users, rows):
+        found += float(pairs.between(everybody[start : start + rows, None], everybody).sum())
+        advance("pairs", min(start + rows, pairs.users), pairs.users)
+    return found / pairs.users**2
 
 
 def _sums(kernel: Kernel, sets: list[Floats]) -> Floats:

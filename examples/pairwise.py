@@ -285,7 +285,7 @@ def fig36(run: FigureRun) -> None:
 )  # fmt: skip
 def depth(run: FigureRun) -> None:
     """Errors of the AUC by trees, 40,000 users at epsilon 1, as the domain grows."""
-    many, repeats = (2000, 5) if run.quick else (20_000, 100)
+    many, repeats = (500, 2) if run.quick else (20_000, 100)
     rng = generator(run.seed, "scores")
     scores = [rng.beta(4, 2, many), rng.beta(2, 4, many)]
     depths = [6, 10, 14]

@@ -41,7 +41,6 @@ BENCHMARKS: dict[str, Benchmark] = {
     "exact_sums": exact_sums.run,
     "flower": flower.run,
     "gossip": gossip.run,
-    "learning": learning.run,
     "group": group.run,
     "learning": learning.run,
     "liveness": liveness.run,

@@ -3,7 +3,7 @@
 Nothing here knows who garbles or why. Labels have 16 bytes each, little-endian, and the lowest bit
 of a label is its select bit. A gate is three words: 0 (exclusive or) or 1 (and), and its two input
 wires. Wires are numbered: inputs, then gates in order. Specification:
-`specs/21-pairwise-and-two-parties.md`, section 3.
+`specs/21-two-parties.md`, section 3.
 """
 
 from __future__ import annotations

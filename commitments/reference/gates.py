@@ -1,7 +1,7 @@
 """Hashes, garbles and evaluates a vector of gates in Python: slow, and not in constant time.
 
 The tests hold the native kernels against these. Specification:
-`specs/21-pairwise-and-two-parties.md`, section 3.
+`specs/21-two-parties.md`, section 3.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Half-gates garbled circuits with oblivious transfer, for parties that are honest
     kernel = converse(garbler, connection)
 
 and `Evaluator(circuit, [y], ..)` at the other end. Specification:
-`specs/21-pairwise-and-two-parties.md`.
+`specs/21-two-parties.md`.
 """
 
 from gopa.twoparty.circuits import Builder, Circuit, Wire, Word

@@ -1,7 +1,7 @@
 """Builds comparators, adders and multiplexers of unsigned integers out of gates.
 
 Words may have different widths: missing bits are zero. Each function says how many tables it
-costs for words of n bits. Specification: `specs/21-pairwise-and-two-parties.md`, section 2.
+costs for words of n bits. Specification: `specs/21-two-parties.md`, section 2.
 """
 
 from __future__ import annotations

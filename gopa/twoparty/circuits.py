@@ -1,6 +1,6 @@
 """Describes what two parties compute as a circuit of XOR and AND gates, and builds one.
 
-Specification: `specs/21-pairwise-and-two-parties.md`, section 1.
+Specification: `specs/21-two-parties.md`, section 1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Frames the messages of two parties, and refuses every one that is not the next.
 
-Specification: `specs/21-pairwise-and-two-parties.md`, section 6.
+Specification: `specs/21-two-parties.md`, section 6.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gives the circuits of the kernels of pairwise statistics, with or without noise.
 
 The garbler's integers come first in each kernel. Specification:
-`specs/21-pairwise-and-two-parties.md`, section 2.
+`specs/21-two-parties.md`, section 2.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Holds labels of wires: garbles, evaluates and decodes them, and erases them afterwards.
 
-Specification: `specs/21-pairwise-and-two-parties.md`, section 3.
+Specification: `specs/21-two-parties.md`, section 3.
 """
 
 from __future__ import annotations

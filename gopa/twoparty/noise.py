@@ -1,7 +1,7 @@
 """Randomises results inside of a circuit, from coins that neither party knows.
 
 All chances are exact fractions, rounded to what coins can give. Specification:
-`specs/21-pairwise-and-two-parties.md`, section 5.
+`specs/21-two-parties.md`, section 5.
 """
 
 from __future__ import annotations

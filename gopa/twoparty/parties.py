@@ -1,7 +1,7 @@
 """Runs the two parties of a garbled circuit: messages in, messages out.
 
 Each run is one between strangers: nothing of it serves another one. Specification:
-`specs/21-pairwise-and-two-parties.md`, section 6.
+`specs/21-two-parties.md`, section 6.
 """
 
 from __future__ import annotations

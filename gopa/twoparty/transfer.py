@@ -1,6 +1,6 @@
 """Transfers one of two keys obliviously: a few by points, many by hashes behind a few.
 
-Both parties are honest but curious. Specification: `specs/21-pairwise-and-two-parties.md`,
+Both parties are honest but curious. Specification: `specs/21-two-parties.md`,
 section 4.
 """
 

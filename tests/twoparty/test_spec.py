@@ -14,7 +14,7 @@ from tests.twoparty.two_party_vectors import records
 from tests.vectors.registry import FOLDER, render
 from wire import domains
 
-TEXT = (ROOT / "specs" / "21-pairwise-and-two-parties.md").read_text()
+TEXT = (ROOT / "specs" / "21-two-parties.md").read_text()
 
 
 def test_labels_are_written_out() -> None:

@@ -1,7 +1,7 @@
 """Estimates statistics of all pairs of users, and learns from losses of pairs.
 
 By gossip between neighbours, from private reports, or from verified histograms. Specification:
-`specs/21-pairwise.md`.
+`specs/23-pairwise.md`.
 """
 
 from gopa.learning.pairwise.averaging import (

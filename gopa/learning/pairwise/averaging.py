@@ -1,6 +1,6 @@
 """Learns from losses of pairs by gossip: dual averaging of gradients, while rows travel.
 
-Specification: `specs/21-pairwise.md`, section 3.
+Specification: `specs/23-pairwise.md`, section 3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Estimates statistics of pairs by gossip: neighbours average their estimates and swap points.
 
-Specification: `specs/21-pairwise.md`, section 2.
+Specification: `specs/23-pairwise.md`, section 2.
 """
 
 from __future__ import annotations

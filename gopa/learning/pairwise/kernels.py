@@ -1,7 +1,7 @@
 """Holds kernels: functions of two points whose mean over all pairs is a statistic.
 
 A point is a pair of numbers, the first feature of a row and its label. Specification:
-`specs/21-pairwise.md`, section 1.
+`specs/23-pairwise.md`, section 1.
 """
 
 from __future__ import annotations

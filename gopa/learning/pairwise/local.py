@@ -1,7 +1,7 @@
 """Estimates statistics of pairs from reports that hide each user's point by themselves.
 
 A user puts its point into one of k public cells and reports a cell by randomised response; what
-the noise does to the statistic is taken out again. Specification: `specs/21-pairwise.md`,
+the noise does to the statistic is taken out again. Specification: `specs/23-pairwise.md`,
 section 4.
 """
 

@@ -1,6 +1,6 @@
 """Holds losses of pairs of rows, to learn to rank or to measure distances.
 
-Specification: `specs/21-pairwise.md`, section 3.
+Specification: `specs/23-pairwise.md`, section 3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Hides rows behind private reports, and tells gradients that are right in expectation.
 
-Specification: `specs/21-pairwise.md`, section 4.
+Specification: `specs/23-pairwise.md`, section 4.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Estimates the AUC of secret scores from one private bit of each user, by trees of counts.
 
-Scores are cells of a line of 2^depth; labels are public. Specification: `specs/21-pairwise.md`,
+Scores are cells of a line of 2^depth; labels are public. Specification: `specs/23-pairwise.md`,
 section 5.
 """
 

@@ -1,6 +1,6 @@
 """Estimates statistics of pairs from a verified histogram: one session, and an audit of it.
 
-Specification: `specs/21-pairwise.md`, section 6.
+Specification: `specs/23-pairwise.md`, section 6.
 """
 
 from __future__ import annotations

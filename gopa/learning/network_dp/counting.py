@@ -20,7 +20,7 @@ from gopa.learning.history import Recorder
 from gopa.learning.network_dp.closed_forms import local_sigma
 from gopa.learning.network_dp.laws import sum_law
 from gopa.learning.network_dp.responses import added_reports, ring_histogram, walk_histogram
-from gopa.learning.network_dp.updates import Numbers, Reports, ring_deviations
+from gopa.learning.network_dp.updates import Numbers, ReportUpdate, ring_deviations
 from gopa.learning.network_dp.walks import Floats, Update, Visits, Walk, carry
 from gopa.learning.outcome import Outcome
 from gopa.learning.privacy import Privacy, Spent
@@ -136,7 +136,7 @@ def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
 
     epsilon = _largest(lambda x: max(each.delta(privacy.epsilon) for each in losses(x)), privacy)
     visits = walk.visits(seed, steps=steps, runs=runs)
-    update = Reports(seed, truth, values, epsilon, visits)
+    update = ReportUpdate(seed, truth, values, epsilon, visits)
     added = added_reports(epsilon, values, users) if _turns(walk) else 0
     rng = generator(seed, "network dp", "uniform")
     begun = rng.multinomial(added, np.full(values, 1 / values), runs).astype(np.float64)
@@ -144,7 +144,7 @@ def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
     counts = counts + rng.multinomial(added, np.full(values, 1 / values), runs)
     shares = debiased(counts, update.beta, reports=steps, uniform=2 * added)
     if not _turns(walk):
-        # Reports past the cap are uniform, and so many are expected.
+        # ReportUpdate past the cap are uniform, and so many are expected.
         part = _expected(users, steps, most) / steps
         shares = (shares - (1 - part) / values * steps) / part
     return _outcome(

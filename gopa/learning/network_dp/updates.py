@@ -61,7 +61,7 @@ def ring_deviations(
     return found
 
 
-class Reports:
+class ReportUpdate:
     """Adds one to the place of a report: the user's value, randomised, or anything at all."""
 
     def __init__(self, seed: int, values: Users, places: int, epsilon: float, walk: Visits) -> None:

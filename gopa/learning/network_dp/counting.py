@@ -144,7 +144,7 @@ def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
     counts = counts + rng.multinomial(added, np.full(values, 1 / values), runs)
     shares = debiased(counts, update.beta, reports=steps, uniform=2 * added)
     if not _turns(walk):
-        # ReportUpdate past the cap are uniform, and so many are expected.
+        # Reports past the cap are uniform, and so many are expected.
         part = _expected(users, steps, most) / steps
         shares = (shares - (1 - part) / values * steps) / part
     return _outcome(

@@ -24,7 +24,12 @@ ONLY_FASTER: Final = {"uvloop"}
 WHERE_THERE: Final = {"IPython", "pandas"}
 """What is imported only by who has it: by notebooks, and for a frame of pandas."""
 
-LATE: Final = {"gopa.beacon.bls", "gopa.plugins.declearn"}
+ESTIMATORS: Final = {"estimator_base", "estimators", "moment_estimators"}
+LATE: Final = {
+    "gopa.beacon.bls",
+    "gopa.plugins.declearn",
+    *(f"gopa.learning.federated.{name}" for name in ESTIMATORS),
+}
 """Modules that import an extra at once: a function imports them, or whoever has the extra."""
 
 
@@ -77,6 +82,7 @@ def test_everything_that_is_imported_is_installed_and_nothing_else() -> None:
 
 WITHOUT_EXTRAS: Final = f"""
 import importlib, pkgutil, sys
+from wire.errors import BackendError
 for name in {sorted(each.module for each in EXTRAS.values())}:
     sys.modules[name] = None
 late = []
@@ -86,7 +92,7 @@ for package in {PACKAGES}:
             continue
         try:
             importlib.import_module(found.name)
-        except ModuleNotFoundError:
+        except (ModuleNotFoundError, BackendError):
             late.append(found.name)
 print(*late)
 """

@@ -117,7 +117,7 @@ endif
 # What plugs into other frameworks, in an environment that has those.
 PLUGINS := $(VENV)-plugins
 test-plugins: install $(PLUGINS)/.installed
-	GOPA_TEST_PLUGINS=1 $(PLUGINS)/bin/python -m pytest -n0 -W default tests/plugins
+	GOPA_TEST_PLUGINS=1 $(PLUGINS)/bin/python -m pytest --numprocesses 2 --dist worksteal -W default tests/plugins
 
 $(PLUGINS)/.installed: requirements/plugins.txt pyproject.toml
 	$(PYTHON) -m venv $(PLUGINS)

@@ -31,6 +31,7 @@ from gopa.learning import (
     Users,
     generator,
     ratings,
+    require_neither,
     require_seed,
     told,
 )
@@ -55,8 +56,7 @@ def fit_mean(  # noqa: PLR0913 - every algorithm is called like this
     if privacy.relation != "replace-one":
         message = "a session hides a user's number, and not that the user takes part"
         raise gopa.UsageError(message, "privacy")
-    if graph is not None or clock is not None:
-        raise gopa.UsageError("a session makes its own: leave graph and clock out", "graph")
+    require_neither(graph, clock, "a session makes its own: leave graph and clock out")
     if (problem.counts != 1).any():
         raise gopa.UsageError("every user has one row", "problem")
     require_seed(seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,13 @@ def test_a_third_of_every_function_is_drawn() -> None:
     assert len(set(map(frozenset, places.values()))) > 1
 
 
+def collected(folder: Path, *options: str) -> set[str]:
+    """The names of tests that pytest would run in a folder."""
+    code, out = run_inside(folder, "--collect-only", "-q", *options)
+    assert code == 0, out
+    return {line for line in out.splitlines() if "::" in line}
+
+
 def test_what_was_not_drawn_is_a_soak(tmp_path: Path) -> None:
     """So nothing is lost: a run without soaks and a run of them have every case once."""
     (tmp_path / "conftest.py").write_text("from tests.conftest import *\n")
@@ -38,11 +46,7 @@ def test_what_was_not_drawn_is_a_soak(tmp_path: Path) -> None:
         "@pytest.mark.parametrize('part', range(3))\ndef test_part(how, part):\n    pass\n"
     )
 
-    def names(*options: str) -> set[str]:
-        code, out = run_inside(tmp_path, "--collect-only", "-q", *options)
-        assert code == 0, out
-        return {line for line in out.splitlines() if "::" in line}
-
+    names = partial(collected, tmp_path)
     default, soaked = names(), names("-m", "soak")
     assert (len(default), len(soaked)) == (7, 16)
     for how in "ab":
@@ -65,9 +69,7 @@ def test_slow_tests_run_when_asked_for(tmp_path: Path) -> None:
     )
 
     def names(*options: str) -> set[str]:
-        code, out = run_inside(tmp_path, "--collect-only", "-q", *options)
-        assert code == 0, out
-        return {line.split("::")[1] for line in out.splitlines() if "::" in line}
+        return {each.split("::")[1] for each in collected(tmp_path, *options)}
 
     assert names() == {"test_quick"}
     slow = names("-m", "slow")

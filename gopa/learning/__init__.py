@@ -9,7 +9,7 @@ from gopa.learning.checks import whole
 from gopa.learning.data import Table, Users, dirichlet, iid, natural, stacked
 from gopa.learning.datasets import DataNotFound, from_csv, from_sklearn, load
 from gopa.learning.encoding import encoded
-from gopa.learning.fitting import Fit, Progress, generator, require_seed, told
+from gopa.learning.fitting import Fit, Progress, generator, require_neither, require_seed, told
 from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import BudgetExceeded, LedgerEntry, PrivacyLedger
 from gopa.learning.outcome import AuditedRounds, Outcome
@@ -44,6 +44,7 @@ __all__ = [
     "natural",
     "quadratics",
     "ratings",
+    "require_neither",
     "require_seed",
     "stacked",
     "told",

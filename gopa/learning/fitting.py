@@ -68,6 +68,12 @@ def generator(seed: int, *names: str) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(sha256(encoded((seed, names))).digest(), "big"))
 
 
+def require_neither(graph: Any, clock: Any, why: str) -> None:
+    """Refuses a graph and a clock where an algorithm has no use for them; `why` says so."""
+    if graph is not None or clock is not None:
+        raise UsageError(why, "graph")
+
+
 def require_seed(seed: int) -> None:
     """Refuses what is no seed; an algorithm that draws nothing itself calls it first."""
     whole(seed, "seed", 0)

@@ -28,7 +28,7 @@ from gopa.learning.federated.rounds import (
     mean_round,
 )
 from gopa.learning.federated.sums import Mode, Setting, SumSession
-from gopa.learning.fitting import Progress, told
+from gopa.learning.fitting import Progress, require_neither, told
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
@@ -38,6 +38,7 @@ from gopa.learning.rows import AgentRows
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 CLIP: Final = FixedClip(2.0)
+_NO_NETWORK: Final = "sums need neither graph nor clock: leave it out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +286,7 @@ def fedavg(  # noqa: PLR0913 - every algorithm is called like this
         BudgetExceeded: the ledger does not cover the session.
         UsageError: anything else about the arguments; `field` names it.
     """
-    _require_none(graph, clock)
+    require_neither(graph, clock, _NO_NETWORK)
     setting = Setting(privacy, seed, mode, session, ledger)
     return _trained("FedAvg", problem, setting, Recipe(**recipe), rounds, planned, progress)
 
@@ -309,7 +310,7 @@ def fedsgd(  # noqa: PLR0913 - every algorithm is called like this
 
     With unit "record" the gradients of single records are shortened, before users add them up.
     """
-    _require_none(graph, clock)
+    require_neither(graph, clock, _NO_NETWORK)
     setting = Setting(privacy, seed, mode, session, ledger)
     chosen = replace(Recipe(**recipe), local_steps=0)
     return _trained("FedSGD", problem, setting, chosen, rounds, planned, progress)
@@ -345,8 +346,3 @@ def run_rounds(training: Training, rounds: int, progress: Progress) -> Outcome:
             if training.converged:
                 break
         return training.outcome()
-
-
-def _require_none(graph: Graph | None, clock: Any) -> None:
-    if graph is not None or clock is not None:
-        raise UsageError("sums need neither graph nor clock: leave it out", "graph")

@@ -19,7 +19,7 @@ from gopa.draws import Draws
 from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
 from gopa.learning.data import Users
-from gopa.learning.fitting import Progress, require_seed, told
+from gopa.learning.fitting import Progress, require_neither, require_seed, told
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome
@@ -164,8 +164,7 @@ def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
     Raises:
         UsageError: parts do not fit together.
     """
-    if graph is not None or clock is not None:
-        raise UsageError("everybody reports once: leave graph and clock out", "graph")
+    require_neither(graph, clock, "everybody reports once: leave graph and clock out")
     begun, asked = perf_counter(), require_local(privacy, problem)
     require_seed(seed)
     whole(depth, "depth", 1, _DEEPEST)

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 import gopa
-from gopa import UsageError
 from gopa.learning.charges import Charge
 from gopa.learning.data import Users
-from gopa.learning.fitting import Progress, require_seed, told
+from gopa.learning.fitting import Progress, require_neither, require_seed, told
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome
@@ -50,8 +49,7 @@ def fit_verified(  # noqa: PLR0913 - every algorithm is called like this
     Raises:
         UsageError: parts do not fit together.
     """
-    if graph is not None or clock is not None:
-        raise UsageError("a session makes its own: leave graph and clock out", "graph")
+    require_neither(graph, clock, "a session makes its own: leave graph and clock out")
     begun, asked = perf_counter(), require_local(privacy, problem)
     require_seed(seed)
     points = points_of(problem.table)[np.concatenate(problem.rows)]

@@ -20,7 +20,7 @@ from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
 from gopa.learning.clipping import clip, within
 from gopa.learning.data import Table, Users
-from gopa.learning.fitting import Progress, require_seed, told
+from gopa.learning.fitting import Progress, require_neither, require_seed, told
 from gopa.learning.grid import DEVIATION, on_grid
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
@@ -214,8 +214,7 @@ class _Network:
         """All models at zero, if everything fits together."""
         if not isinstance(problem, Users):
             raise UsageError("rows of nodes, such as iid(table, nodes, seed)", "problem")
-        if graph is not None or clock is not None:
-            raise UsageError("all nodes hear the public model, and act in turn", "graph")
+        require_neither(graph, clock, "all nodes hear the public model, and act in turn")
         require_seed(seed)
         whole(runs, "runs")
         if whole(batch, "batch") > int(problem.counts.min()):

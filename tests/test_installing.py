@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.installing import NATIVE, REFERENCE, Python, cases, pythons
+from tests.installing import NATIVE, REFERENCE, Failed, Python, cases, programs, pythons
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 MINOR: Final = sys.version_info.minor
@@ -54,6 +54,30 @@ def test_wheel_and_source_with_and_without_rust(
 
 
 PYTHONS: Final = [Python(MINOR, Path(sys.executable))]
+
+
+def test_the_first_python_runs_what_the_page_says_and_others_let_fewer_vote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("gopa-1-cp311-abi3-any.whl", "gopa-1.tar.gz"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr("tests.installing.shutil.which", lambda _: "/usr/bin/cargo")
+    two = [*PYTHONS, Python(MINOR + 1, Path(sys.executable))]
+    found = [
+        (each.python.minor - MINOR, each.backend) for each in cases(two, tmp_path) if each.whole
+    ]
+    assert found == [(0, NATIVE), (0, REFERENCE)]
+    page = (ROOT / "README.md").read_text()
+    whole, fewer = programs(page, whole=True), programs(page, whole=False)
+    assert all(program in page for program in whole)
+    assert fewer[1:] == whole[1:]
+    assert fewer[0] == whole[0].replace("300", "30").replace("60", "30")
+
+
+def test_a_program_that_does_not_say_how_many_vote_is_noticed() -> None:
+    assert programs("```python\nn = 300\n```\n", whole=True) == ["n = 300\n"]
+    with pytest.raises(Failed):
+        programs("```python\nn = 300\n```\n", whole=False)
 
 
 def pins(name: str) -> dict[str, set[str]]:

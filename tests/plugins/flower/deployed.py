@@ -18,6 +18,11 @@ from typing import Final
 
 EXAMPLE: Final = Path(__file__).resolve().parents[3] / "examples" / "flower-verified"
 _PIECE: Final = 1 << 24
+_SHORTER: Final = """import time
+slept = time.sleep
+time.sleep = lambda seconds: slept({pause} if seconds == 3 else seconds)
+"""
+"""Flower asks again after three seconds, at both ends of every exchange."""
 
 
 @dataclass
@@ -28,6 +33,7 @@ class Deployment:
     nodes: int
     port: int
     environment: dict[str, str]
+    rounds: int = 2
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(self, name: str, *command: str) -> subprocess.Popen[bytes]:
@@ -44,8 +50,9 @@ class Deployment:
         return found
 
     def app(self) -> subprocess.Popen[bytes]:
-        """Run the example on these nodes, twice two rounds."""
-        config = f'clients={self.nodes} rounds=2 dropout=0.0 keep="{self.root / "logs"}"'
+        """Run the example on these nodes."""
+        kept = f'keep="{self.root / "logs"}"'
+        config = f"clients={self.nodes} rounds={self.rounds} dropout=0.0 {kept}"
         where = str(self.root / "app")
         return self.start("run", "flwr", "run", where, "test", "--stream", "--run-config", config)
 
@@ -63,8 +70,13 @@ class Deployment:
 
 
 @contextmanager
-def deployed(root: Path, nodes: int) -> Iterator[Deployment]:
-    """Start everything, and end it."""
+def deployed(
+    root: Path, nodes: int, rounds: int = 2, pause: float | None = None
+) -> Iterator[Deployment]:
+    """Start everything, and end it.
+
+    With a `pause` all processes wait so many seconds wherever Flower waits three for a message.
+    """
     ports = _free(nodes + 1)
     environment = dict(os.environ)
     python = str(Path(sys.executable).parent)
@@ -73,11 +85,16 @@ def deployed(root: Path, nodes: int) -> Iterator[Deployment]:
         "HOME": str(root),
         "PATH": f"{python}:{environment['PATH']}",
     }
+    if pause is not None:
+        (root / "shorter").mkdir()
+        (root / "shorter" / "sitecustomize.py").write_text(_SHORTER.format(pause=pause))
+        paths = [str(root / "shorter"), environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     (root / "flower").mkdir()
     shutil.copytree(EXAMPLE, root / "app", ignore=shutil.ignore_patterns("__pycache__", "*logs"))
     config = f'[superlink]\ndefault = "test"\n[superlink.test]\naddress = "127.0.0.1:{ports[0]}"\n'
     (root / "flower" / "config.toml").write_text(config + "insecure = true\n")
-    held = Deployment(root, nodes, ports[0], environment)
+    held = Deployment(root, nodes, ports[0], environment, rounds)
     try:
         link = ["--insecure", "--disable-runtime-dependency-installation", "--port", str(ports[0])]
         held.start("superlink", "flower-superlink", *link)

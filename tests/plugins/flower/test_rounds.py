@@ -134,9 +134,11 @@ def test_a_liar_is_named_and_the_log_is_valid(
     assert fault.author == LyingParty.key.public.data
 
 
-def test_digits_are_learnt_as_in_the_clear_while_clients_vanish(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rounds", [6, pytest.param(20, marks=pytest.mark.soak)])
+def test_digits_are_learnt_as_in_the_clear_while_clients_vanish(
+    rounds: int, tmp_path: Path
+) -> None:
     parts, test = digits.shares(10)
-    rounds = 20
 
     def train(number: int, model: digits.Model) -> tuple[digits.Model, dict[str, float]]:
         own = parts[number]

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import gopa
 from tests.plugins.flower.deployed import EXAMPLE, Deployment, deployed, memory_has
@@ -37,7 +38,7 @@ def marks() -> tuple[dict[str, bytes], bytes]:
     return found, mean[:6].round(3).tobytes()
 
 
-def watched(held: Deployment, secret: dict[str, bytes]) -> tuple[set[str], int]:
+def watched(held: Deployment, secret: dict[str, bytes], look: float) -> tuple[set[str], int]:
     """What was ever in the memory of the server while the app ran, and how often that was read."""
     app, end = held.app(), time.monotonic() + SECONDS
     found: set[str] = set()
@@ -46,21 +47,28 @@ def watched(held: Deployment, secret: dict[str, bytes]) -> tuple[set[str], int]:
         for pid in held.server():
             found |= memory_has(pid, secret)
         looks += 1
-        time.sleep(2)
+        time.sleep(look)
     assert app.poll() == 0, held.said("run")[-3000:]
     return found, looks
 
 
-def test_two_rounds_over_a_superlink_show_its_server_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rounds", "pause", "look"),
+    [(1, 0.3, 0.5), pytest.param(2, None, 2.0, marks=pytest.mark.soak)],
+    ids=["one, with short pauses", "two, as Flower waits"],
+)
+def test_rounds_over_a_superlink_show_its_server_nothing(
+    rounds: int, pause: float | None, look: float, tmp_path: Path
+) -> None:
     secret, _ = marks()
     known = {"the name of the app": b"flower-verified", "our record": b"gopa-tunnel"}
-    with deployed(tmp_path, NODES) as held:
-        found, looks = watched(held, secret | known)
+    with deployed(tmp_path, NODES, rounds, pause) as held:
+        found, looks = watched(held, secret | known, look)
         said = held.said("run")
     assert looks >= 3
     assert "the name of the app" in found  # the memory that is read is that of the app
     assert not found & secret.keys()
-    assert said.count("3 clients, 1797 rows") == 2, said[-3000:]
+    assert said.count("3 clients, 1797 rows") == rounds, said[-3000:]
     log = tmp_path / "logs" / "session-1.gopa"
     report = gopa.audit(log, anchors=log.with_suffix(".anchors"))
     assert report.verdict.value == "SIGNED-ONLY"

@@ -54,7 +54,7 @@ def watched(held: Deployment, secret: dict[str, bytes], look: float) -> tuple[se
 
 @pytest.mark.parametrize(
     ("rounds", "pause", "look"),
-    [(1, 0.3, 0.5), pytest.param(2, None, 2.0, marks=pytest.mark.soak)],
+    [(1, 0.3, 1.0), pytest.param(2, None, 2.0, marks=pytest.mark.soak)],
     ids=["one, with short pauses", "two, as Flower waits"],
 )
 def test_rounds_over_a_superlink_show_its_server_nothing(

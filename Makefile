@@ -10,17 +10,22 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # Without bytecode every worker and every command that a test starts compiles all of it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-slow test-reference test-install test-deploy test-plugins wheel workflows \
-	soak tutorial notebook quick durations mutations coverage lint test-native user install lock \
-	supply advisories vectors clean
+.PHONY: demo test test-slow test-all test-reference test-install test-deploy test-plugins wheel \
+	workflows soak tutorial notebook quick durations mutations coverage lint test-native user \
+	install lock supply advisories vectors clean
 
 demo: user
 	$(BIN)/gopa demo
 
-# Linters and cargo share the cores; if either fails, nothing else is run and make fails.
+# Linters and cargo share the cores, and in a new environment what compiles the tests; if one of
+# them fails, nothing else is run and make fails.
 test: install
-	$(MAKE) --no-print-directory --jobs 2 lint test-native
-	$(PYTEST)
+	$(MAKE) --no-print-directory --jobs 2 lint test-native $(VENV)/.compiled
+	$(PYTEST) $(MARKED)
+
+# `make test` and `make test-slow` as one run: no worker waits for the end of the first.
+test-all: MARKED := -m "slow or not slow"
+test-all: test
 
 # What takes a second or more each: processes, boards, whole sessions, faults at every step.
 test-slow: install
@@ -119,22 +124,26 @@ PLUGINS := $(VENV)-plugins
 test-plugins: install $(PLUGINS)/.installed
 	GOPA_TEST_PLUGINS=1 $(PLUGINS)/bin/python -m pytest --numprocesses 2 --dist worksteal -W default tests/plugins
 
-$(PLUGINS)/.installed: requirements/plugins.txt pyproject.toml
+# The core is there already: cargo would build it anew for an interpreter in another place.
+$(PLUGINS)/.installed: requirements/plugins.txt pyproject.toml | $(VENV)/.user
 	$(PYTHON) -m venv $(PLUGINS)
-	$(PLUGINS)/bin/python -m pip install --quiet --require-hashes --requirement requirements/plugins.txt
-	$(PLUGINS)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(PLUGINS)/bin/python -m pip install $(PINNED) --requirement requirements/plugins.txt
+	PYO3_PYTHON=$(abspath $(BIN)/python) \
+		$(PLUGINS)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 vectors: install
 	$(BIN)/python -m tests.vectors.generate
 
-# An environment grows: what a user has, and what developers have beside it.
+# An environment grows: what a user has, and what developers have beside it. Modules are compiled
+# when they are imported, which few of those that are installed are.
+PINNED := --quiet --no-compile --require-hashes
 user: $(VENV)/.user
 install: $(VENV)/.installed
 
 $(VENV)/.needed: requirements/user.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/user.txt
+	$(BIN)/python -m pip install $(PINNED) --requirement requirements/user.txt
 	@touch $@
 
 $(VENV)/.user: $(VENV)/.needed pyproject.toml $(RUST)
@@ -142,7 +151,13 @@ $(VENV)/.user: $(VENV)/.needed pyproject.toml $(RUST)
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.user requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
+	$(BIN)/python -m pip install $(PINNED) --requirement requirements/dev.txt
+	@touch $@
+
+# Compiles tests and all that they import, once: without it every worker does so in its first run.
+# What cannot be collected is told by that run.
+$(VENV)/.compiled: $(VENV)/.installed
+	-@$(BIN)/python -m pytest -n0 --collect-only --quiet > /dev/null 2>&1
 	@touch $@
 
 # Pins the newest versions of what requirements/*.in name, with hashes and without addresses.

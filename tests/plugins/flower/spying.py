@@ -17,8 +17,11 @@ from sklearn.model_selection import GroupKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-KEPT: Final = 30
-"""Features that a classifier looks at, chosen from all on its own training data."""
+FEW: Final = 30
+MANY: Final = 100
+KEPT: Final = {FEW: 5, MANY: 30}
+"""Features that a classifier looks at, by pairs of runs, chosen from all on its training data: with
+few runs it would learn noise if it looked at more."""
 
 
 def bytes_of(message: Message) -> bytes:
@@ -55,6 +58,7 @@ def told_apart(runs: Sequence[Sequence[bytes]], classes: Sequence[int]) -> float
     A run is a list of messages; runs 2i and 2i + 1 are a pair. Its features are all bytes at their
     places and all lengths.
     """
+    kept = KEPT[len(runs) // 2]
     count = max(map(len, runs))
     lengths = np.array([[len(m) for m in run] + [0] * (count - len(run)) for run in runs])
     widths = lengths.max(axis=0)
@@ -65,7 +69,7 @@ def told_apart(runs: Sequence[Sequence[bytes]], classes: Sequence[int]) -> float
             row[start : start + len(message)] = np.frombuffer(message, dtype=np.uint8)
     found[:, starts[-1] :] = lengths
     varied: npt.NDArray[np.float32] = found[:, found.std(axis=0) > 0]
-    judge = make_pipeline(SelectKBest(f_classif, k=KEPT), StandardScaler(), LogisticRegression())
+    judge = make_pipeline(SelectKBest(f_classif, k=kept), StandardScaler(), LogisticRegression())
     pairs = np.arange(len(runs)) // 2
     scores = cross_val_predict(
         judge, varied, classes, groups=pairs, cv=GroupKFold(10), method="decision_function"

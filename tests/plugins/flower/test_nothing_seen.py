@@ -12,9 +12,9 @@ from flwr.app import Message, MetricRecord, RecordDict
 
 from gopa.plugins.flower import VerifiableGrid
 from tests.plugins.flower import spying
+from tests.plugins.flower.spying import FEW, MANY
 from tests.plugins.flower.worlds import FakeGrid, app_of, asking, planned, record
 
-FEW, MANY = 30, 100
 NEAR_CHANCE = {FEW: 0.3, MANY: 0.1}
 """How far from one half a classifier comes by luck: three deviations for a few pairs of runs."""
 STEPS = 2**24
@@ -125,6 +125,17 @@ def test_the_server_cannot_tell_how_a_total_is_split(pairs: int, tmp_path: Path)
         saw, classes, _ = runs(tmp_path, pairs, clear=False)
         found = spying.told_apart(saw, classes)
     assert abs(found - 0.5) <= NEAR_CHANCE[pairs]
+
+
+@pytest.mark.parametrize("pairs", [FEW, MANY])
+def test_one_byte_that_tells_is_found(pairs: int) -> None:
+    """In runs of nothing but random bytes beside it."""
+    rng = np.random.default_rng(3)
+    classes = [number % 2 for number in range(2 * pairs)]
+    random = [[rng.bytes(400) for _ in range(12)] for _ in classes]
+    assert abs(spying.told_apart(random, classes) - 0.5) < NEAR_CHANCE[pairs]
+    telling = [[*run, bytes([each])] for run, each in zip(random, classes, strict=True)]
+    assert spying.told_apart(telling, classes) > 0.5 + NEAR_CHANCE[pairs]
 
 
 def test_a_state_that_is_not_sealed_would_be_seen(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ Rules that hold for every implementation:
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn, Protocol, TypeAlias, overload
 
@@ -253,6 +254,14 @@ class Stream(Protocol):
         """n uniform integers of `width` bits (1..64).
 
         ceil(width / 8) stream bytes each, little-endian, top bits dropped.
+        """
+
+    def permutation(self, n: int, /) -> builtins.bytes:
+        """A uniform permutation of n places, as 32-bit integers in native byte order.
+
+        From the identity; for i = n - 1, .., 1 entry i is exchanged with entry g mod (i + 1), where
+        g takes 4 stream bytes, little-endian, and those from 2^32 - (2^32 mod (i + 1)) on are
+        skipped. The time depends on it: for public seeds.
         """
 
     def add_to(self, array: Words, sign: int, /) -> None:

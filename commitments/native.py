@@ -1,4 +1,4 @@
-"""Names what the Rust core offers: the group ristretto255, and kernels over vectors of gates.
+"""Names what the Rust core offers: the group ristretto255, and kernels over gates and tables.
 
 The classes of `commitments._native` implement the interfaces of `commitments.group`
 themselves; all that is left for Python is to name them. All of it is fast, and constant-time for
@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING
 
 from commitments._native import (
     RISTRETTO255,
+    combine_bits,
+    combine_rows,
+    combine_tables,
+    equality_table,
     evaluate_gates,
     garble_gates,
     hash_blocks,
+    integer_table,
+    product_table,
+    row_bit_sums,
+    scalar_table,
     set_threads,
     threads,
 )
@@ -26,10 +34,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NativeGroup",
+    "combine_bits",
+    "combine_rows",
+    "combine_tables",
+    "equality_table",
     "evaluate_gates",
     "garble_gates",
     "hash_blocks",
+    "integer_table",
     "native_ristretto255",
+    "product_table",
+    "row_bit_sums",
+    "scalar_table",
     "set_threads",
     "threads",
 ]

@@ -107,6 +107,18 @@ class ReferenceStream:
         values: list[int] = self._words(width, count(n)).tolist()
         return values
 
+    def permutation(self, n: int, /) -> builtins.bytes:
+        if count(n) > 1 << 31:
+            raise UsageError("a permutation has at most 2^31 places")
+        places = list(range(n))
+        for last in range(len(places) - 1, 0, -1):
+            unbiased = (1 << 32) - (1 << 32) % (last + 1)
+            while (draw := int.from_bytes(self._take(4), "little")) >= unbiased:
+                pass
+            chosen = draw % (last + 1)
+            places[last], places[chosen] = places[chosen], places[last]
+        return np.array(places, np.uint32).tobytes()
+
     def add_to(self, array: Words, sign: int, /) -> None:
         sign, target = _sign(sign), _writable_words(array)
         size = target.itemsize

@@ -15,6 +15,7 @@ mod restore;
 mod scalar;
 mod scalar_vec;
 mod stream;
+mod table;
 mod wide_table;
 
 use pyo3::class::basic::CompareOp;
@@ -75,6 +76,11 @@ mod _native {
     use super::scalar_vec::{ScalarVec, SecretScalarVec};
     #[pymodule_export]
     use super::stream::Stream;
+    #[pymodule_export]
+    use super::table::{
+        Table, combine_bits, combine_rows, combine_tables, equality_table, integer_table,
+        product_table, row_bit_sums, scalar_table,
+    };
     #[pymodule_export]
     use super::wide_table::WideTable;
     #[pymodule_export]

@@ -18,6 +18,8 @@ const BLOCK: u64 = 64;
 const LIMIT: u64 = BLOCK << 32;
 /// Bytes of key stream made at a time: enough to keep the vector units busy.
 const STRIDE: usize = 4096;
+/// Bytes of a draw for a permutation.
+const DRAW: usize = 4;
 
 /// ChaCha20 (RFC 8439) with byte-granular continuation.
 ///
@@ -81,6 +83,38 @@ impl Stream {
             let word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
             word & mask
         }))
+    }
+
+    /// A uniform permutation of n places, by exchanges from the last place on; each draw takes 4
+    /// bytes, and is drawn again where it would favour small places. It is public: this takes a time
+    /// that depends on it.
+    pub fn permutation(&self, n: usize) -> Result<Vec<u32>, Fault> {
+        let too_many = || Fault::usage("a permutation has at most 2^31 places");
+        let count = u32::try_from(n).ok().filter(|&n| n <= 1 << 31).ok_or_else(too_many)?;
+        let mut places: Vec<u32> = (0..count).collect();
+        let mut bytes = [0; STRIDE];
+        let mut left: &[[u8; DRAW]] = &[];
+        for last in (1..count).rev() {
+            let range = u64::from(last) + 1;
+            let unbiased = (1 << 32) - (1 << 32) % range;
+            let chosen = loop {
+                let Some((draw, rest)) = left.split_first() else {
+                    // As many as will be needed for sure: what follows begins behind them.
+                    let size = DRAW * (last as usize).min(STRIDE / DRAW);
+                    let start = self.claim(size, 1)?;
+                    self.read(start, &mut bytes[..size]);
+                    (left, _) = bytes[..size].as_chunks();
+                    continue;
+                };
+                left = rest;
+                let draw = u64::from(u32::from_le_bytes(*draw));
+                if draw < unbiased {
+                    break draw % range;
+                }
+            };
+            places.swap(last as usize, chosen as usize);
+        }
+        Ok(places)
     }
 
     /// Add or subtract one uniform word per element, wrapping.

@@ -19,6 +19,12 @@ pub mod nanos {
     pub const SCALAR_ADD: usize = 15;
     /// Multiplication mod the order.
     pub const SCALAR_MUL: usize = 100;
+    /// Addition of residues.
+    pub const RESIDUE_ADD: usize = 3;
+    /// A product of residues.
+    pub const PRODUCT: usize = 15;
+    /// A product of a residue and a word.
+    pub const SHORT_PRODUCT: usize = 7;
     /// Hashing a scalar in or out.
     pub const SCALAR_HASH: usize = 300;
     /// Addition of points.

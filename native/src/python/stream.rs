@@ -168,6 +168,19 @@ impl Stream {
         PyList::new(py, values.iter())
     }
 
+    #[pyo3(signature = (n, /))]
+    fn permutation<'py>(
+        &self,
+        py: Python<'py>,
+        n: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let n = size(n, "the number of places")?;
+        check_room(n, size_of::<u32>())?;
+        let places = run(py, n, nanos::SCALAR_ADD, |_| self.0.permutation(n)).map_err(raise)?;
+        let bytes: Vec<u8> = places.iter().flat_map(|place| place.to_ne_bytes()).collect();
+        Ok(PyBytes::new(py, &bytes))
+    }
+
     #[pyo3(signature = (table, n, /))]
     fn wide_table_draws<'py>(
         &self,

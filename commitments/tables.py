@@ -1,0 +1,102 @@
+"""Names what both backends compute over tables: values of functions at the corners of a cube.
+
+A table has an entry, a residue mod the order, for every index; an index of v bits is a corner of a
+cube of v dimensions, its most significant bit the first coordinate. Entries behind the end of a
+table are zeros. Nothing here knows what is proved about tables. Specification:
+`specs/14-long-vectors.md`, section 4.
+
+Strings of bits are bytes, the lowest bit first, and each string begins with a new byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from commitments.group import AnyScalar, AnyScalarVec, Group, SecretScalar, SecretScalarVec
+
+Integers: TypeAlias = npt.NDArray[np.int64]
+Words: TypeAlias = npt.NDArray[np.uint64]
+Places: TypeAlias = npt.NDArray[np.uint32]
+
+
+class Table(Protocol):
+    """Holds secret residues in the form that products are quickest in; never printed or pickled.
+
+    Operations leave a table as it is. What they return is secret, too: who knows that it is public
+    reveals it.
+    """
+
+    def __len__(self) -> int: ...
+
+    def fold(self, by: AnyScalar, half: int, /) -> Table:
+        """lo + by (hi - lo), with lo the first `half` entries and hi those behind them."""
+
+    def pair_sums(self, other: Table, half: int, /) -> SecretScalarVec:
+        """The sum of (lo + X (hi - lo)) (lo' + X (hi' - lo')): its coefficients of 1 and X^2."""
+
+    def power_sums(self, exponent: int, half: int, /) -> SecretScalarVec:
+        """The sum of (lo + X (hi - lo))^e, e from 2 to 8: its coefficients of 1, X^2, .., X^e."""
+
+    def inner(self, other: Table, /) -> SecretScalar:
+        """The sum of the products of entries; the tables have one length."""
+
+    def inner_words(self, words: Words, /) -> SecretScalar:
+        """The same with unsigned 64-bit words."""
+
+    def bit_inners(self, bits: bytes, /) -> SecretScalarVec:
+        """For each string of bits, one for each entry, the sum of the entries where it has a 1."""
+
+    def permuted(self, places: Places, signs: bytes, /) -> Table:
+        """Entry j at place `places[j]`, negated where bit j of the signs is 1; others stay."""
+
+    def scalars(self) -> SecretScalarVec: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TableKernels:
+    """Makes tables; on the native backend in a time that depends on no entry and no integer.
+
+    of_scalars(scalars), of_integers(integers): the table of these.
+    equality(point, count): entry j is the product of p_i where bit i of j is 1, and of 1 - p_i
+        where it is 0; the first `count` entries.
+    products(factors, count): entry j is the product of the factors at the bits of j that are 1.
+    combine(factors, tables): the sum of tables times factors.
+    combine_rows(integers, weights): the sum of rows of integers times the entries of a table.
+    combine_bits(weights, bits, count): the sum of strings of `count` bits times those entries.
+    row_bit_sums(integers, bits, count): for each row of `count` integers, and each string, the sum
+        of the integers where it has a 1, mod 2^64: signed 64-bit integers as bytes.
+    """
+
+    of_scalars: Callable[[AnyScalarVec], Table]
+    of_integers: Callable[[Integers], Table]
+    equality: Callable[[AnyScalarVec, int], Table]
+    products: Callable[[AnyScalarVec, int], Table]
+    combine: Callable[[AnyScalarVec, Sequence[Table]], Table]
+    combine_rows: Callable[[Integers, Table], Table]
+    combine_bits: Callable[[Table, bytes, int], Table]
+    row_bit_sums: Callable[[Integers, bytes, int], bytes]
+
+
+def table_kernels(group: Group) -> TableKernels:
+    """The kernels of the backend that this group runs on."""
+    if group.backend == "native":
+        from commitments import native
+
+        return TableKernels(
+            native.scalar_table,
+            native.integer_table,
+            native.equality_table,
+            native.product_table,
+            native.combine_tables,
+            native.combine_rows,
+            native.combine_bits,
+            native.row_bit_sums,
+        )
+    from commitments.reference.tables import reference_kernels
+
+    return reference_kernels(group)

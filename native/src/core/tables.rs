@@ -1,0 +1,374 @@
+//! Tables of residues: the values of a function at the corners of a cube, in the order of the
+//! corner's bits, the most significant first. Entries behind the end of a table are zeros.
+//!
+//! Nothing branches on entries or indexes by them; lengths, bits and places are public.
+
+use zeroize::{Zeroize, Zeroizing};
+
+use super::fault::Fault;
+use super::residues::{ProductSum, Residue, WordSum, sign_mask};
+use super::scalars::check_len;
+use super::workers::Workers;
+
+/// The largest exponent of `power_sums`.
+pub const MOST: usize = 8;
+/// Bits that choose a sum from a table of sums.
+const GROUP: usize = 8;
+
+/// The table of equality with a point: entry j is the product over the bits of j of p_i where the
+/// bit is 1, and of 1 - p_i where it is 0. Its first `len` entries.
+pub fn equal(workers: &Workers, point: &[Residue], len: usize) -> Result<Vec<Residue>, Fault> {
+    spread(workers, point, len, |old, factor| {
+        let one = old.times(factor);
+        (old.minus(&one), one)
+    })
+}
+
+/// Entry j is the product of the factors at the bits of j that are 1. Its first `len` entries.
+pub fn subset_products(
+    workers: &Workers,
+    factors: &[Residue],
+    len: usize,
+) -> Result<Vec<Residue>, Fault> {
+    spread(workers, factors, len, |old, factor| (*old, old.times(factor)))
+}
+
+fn spread(
+    workers: &Workers,
+    factors: &[Residue],
+    len: usize,
+    split: impl Fn(&Residue, &Residue) -> (Residue, Residue),
+) -> Result<Vec<Residue>, Fault> {
+    let bits = factors.len();
+    if u32::try_from(bits).ok().and_then(|bits| 1usize.checked_shl(bits)).is_none_or(|n| len > n) {
+        return Err(Fault::usage(format!("{len} entries are more than {bits} bits tell apart")));
+    }
+    let (rows, columns) = factors.split_at(bits / 2);
+    let double = |factors: &[Residue]| {
+        factors.iter().fold(vec![Residue::ONE], |table, factor| {
+            table.iter().map(|old| split(old, factor)).flat_map(|(a, b)| [a, b]).collect()
+        })
+    };
+    let (rows, columns) = (double(rows), double(columns));
+    let mut out = vec![Residue::ZERO; len];
+    workers.fill(&mut out, |start, piece| {
+        for (j, slot) in (start..).zip(piece) {
+            *slot = rows[j / columns.len()].times(&columns[j % columns.len()]);
+        }
+    });
+    Ok(out)
+}
+
+/// lo + by (hi - lo), where lo are the first `half` entries and hi those behind them.
+pub fn fold(workers: &Workers, table: &[Residue], by: &Residue, half: usize) -> Vec<Residue> {
+    let mut out = vec![Residue::ZERO; table.len().min(half)];
+    workers.fill(&mut out, |start, piece| {
+        for (j, slot) in (start..).zip(piece) {
+            let (low, step) = line(table, half, j);
+            *slot = low.plus(&by.times(&step));
+        }
+    });
+    out
+}
+
+/// Entry j of the first half, and what leads from it to the second half.
+fn line(table: &[Residue], half: usize, j: usize) -> (Residue, Residue) {
+    let low = table[j];
+    let high = table.get(half + j).copied().unwrap_or(Residue::ZERO);
+    (low, high.minus(&low))
+}
+
+/// The sum over j of (lo + X step)(lo' + X step') as a polynomial: its coefficients of 1 and X^2.
+pub fn pair_sums(
+    workers: &Workers,
+    left: &[Residue],
+    right: &[Residue],
+    half: usize,
+) -> Result<[Residue; 2], Fault> {
+    check_len(left.len(), right.len())?;
+    let mut parts = workers.map(left.len().min(half), |range| {
+        let mut sums = Zeroizing::new([ProductSum::default(); 2]);
+        for j in range {
+            let ((a, c), (b, d)) = (line(left, half, j), line(right, half, j));
+            sums[0].add(&a, &b);
+            sums[1].add(&c, &d);
+        }
+        [sums[0].residue(), sums[1].residue()]
+    });
+    let total = total(&parts);
+    parts.zeroize();
+    Ok(total)
+}
+
+/// The sum over j of (lo + X step)^e as a polynomial: its coefficients of 1, X^2, .., X^e.
+pub fn power_sums(
+    workers: &Workers,
+    table: &[Residue],
+    exponent: usize,
+    half: usize,
+) -> Result<Vec<Residue>, Fault> {
+    if !(2..=MOST).contains(&exponent) {
+        return Err(Fault::usage(format!("an exponent lies between 2 and {MOST}")));
+    }
+    let mut parts = workers.map(table.len().min(half), |range| {
+        let mut sums = Zeroizing::new([ProductSum::default(); MOST + 1]);
+        for j in range {
+            let (low, step) = line(table, half, j);
+            let (low, step) = (powers(&low, exponent), powers(&step, exponent));
+            sums[0].add(&low[exponent - 1], &low[1]);
+            for k in 2..exponent {
+                sums[k].add(&low[exponent - k], &step[k]);
+            }
+            sums[exponent].add(&step[exponent - 1], &step[1]);
+        }
+        let mut found = [Residue::ZERO; MOST + 1];
+        for (slot, sum) in found.iter_mut().zip(sums.iter()) {
+            *slot = sum.residue();
+        }
+        found
+    });
+    let sums = total(&parts);
+    parts.zeroize();
+    let mut binomial = 1;
+    let mut out = Vec::with_capacity(exponent);
+    for (k, sum) in sums.iter().enumerate().take(exponent + 1) {
+        if k != 1 {
+            out.push(sum.times(&Residue::from_word(binomial)));
+        }
+        binomial = binomial * (exponent - k) as u64 / (k as u64 + 1);
+    }
+    Ok(out)
+}
+
+/// 1 and the powers below the exponent; what is left are zeros.
+fn powers(base: &Residue, exponent: usize) -> [Residue; MOST] {
+    let mut out = [Residue::ZERO; MOST];
+    (out[0], out[1]) = (Residue::ONE, *base);
+    for k in 2..exponent {
+        out[k] = out[k / 2].times(&out[k - k / 2]);
+    }
+    out
+}
+
+fn total<const N: usize>(parts: &[[Residue; N]]) -> [Residue; N] {
+    let mut out = [Residue::ZERO; N];
+    for part in parts {
+        for (slot, value) in out.iter_mut().zip(part) {
+            *slot = slot.plus(value);
+        }
+    }
+    out
+}
+
+/// The inner product of two tables of one length.
+pub fn inner(workers: &Workers, left: &[Residue], right: &[Residue]) -> Result<Residue, Fault> {
+    check_len(left.len(), right.len())?;
+    let mut parts = workers.map(left.len(), |range| {
+        let mut sum = Zeroizing::new(ProductSum::default());
+        for (a, b) in left[range.clone()].iter().zip(&right[range]) {
+            sum.add(a, b);
+        }
+        [sum.residue()]
+    });
+    let [total] = total(&parts);
+    parts.zeroize();
+    Ok(total)
+}
+
+/// The inner product of a table and words.
+pub fn inner_words(workers: &Workers, table: &[Residue], words: &[u64]) -> Result<Residue, Fault> {
+    check_len(table.len(), words.len())?;
+    let mut parts = workers.map(table.len(), |range| {
+        let mut sum = Zeroizing::new(WordSum::default());
+        for (entry, word) in table[range.clone()].iter().zip(&words[range]) {
+            sum.add(entry, *word);
+        }
+        [sum.residue()]
+    });
+    let [total] = total(&parts);
+    parts.zeroize();
+    Ok(total)
+}
+
+/// The sum of tables times factors; it is as long as the longest of them.
+pub fn combine(workers: &Workers, factors: &[Residue], tables: &[&[Residue]]) -> Vec<Residue> {
+    let len = tables.iter().map(|table| table.len()).max().unwrap_or(0);
+    let mut out = vec![Residue::ZERO; len];
+    workers.fill(&mut out, |start, piece| {
+        for (factor, table) in factors.iter().zip(tables) {
+            for (slot, entry) in piece.iter_mut().zip(table.iter().skip(start)) {
+                *slot = slot.plus(&factor.times(entry));
+            }
+        }
+    });
+    out
+}
+
+/// The sum of rows of integers times weights, one for each row.
+pub fn combine_rows(
+    workers: &Workers,
+    rows: &[i64],
+    weights: &[Residue],
+) -> Result<Vec<Residue>, Fault> {
+    let width = width(rows.len(), weights.len())?;
+    let negative: Vec<Residue> = weights.iter().map(|w| Residue::ZERO.minus(w)).collect();
+    let mut out = vec![Residue::ZERO; width];
+    workers.fill(&mut out, |start, piece| {
+        let mut sums = Zeroizing::new(vec![WordSum::default(); piece.len()]);
+        for (row, (plus, minus)) in rows.chunks_exact(width).zip(weights.iter().zip(&negative)) {
+            for (sum, value) in sums.iter_mut().zip(&row[start..]) {
+                sum.add(&plus.or(minus, sign_mask(*value)), value.unsigned_abs());
+            }
+        }
+        for (slot, sum) in piece.iter_mut().zip(sums.iter()) {
+            *slot = sum.residue();
+        }
+    });
+    Ok(out)
+}
+
+fn width(entries: usize, rows: usize) -> Result<usize, Fault> {
+    if rows == 0 || entries == 0 || !entries.is_multiple_of(rows) {
+        return Err(Fault::usage(format!("{entries} integers do not divide into {rows} rows")));
+    }
+    Ok(entries / rows)
+}
+
+/// Strings of bits of one length, each from a new byte on, the lowest bit first.
+#[derive(Clone, Copy)]
+pub struct BitRows<'a> {
+    bytes: &'a [u8],
+    stride: usize,
+    len: usize,
+}
+
+impl<'a> BitRows<'a> {
+    /// Strings of `len` bits.
+    pub fn new(bytes: &'a [u8], len: usize) -> Result<Self, Fault> {
+        let stride = len.div_ceil(8);
+        if len == 0 || !bytes.len().is_multiple_of(stride) {
+            let found = bytes.len();
+            return Err(Fault::usage(format!("{found} bytes are no strings of {len} bits")));
+        }
+        Ok(Self { bytes, stride, len })
+    }
+
+    /// How many strings there are.
+    pub fn count(&self) -> usize {
+        self.bytes.len() / self.stride
+    }
+
+    /// Byte `group` of string k, without bits behind its end.
+    fn group(&self, k: usize, group: usize) -> usize {
+        let left = self.len - GROUP * group;
+        let mask = if left < GROUP { (1u8 << left) - 1 } else { u8::MAX };
+        usize::from(self.bytes[k * self.stride + group] & mask)
+    }
+
+    fn bit(&self, k: usize, j: usize) -> usize {
+        usize::from(self.bytes[k * self.stride + j / 8] >> (j % 8) & 1)
+    }
+}
+
+/// Sums of up to 8 values, by the bits of an index.
+fn subset_sums<T: Copy>(zero: T, values: &[T], add: impl Fn(&T, &T) -> T) -> [T; 1 << GROUP] {
+    let mut sums = [zero; 1 << GROUP];
+    for (i, value) in values.iter().enumerate() {
+        for low in 0..1 << i {
+            sums[1 << i | low] = add(&sums[low], value);
+        }
+    }
+    sums
+}
+
+/// For each string, the sum of the entries where it has a 1; strings are as long as the table.
+pub fn bit_inners(
+    workers: &Workers,
+    table: &[Residue],
+    bits: BitRows<'_>,
+) -> Result<Vec<Residue>, Fault> {
+    check_len(table.len(), bits.len)?;
+    let mut out = vec![Residue::ZERO; bits.count()];
+    workers.fill(&mut out, |start, piece| {
+        for (group, values) in table.chunks(GROUP).enumerate() {
+            let sums = Zeroizing::new(subset_sums(Residue::ZERO, values, Residue::plus));
+            for (k, slot) in (start..).zip(piece.iter_mut()) {
+                *slot = slot.plus(&sums[bits.group(k, group)]);
+            }
+        }
+    });
+    Ok(out)
+}
+
+/// The sum of the strings times weights, one for each string: an entry for each bit.
+pub fn combine_bits(
+    workers: &Workers,
+    weights: &[Residue],
+    bits: BitRows<'_>,
+) -> Result<Vec<Residue>, Fault> {
+    check_len(weights.len(), bits.count())?;
+    let mut out = vec![Residue::ZERO; bits.len];
+    workers.fill(&mut out, |start, piece| {
+        for (group, values) in weights.chunks(GROUP).enumerate() {
+            let sums = Zeroizing::new(subset_sums(Residue::ZERO, values, Residue::plus));
+            for (j, slot) in (start..).zip(piece.iter_mut()) {
+                let first = GROUP * group;
+                let index =
+                    (0..values.len()).fold(0, |index, i| index | bits.bit(first + i, j) << i);
+                *slot = slot.plus(&sums[index]);
+            }
+        }
+    });
+    Ok(out)
+}
+
+/// For each row of integers and each string, the sum of those where it has a 1, mod 2^64.
+pub fn row_bit_sums(
+    workers: &Workers,
+    rows: &[i64],
+    bits: BitRows<'_>,
+) -> Result<Zeroizing<Vec<i64>>, Fault> {
+    if !rows.len().is_multiple_of(bits.len) {
+        let (found, len) = (rows.len(), bits.len);
+        return Err(Fault::usage(format!("{found} integers do not divide into rows of {len}")));
+    }
+    let count = bits.count();
+    let mut out = Zeroizing::new(vec![0; rows.len() / bits.len * count]);
+    let add = |a: &i64, b: &i64| a.wrapping_add(*b);
+    let mut slots: Vec<&mut [i64]> = out.chunks_mut(count.max(1)).collect();
+    workers.fill(&mut slots, |start, piece| {
+        for (row, slots) in rows[start * bits.len..].chunks_exact(bits.len).zip(piece) {
+            for (group, values) in row.chunks(GROUP).enumerate() {
+                let sums = Zeroizing::new(subset_sums(0, values, add));
+                for (k, slot) in slots.iter_mut().enumerate() {
+                    *slot = slot.wrapping_add(sums[bits.group(k, group)]);
+                }
+            }
+        }
+    });
+    Ok(out)
+}
+
+/// Entry j goes to places[j], negated where bit j of the signs is 1; others stay where they are.
+pub fn permuted(
+    table: &[Residue],
+    places: &[u32],
+    signs: BitRows<'_>,
+) -> Result<Vec<Residue>, Fault> {
+    if signs.count() != 1 || signs.len != places.len() || places.len() > table.len() {
+        return Err(Fault::usage("a permutation has a sign for each place, and fits the table"));
+    }
+    let mut seen = vec![false; places.len()];
+    for place in places {
+        match seen.get_mut(*place as usize) {
+            Some(seen) if !*seen => *seen = true,
+            _ => return Err(Fault::usage("places are a permutation: each of them once")),
+        }
+    }
+    let mut out = table.to_vec();
+    for (j, place) in places.iter().enumerate() {
+        let mask = (signs.bit(0, j) as u64).wrapping_neg();
+        out[*place as usize] = table[j].negated_if(mask);
+    }
+    Ok(out)
+}

@@ -42,6 +42,9 @@ class Table(Protocol):
     def power_sums(self, exponent: int, half: int, /) -> SecretScalarVec:
         """The sum of (lo + X (hi - lo))^e, e from 2 to 8: its coefficients of 1, X^2, .., X^e."""
 
+    def times(self, other: Table, /) -> Table:
+        """Each entry times one of the other table, which is taken again and again."""
+
     def inner(self, other: Table, /) -> SecretScalar:
         """The sum of the products of entries; the tables have one length."""
 
@@ -54,6 +57,9 @@ class Table(Protocol):
     def permuted(self, places: Places, signs: bytes, /) -> Table:
         """Entry j at place `places[j]`, negated where bit j of the signs is 1; others stay."""
 
+    def permuted_inner(self, places: Places, signs: bytes, other: Table, /) -> SecretScalar:
+        """The inner product of the permuted table with another one."""
+
     def scalars(self) -> SecretScalarVec: ...
 
 
@@ -64,6 +70,8 @@ class TableKernels:
     of_scalars(scalars), of_integers(integers): the table of these.
     equality(point, count): entry j is the product of p_i where bit i of j is 1, and of 1 - p_i
         where it is 0; the first `count` entries.
+    equality_sum(points, factors, count): the sum of such tables, one for each factor, times the
+        factors; the points have one length and stand one behind the other.
     products(factors, count): entry j is the product of the factors at the bits of j that are 1.
     combine(factors, tables): the sum of tables times factors.
     combine_rows(integers, weights): the sum of rows of integers times the entries of a table.
@@ -75,6 +83,7 @@ class TableKernels:
     of_scalars: Callable[[AnyScalarVec], Table]
     of_integers: Callable[[Integers], Table]
     equality: Callable[[AnyScalarVec, int], Table]
+    equality_sum: Callable[[AnyScalarVec, AnyScalarVec, int], Table]
     products: Callable[[AnyScalarVec, int], Table]
     combine: Callable[[AnyScalarVec, Sequence[Table]], Table]
     combine_rows: Callable[[Integers, Table], Table]
@@ -91,6 +100,7 @@ def table_kernels(group: Group) -> TableKernels:
             native.scalar_table,
             native.integer_table,
             native.equality_table,
+            native.equality_sum,
             native.product_table,
             native.combine_tables,
             native.combine_rows,

@@ -66,6 +66,12 @@ class ReferenceTable(Concealed):
             ]
         )
 
+    def times(self, other: Table, /) -> ReferenceTable:
+        others = reference_table(self.curve, other).entries
+        if not others or len(self) % len(others):
+            raise UsageError(f"{len(self)} entries are no multiple of {len(others)}")
+        return self._with([entry * others[j % len(others)] for j, entry in enumerate(self.entries)])
+
     def inner(self, other: Table, /) -> ReferenceSecretScalar:
         others = reference_table(self.curve, other).entries
         same_length(len(self), len(others), "inner product")
@@ -91,6 +97,11 @@ class ReferenceTable(Concealed):
         for place, entry, sign in zip(moved, self.entries, strings[0], strict=False):
             entries[place] = -entry if sign else entry
         return self._with(entries)
+
+    def permuted_inner(
+        self, places: Places, signs: bytes, other: Table, /
+    ) -> ReferenceSecretScalar:
+        return self.permuted(places, signs).inner(other)
 
     def scalars(self) -> ReferenceSecretScalarVec:
         return self._scalars(self.entries)
@@ -139,6 +150,17 @@ class _Kernels:
     def equality(self, point: AnyScalarVec, size: int, /) -> Table:
         return self._spread([(1 - p, p) for p in self._residues(point)], size)
 
+    def equality_sum(self, points: AnyScalarVec, factors: AnyScalarVec, size: int, /) -> Table:
+        given, weights = self._residues(points), self._residues(factors)
+        if not weights or len(given) % len(weights):
+            raise UsageError(f"{len(given)} scalars do not divide into {len(weights)} points")
+        bits = len(given) // len(weights)
+        parts = [given[start : start + bits] for start in range(0, len(given), bits)]
+        tables = [self._spread([(1 - p, p) for p in part], size).entries for part in parts]
+        columns = zip(*tables, strict=True)
+        sums = [sum(w * e for w, e in zip(weights, each, strict=True)) for each in columns]
+        return _reduced(self._curve, sums)
+
     def products(self, factors: AnyScalarVec, size: int, /) -> Table:
         return self._spread([(1, factor) for factor in self._residues(factors)], size)
 
@@ -180,7 +202,7 @@ class _Kernels:
     def _entries(self, table: Table) -> Sequence[int]:
         return reference_table(self._curve, table).entries
 
-    def _spread(self, pairs: Sequence[tuple[int, int]], size: int) -> Table:
+    def _spread(self, pairs: Sequence[tuple[int, int]], size: int) -> ReferenceTable:
         """Products of one of each pair, by the bits of the index."""
         if count(size, "the number of entries") > 1 << len(pairs):
             raise UsageError(f"{size} entries are more than {len(pairs)} bits tell apart")
@@ -199,6 +221,7 @@ def reference_kernels(group: Group) -> TableKernels:
         kernels.of_scalars,
         kernels.of_integers,
         kernels.equality,
+        kernels.equality_sum,
         kernels.products,
         kernels.combine,
         kernels.combine_rows,

@@ -8,8 +8,9 @@ use _native::core::fault::Fault;
 use _native::core::residues::{ProductSum, Residue, WordSum};
 use _native::core::stream::Stream;
 use _native::core::tables::{
-    BitRows, bit_inners, combine, combine_bits, combine_rows, equal, fold, inner, inner_words,
-    pair_sums, permuted, power_sums, row_bit_sums, subset_products,
+    BitRows, Moves, bit_inners, combine, combine_bits, combine_rows, equal, equal_sum, fold, inner,
+    inner_words, pair_sums, permuted, permuted_inner, power_sums, row_bit_sums, subset_products,
+    times,
 };
 use _native::core::workers::Workers;
 
@@ -123,6 +124,17 @@ fn equality_and_products_spread_over_bits() {
             }
         }
         assert!(equal(workers, &held, 33).is_err());
+
+        let (second, factors) = (scalars(23, 5), scalars(24, 2));
+        let both = residues(&[point.clone(), second.clone()].concat());
+        let found = back(&equal_sum(workers, &both, &residues(&factors), 27).unwrap());
+        let tables = [&point, &second].map(|p| back(&equal(&ALONE, &residues(p), 27).unwrap()));
+        for (j, sum) in found.iter().enumerate() {
+            assert_eq!(*sum, factors[0] * tables[0][j] + factors[1] * tables[1][j]);
+        }
+        assert!(equal_sum(workers, &both, &residues(&factors), 33).is_err());
+        assert!(equal_sum(workers, &both, &[], 3).is_err());
+        assert!(equal_sum(workers, &both[1..], &residues(&factors), 3).is_err());
     }
     assert_eq!(back(&equal(&ALONE, &[], 1).unwrap()), [Scalar::ONE]);
 }
@@ -183,6 +195,10 @@ fn sums_are_those_of_scalars() {
         let expected: Scalar = left.iter().zip(&words).map(|(a, &w)| a * Scalar::from(w)).sum();
         assert_eq!(inner_words(workers, &held, &words).unwrap().to_scalar(), expected);
 
+        let found = back(&times(workers, &held, &residues(&weights)).unwrap());
+        for (j, product) in found.iter().enumerate() {
+            assert_eq!(*product, left[j] * weights[j % 6]);
+        }
         let factors = residues(&weights[..2]);
         let found = back(&combine(workers, &factors, &[&held, &other[..40]]));
         for (j, sum) in found.iter().enumerate() {
@@ -228,14 +244,23 @@ fn strings_of_bits_choose_summands() {
 
 #[test]
 fn a_permutation_moves_and_negates() {
-    let table = scalars(19, 6);
-    let signs = BitRows::new(&[0b0_0101], 4).unwrap();
-    let found = back(&permuted(&residues(&table), &[2, 0, 3, 1], signs).unwrap());
+    let (table, other) = (scalars(19, 6), scalars(22, 6));
+    let signs = BitRows::new(&[0b0101], 4).unwrap();
+    let moves = Moves::new(&[2, 0, 3, 1], signs).unwrap();
+    let found = back(&permuted(&residues(&table), moves).unwrap());
     // Entries 0 and 2 are negated, on their way to 2 and 3.
     assert_eq!(found, [table[1], table[3], -table[0], -table[2], table[4], table[5]]);
-    for places in [&[0, 1, 2, 2][..], &[0, 1, 2, 4], &[0, 1, 2]] {
-        assert!(permuted(&residues(&table), places, signs).is_err());
+    for workers in [&ALONE, &Workers::fixed(2, 2)] {
+        let sum = permuted_inner(workers, &residues(&table), moves, &residues(&other)).unwrap();
+        let expected: Scalar = found.iter().zip(&other).map(|(a, b)| a * b).sum();
+        assert_eq!(sum.to_scalar(), expected);
     }
+    for places in [&[0, 1, 2, 2][..], &[0, 1, 2, 4], &[0, 1, 2]] {
+        assert!(Moves::new(places, signs).is_err());
+    }
+    assert!(permuted(&residues(&table[..3]), moves).is_err());
+    assert!(permuted_inner(&ALONE, &residues(&table[..3]), moves, &residues(&other[..3])).is_err());
+    assert!(permuted_inner(&ALONE, &residues(&table), moves, &residues(&other[..5])).is_err());
 }
 
 #[test]
@@ -245,6 +270,8 @@ fn what_does_not_fit_is_refused() {
     let usage = |found: Result<_, Fault>| matches!(found, Err(Fault::Usage(_)));
     assert!(usage(pair_sums(&ALONE, &three, &four, 2).map(|_| ())));
     assert!(usage(inner(&ALONE, &three, &four).map(|_| ())));
+    assert!(usage(times(&ALONE, &three, &four).map(|_| ())));
+    assert!(usage(times(&ALONE, &three, &[]).map(|_| ())));
     assert!(usage(inner_words(&ALONE, &three, &[1, 2]).map(|_| ())));
     assert!(usage(combine_rows(&ALONE, &[1, 2, 3, 4], &three).map(|_| ())));
     assert!(usage(combine_rows(&ALONE, &[], &three).map(|_| ())));

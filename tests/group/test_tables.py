@@ -76,6 +76,14 @@ def test_equality_and_products_are_by_the_bits_of_the_index(
             prod(p for p, bit in zip(values, corner, strict=True) if bit) % ORDER
             for corner in corners
         ]
+    other, factors = some(group, 4, seed=10), some(group, 2, seed=11)
+    one, two = ints(factors)
+    both = zip(*(entries(kernels.equality(each, 13)) for each in (point, other)), strict=True)
+    found = kernels.equality_sum(point.concat(other), factors, 13)
+    assert entries(found) == [(one * a + two * b) % ORDER for a, b in both]
+    for wrong in (factors[:0], some(group, 3)):
+        with pytest.raises(UsageError):
+            kernels.equality_sum(point.concat(other), wrong, 13)
     for make in (kernels.equality, kernels.products):
         with pytest.raises(UsageError, match="17 entries"):
             make(point, 17)
@@ -128,6 +136,11 @@ def test_sums_of_products(group: Group, kernels: TableKernels) -> None:
     weighted = zip(values, words.tolist(), strict=True)
     assert of(table.inner_words(words)) == sum(a * b for a, b in weighted) % ORDER
 
+    again = [others[j % 8] for j in range(24)]
+    assert entries(table.times(kernels.of_scalars(right[:8]))) == [
+        a * b % ORDER for a, b in zip(values, again, strict=True)
+    ]
+
     factors = some(group, 2, seed=5)
     first, second = ints(factors)
     short = kernels.of_scalars(right[:7])
@@ -169,6 +182,9 @@ def test_entries_are_moved_and_negated(group: Group, kernels: TableKernels) -> N
     places = np.array([2, 0, 3, 1], np.uint32)
     moved = kernels.of_scalars(scalars).permuted(places, bytes([0b0101]))
     assert entries(moved) == [b, d, ORDER - a, ORDER - c, e, f]
+    table, other = kernels.of_scalars(scalars), kernels.of_scalars(some(group, 6))
+    sums = [table.permuted_inner(places, bytes([0b0101]), other), moved.inner(other)]
+    assert int(sums[0].reveal()) == int(sums[1].reveal())
 
 
 def test_a_permutation_is_drawn_by_exchanges(group: Group) -> None:
@@ -198,6 +214,8 @@ def test_what_does_not_fit_is_refused(group: Group, kernels: TableKernels) -> No
     assert len(three.permuted(places, b"\0")) == 3
     refused: list[Any] = [
         lambda: three.inner(four),
+        lambda: three.times(four),
+        lambda: four.times(kernels.of_scalars(some(group, 0))),
         lambda: three.pair_sums(four, 2),
         lambda: three.pair_sums(three, -1),
         lambda: three.power_sums(1, 2),
@@ -210,6 +228,8 @@ def test_what_does_not_fit_is_refused(group: Group, kernels: TableKernels) -> No
         lambda: four.permuted(np.array([0, 0], np.uint32), b"\0"),
         lambda: four.permuted(np.array([0, 2], np.uint32), b"\0"),
         lambda: four.permuted(places, b"\0\0"),
+        lambda: four.permuted_inner(places, b"\0", three),
+        lambda: four.permuted_inner(np.array([0, 2], np.uint32), b"\0", four),
         lambda: four.permuted(np.arange(5, dtype=np.uint32), b"\0"),
         lambda: kernels.of_integers(np.zeros(3)),  # type: ignore[arg-type]
         lambda: kernels.of_integers(np.zeros((2, 2), np.int64)),

@@ -33,27 +33,81 @@ pub fn subset_products(
     spread(workers, factors, len, |old, factor| (*old, old.times(factor)))
 }
 
+/// The sum of the tables of equality with several points, all of one length, times factors.
+pub fn equal_sum(
+    workers: &Workers,
+    points: &[Residue],
+    factors: &[Residue],
+    len: usize,
+) -> Result<Vec<Residue>, Fault> {
+    if factors.is_empty() || !points.len().is_multiple_of(factors.len()) {
+        let (found, count) = (points.len(), factors.len());
+        return Err(Fault::usage(format!("{found} scalars do not divide into {count} points")));
+    }
+    let bits = points.len() / factors.len();
+    check_bits(bits, len)?;
+    let shift = bits - bits / 2;
+    let halves: Vec<_> = factors
+        .iter()
+        .enumerate()
+        .map(|(i, factor)| {
+            let (rows, columns) = points[bits * i..bits * (i + 1)].split_at(bits / 2);
+            let split = |old: &Residue, factor: &Residue| {
+                let one = old.times(factor);
+                (old.minus(&one), one)
+            };
+            (doubled(*factor, rows, split), doubled(Residue::ONE, columns, split))
+        })
+        .collect();
+    let mut out = vec![Residue::ZERO; len];
+    workers.fill(&mut out, |start, piece| {
+        for (j, slot) in (start..).zip(piece) {
+            if let [(rows, columns)] = &halves[..] {
+                *slot = rows[j >> shift].times(&columns[j & (columns.len() - 1)]);
+                continue;
+            }
+            let mut sum = ProductSum::default();
+            for (rows, columns) in &halves {
+                sum.add(&rows[j >> shift], &columns[j & (columns.len() - 1)]);
+            }
+            *slot = sum.residue();
+        }
+    });
+    Ok(out)
+}
+
+fn check_bits(bits: usize, len: usize) -> Result<(), Fault> {
+    if u32::try_from(bits).ok().and_then(|bits| 1usize.checked_shl(bits)).is_none_or(|n| len > n) {
+        return Err(Fault::usage(format!("{len} entries are more than {bits} bits tell apart")));
+    }
+    Ok(())
+}
+
+fn doubled(
+    first: Residue,
+    factors: &[Residue],
+    split: impl Fn(&Residue, &Residue) -> (Residue, Residue),
+) -> Vec<Residue> {
+    factors.iter().fold(vec![first], |table, factor| {
+        table.iter().map(|old| split(old, factor)).flat_map(|(a, b)| [a, b]).collect()
+    })
+}
+
 fn spread(
     workers: &Workers,
     factors: &[Residue],
     len: usize,
     split: impl Fn(&Residue, &Residue) -> (Residue, Residue),
 ) -> Result<Vec<Residue>, Fault> {
-    let bits = factors.len();
-    if u32::try_from(bits).ok().and_then(|bits| 1usize.checked_shl(bits)).is_none_or(|n| len > n) {
-        return Err(Fault::usage(format!("{len} entries are more than {bits} bits tell apart")));
-    }
-    let (rows, columns) = factors.split_at(bits / 2);
-    let double = |factors: &[Residue]| {
-        factors.iter().fold(vec![Residue::ONE], |table, factor| {
-            table.iter().map(|old| split(old, factor)).flat_map(|(a, b)| [a, b]).collect()
-        })
-    };
-    let (rows, columns) = (double(rows), double(columns));
+    check_bits(factors.len(), len)?;
+    let (rows, columns) = factors.split_at(factors.len() / 2);
+    let shift = columns.len();
+    let (rows, columns) =
+        (doubled(Residue::ONE, rows, &split), doubled(Residue::ONE, columns, &split));
     let mut out = vec![Residue::ZERO; len];
     workers.fill(&mut out, |start, piece| {
         for (j, slot) in (start..).zip(piece) {
-            *slot = rows[j / columns.len()].times(&columns[j % columns.len()]);
+            *slot = rows[j >> shift].times(&columns[j & (columns.len() - 1)]);
         }
     });
     Ok(out)
@@ -188,6 +242,25 @@ pub fn inner_words(workers: &Workers, table: &[Residue], words: &[u64]) -> Resul
     let [total] = total(&parts);
     parts.zeroize();
     Ok(total)
+}
+
+/// Each entry times one of the others, which are taken again and again.
+pub fn times(
+    workers: &Workers,
+    table: &[Residue],
+    others: &[Residue],
+) -> Result<Vec<Residue>, Fault> {
+    if others.is_empty() || !table.len().is_multiple_of(others.len()) {
+        let (left, right) = (table.len(), others.len());
+        return Err(Fault::usage(format!("{left} entries are no multiple of {right}")));
+    }
+    let mut out = vec![Residue::ZERO; table.len()];
+    workers.fill(&mut out, |start, piece| {
+        for (j, slot) in (start..).zip(piece) {
+            *slot = table[j].times(&others[j % others.len()]);
+        }
+    });
+    Ok(out)
 }
 
 /// The sum of tables times factors; it is as long as the longest of them.
@@ -349,26 +422,73 @@ pub fn row_bit_sums(
     Ok(out)
 }
 
-/// Entry j goes to places[j], negated where bit j of the signs is 1; others stay where they are.
-pub fn permuted(
-    table: &[Residue],
-    places: &[u32],
-    signs: BitRows<'_>,
-) -> Result<Vec<Residue>, Fault> {
-    if signs.count() != 1 || signs.len != places.len() || places.len() > table.len() {
-        return Err(Fault::usage("a permutation has a sign for each place, and fits the table"));
-    }
-    let mut seen = vec![false; places.len()];
-    for place in places {
-        match seen.get_mut(*place as usize) {
-            Some(seen) if !*seen => *seen = true,
-            _ => return Err(Fault::usage("places are a permutation: each of them once")),
+/// Where entries go, and which of them are negated on their way; those behind them stay.
+#[derive(Clone, Copy)]
+pub struct Moves<'a> {
+    places: &'a [u32],
+    signs: BitRows<'a>,
+}
+
+impl<'a> Moves<'a> {
+    /// Entry j goes to places[j], each place once, negated where bit j of the signs is 1.
+    pub fn new(places: &'a [u32], signs: BitRows<'a>) -> Result<Self, Fault> {
+        if signs.count() != 1 || signs.len != places.len() {
+            return Err(Fault::usage("a permutation has a sign for each place"));
         }
+        let mut seen = vec![false; places.len()];
+        for place in places {
+            match seen.get_mut(*place as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(Fault::usage("places are a permutation: each of them once")),
+            }
+        }
+        Ok(Self { places, signs })
     }
+
+    fn check_fits(&self, len: usize) -> Result<(), Fault> {
+        if self.places.len() <= len {
+            return Ok(());
+        }
+        Err(Fault::usage(format!("{} places are more than {len} entries", self.places.len())))
+    }
+
+    /// Entry j and where it goes.
+    fn entry(&self, table: &[Residue], j: usize) -> (usize, Residue) {
+        let mask = (self.signs.bit(0, j) as u64).wrapping_neg();
+        (self.places[j] as usize, table[j].negated_if(mask))
+    }
+}
+
+/// The table with its entries moved.
+pub fn permuted(table: &[Residue], moves: Moves<'_>) -> Result<Vec<Residue>, Fault> {
+    moves.check_fits(table.len())?;
     let mut out = table.to_vec();
-    for (j, place) in places.iter().enumerate() {
-        let mask = (signs.bit(0, j) as u64).wrapping_neg();
-        out[*place as usize] = table[j].negated_if(mask);
+    for j in 0..moves.places.len() {
+        let (place, entry) = moves.entry(table, j);
+        out[place] = entry;
     }
     Ok(out)
+}
+
+/// The inner product of a table whose entries were moved with another one.
+pub fn permuted_inner(
+    workers: &Workers,
+    table: &[Residue],
+    moves: Moves<'_>,
+    other: &[Residue],
+) -> Result<Residue, Fault> {
+    check_len(table.len(), other.len())?;
+    moves.check_fits(table.len())?;
+    let moved = moves.places.len();
+    let mut parts = workers.map(moved, |range| {
+        let mut sum = Zeroizing::new(ProductSum::default());
+        for j in range {
+            let (place, entry) = moves.entry(table, j);
+            sum.add(&entry, &other[place]);
+        }
+        [sum.residue()]
+    });
+    let [total] = total(&parts);
+    parts.zeroize();
+    Ok(total.plus(&inner(workers, &table[moved..], &other[moved..])?))
 }

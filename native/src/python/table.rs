@@ -15,7 +15,7 @@ use super::scalar::SecretScalar;
 use super::scalar_vec::SecretScalarVec;
 use crate::core::residues::Residue;
 use crate::core::scalars::check_len;
-use crate::core::tables::{self, BitRows};
+use crate::core::tables::{self, BitRows, Moves};
 
 /// Values at the corners of a cube, for work with many products; erased when dropped.
 #[pyclass(frozen, module = "commitments._native")]
@@ -80,6 +80,13 @@ impl Table {
     }
 
     #[pyo3(signature = (other, /))]
+    fn times(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let right = Self::of(other)?;
+        let found = run(py, self.0.len(), nanos::PRODUCT, |w| tables::times(w, &self.0, right));
+        Ok(Self::new(found.map_err(raise)?))
+    }
+
+    #[pyo3(signature = (other, /))]
     fn inner(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<SecretScalar> {
         let right = Self::of(other)?;
         let sum = run(py, right.len(), nanos::PRODUCT, |w| tables::inner(w, &self.0, right));
@@ -112,9 +119,25 @@ impl Table {
         let places = integers::<u32>(places)?;
         let signs = BitRows::new(bytes(signs, "the signs")?, places.len()).map_err(raise)?;
         let moved = run(py, places.len(), nanos::RESIDUE_ADD, |_| {
-            tables::permuted(&self.0, &places, signs)
+            tables::permuted(&self.0, Moves::new(&places, signs)?)
         });
         Ok(Self::new(moved.map_err(raise)?))
+    }
+
+    #[pyo3(signature = (places, signs, other, /))]
+    fn permuted_inner(
+        &self,
+        py: Python<'_>,
+        places: &Bound<'_, PyAny>,
+        signs: &Bound<'_, PyAny>,
+        other: &Bound<'_, PyAny>,
+    ) -> PyResult<SecretScalar> {
+        let (places, other) = (integers::<u32>(places)?, Self::of(other)?);
+        let signs = BitRows::new(bytes(signs, "the signs")?, places.len()).map_err(raise)?;
+        let sum = run(py, places.len(), nanos::PRODUCT, |w| {
+            tables::permuted_inner(w, &self.0, Moves::new(&places, signs)?, other)
+        });
+        Ok(SecretScalar::new(sum.map_err(raise)?.to_scalar()))
     }
 
     fn scalars(&self, py: Python<'_>) -> SecretScalarVec {
@@ -159,6 +182,23 @@ pub fn equality_table(
     let (point, count) = (residues(vector(point)?.0), size(count, "the number of entries")?);
     check_room(count, size_of::<Residue>())?;
     let found = run(py, count, nanos::PRODUCT, |w| tables::equal(w, &point, count));
+    Ok(Table::new(found.map_err(raise)?))
+}
+
+/// The sum of the first entries of tables of equality with points of one length, times factors.
+#[pyfunction]
+#[pyo3(signature = (points, factors, count, /))]
+pub fn equality_sum(
+    py: Python<'_>,
+    points: &Bound<'_, PyAny>,
+    factors: &Bound<'_, PyAny>,
+    count: &Bound<'_, PyAny>,
+) -> PyResult<Table> {
+    let (points, factors) = (residues(vector(points)?.0), residues(vector(factors)?.0));
+    let count = size(count, "the number of entries")?;
+    check_room(count, size_of::<Residue>())?;
+    let nanos = nanos::PRODUCT * (factors.len() + 1);
+    let found = run(py, count, nanos, |w| tables::equal_sum(w, &points, &factors, count));
     Ok(Table::new(found.map_err(raise)?))
 }
 

@@ -1,0 +1,193 @@
+"""Proofs about long vectors: honest ones hold, and every change of a word of them is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from commitments.group import Group
+from tests.group.backends import proving_groups
+from tests.randomness import seeded
+from tests.zkp.rows.worlds import Proved, Vectors, lengths, masks, transcript
+from wire.errors import ComputationFault, InvalidProof, MalformedMessage, ProtocolError, UsageError
+from zkp import ProofClaim, verify_batch
+from zkp.rows.lengths import Bounds, prove_lengths
+from zkp.rows.masking import SignedPermutation, prove_masks
+from zkp.rows.product_tests import TEST_SIZE, decode_tests, encode_tests
+from zkp.rows.shape import TESTS, RowShape
+
+GROUP = proving_groups()[-1]
+SMALL = 70
+KINDS = {"lengths": lengths, "masks": masks}
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=str)
+def proved(request: pytest.FixtureRequest) -> Proved:
+    return KINDS[request.param](GROUP, Vectors.random(SMALL))
+
+
+@pytest.fixture
+def group() -> Group:
+    return GROUP
+
+
+@pytest.mark.parametrize("dimension", [2, 31, 32, 33, 300, 1025])
+def test_proofs_hold_for_all_shapes(group: Group, dimension: int) -> None:
+    vectors = Vectors.random(dimension)
+    for make in KINDS.values():
+        found = make(group, vectors)
+        found.verify()
+        assert len(found.proof) == found.statement.proof_size
+
+
+def test_sizes_are_those_of_the_specification(proved: Proved) -> None:
+    """14, E6 and E9: 32 bytes for each point and scalar; ranges come on top."""
+    shape, count = proved.statement.shape, len(proved.statement.sizes)
+    v, s = shape.bits, shape.column_bits
+    if count == 6:
+        assert sum(proved.statement.sizes[:5]) == 32 * (3 + 8 * v + 7 + 22 + 2 * s + 3)
+    else:
+        t = len(proved.statement.points)
+        assert proved.statement.proof_size == 32 * (1 + 2 * v + 4 + t + 2 * s + 3)
+
+
+def test_every_word_of_a_proof_counts(proved: Proved) -> None:
+    proved.verify()
+    for at in range(0, len(proved.proof), 32):
+        for bit in (1, 0x80):
+            changed = bytearray(proved.proof)
+            changed[at + (31 if bit == 1 else 0)] ^= bit
+            with pytest.raises(ProtocolError):
+                proved.verify(bytes(changed))
+    for other in (proved.proof[:-1], proved.proof + b"\0", b""):
+        with pytest.raises(MalformedMessage):
+            proved.verify(other)
+
+
+def test_a_proof_is_of_one_context(proved: Proved) -> None:
+    with pytest.raises(InvalidProof):
+        proved.verify(context=b"party 4")
+
+
+def test_a_proof_is_of_one_statement(proved: Proved) -> None:
+    statement = proved.statement
+    first = statement.answers[0]
+    changes: list[dict[str, Any]] = [
+        {"answers": (first + 1, *statement.answers[1:])},
+        {"answers": (statement.answers[1], first, *statement.answers[2:])},
+        {"inputs": statement.noise},
+        {"noise": statement.inputs},
+        {"pads": statement.pads[::-1]},
+    ]
+    for name in ("rows", "columns"):
+        drawn = getattr(statement.tests, name)
+        flipped = bytes([drawn[0] ^ 1]) + drawn[1:] if name == "columns" else None
+        rows = (bytes([drawn[0][0] ^ 1]) + drawn[0][1:], *drawn[1:]) if flipped is None else None
+        tests = dataclasses.replace(statement.tests, **{name: flipped or rows})
+        changes.append({"tests": tests})
+    if len(statement.sizes) == 6:
+        bounds = statement.bounds
+        changes += [
+            {"bounds": dataclasses.replace(bounds, squared_norm=bounds.squared_norm + 1)},
+            {"bounds": dataclasses.replace(bounds, noise_square=bounds.noise_square - 1)},
+            {"bounds": dataclasses.replace(bounds, spike=bounds.spike + 1)},
+        ]
+    else:
+        places, signs = statement.permutation.places, statement.permutation.signs
+        words = statement.words.copy()
+        words[SMALL // 2] ^= np.uint64(1)
+        swapped = places.copy()
+        swapped[[0, 1]] = swapped[[1, 0]]
+        flipped_sign = bytes([signs[0] ^ 1]) + signs[1:]
+        changes += [
+            {"words": words},
+            {"words_hash": bytes(32)},
+            {"word_bits": statement.word_bits + 1},
+            {"permutation": SignedPermutation(swapped, signs)},
+            {"permutation": SignedPermutation(places, flipped_sign)},
+            {"points": statement.points[::-1]},
+            {"signs": (-1, *statement.signs[1:])},
+            {"neighbours": (9, *statement.neighbours[1:])},
+            {"edges": statement.edges[::-1]},
+            {"own": statement.edges[:1]},
+            {"carries": statement.noise},
+        ]
+    proved.verify()
+    for change in changes:
+        with pytest.raises(InvalidProof):
+            proved.verify(**change)
+
+
+@pytest.mark.parametrize("name", ["squared_norm", "noise_square", "spike"])
+def test_vectors_beyond_a_bound_are_not_proved(group: Group, name: str) -> None:
+    vectors = Vectors.random(40)
+    bounds = vectors.bounds
+    lengths(group, vectors, bounds).verify()
+    less = dataclasses.replace(bounds, **{name: getattr(bounds, name) - 1})
+    with pytest.raises(UsageError, match="outside"):
+        lengths(group, vectors, less)
+
+
+def test_words_that_are_something_else_are_not_proved(proved: Proved) -> None:
+    """A prover finds out by itself: no false proof leaves it."""
+    statement = proved.statement
+    if len(statement.sizes) == 6:
+        changed = dataclasses.replace(statement, answers=(*statement.answers[:-1], 5))
+        prove: Any = prove_lengths
+    else:
+        words = statement.words.copy()
+        words[3] += np.uint64(1)
+        changed, prove = dataclasses.replace(statement, words=words), prove_masks
+    prove(statement, proved.hidden, transcript(), rng=seeded("again"))
+    with pytest.raises((UsageError, ComputationFault)):
+        prove(changed, proved.hidden, transcript(), rng=seeded("again"))
+
+
+def test_a_batch_names_the_bad_ones(group: Group) -> None:
+    found = [lengths(group, Vectors.random(SMALL, seed)) for seed in (1, 2)]
+    found += [masks(group, Vectors.random(SMALL, 3))]
+    claims = [ProofClaim(each.statement, each.proof, transcript()) for each in found]
+    verify_batch(claims, rng=seeded("weights"))
+    bad = bytearray(found[1].proof)
+    bad[-1] ^= 1
+    worse = dataclasses.replace(found[2].statement, words=found[2].statement.words[::-1].copy())
+    claims = [
+        ProofClaim(found[0].statement, found[0].proof, transcript()),
+        ProofClaim(found[1].statement, bytes(bad), transcript()),
+        ProofClaim(worse, found[2].proof, transcript()),
+    ]
+    with pytest.raises(InvalidProof) as caught:
+        verify_batch(claims, rng=seeded("weights"))
+    assert caught.value.culprits == (1, 2)
+
+
+def test_answers_are_written_in_one_way() -> None:
+    answers = (2**113 - 1, -(2**113) + 1, 0, *range(TESTS - 3))
+    data = encode_tests(answers)
+    assert len(data) == TESTS * TEST_SIZE == 5400
+    assert decode_tests(data) == answers
+    for bad in (
+        data[:-1],
+        data + bytes(TEST_SIZE),
+        encode_tests((2**113, *answers[1:])),
+        encode_tests((-(2**113), *answers[1:])),
+    ):
+        with pytest.raises(MalformedMessage):
+            decode_tests(bad)
+
+
+@pytest.mark.parametrize("dimension", [0, 1, (1 << 20) + 1, 5.0])
+def test_long_vectors_have_limits(dimension: Any) -> None:
+    assert RowShape(1 << 20).entries == 1 << 20
+    with pytest.raises(UsageError):
+        RowShape(dimension)
+
+
+def test_bounds_have_limits() -> None:
+    assert Bounds(1, 1, 1).intervals[2].high == 1
+    for wrong in ((0, 1, 1), (1, 1 << 62, 1), (1, 1, 1 << 31), (1, 1, 0)):
+        with pytest.raises(UsageError):
+            Bounds(*wrong)

@@ -1,0 +1,167 @@
+"""Makes statements about long vectors that hold, small enough to be proved in a moment."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from commitments import VectorPedersen
+from commitments.group import Group, SecretScalarVec
+from commitments.tables import table_kernels
+from tests.randomness import seeded
+from wire.secret import SecretBytes
+from zkp import Transcript
+from zkp.rows.lengths import Bounds, HiddenLengths, LengthStatement, prove_lengths, verify_lengths
+from zkp.rows.masking import (
+    HiddenMasks,
+    MaskStatement,
+    SignedPermutation,
+    prove_masks,
+    verify_masks,
+)
+from zkp.rows.product_tests import ProductTests, draw_pads, hidden_tests
+from zkp.rows.rows import hide_pads, hide_rows
+from zkp.rows.shape import Integers, RowShape
+from zkp.rows.sumcheck import vector_of
+
+WORD_BITS = 32
+BITS = 12
+
+
+def transcript(context: bytes = b"party 3") -> Transcript:
+    made = Transcript(b"test/long")
+    made.absorb(b"context", context)
+    return made
+
+
+def coins(group: Group, name: str) -> Any:
+    return group.stream(SecretBytes(sha256(name.encode()).digest()), b"test  coins ")
+
+
+@dataclass(frozen=True)
+class Proved:
+    """Holds a statement, what it hides, and a proof."""
+
+    statement: Any
+    hidden: Any
+    proof: bytes
+
+    def verify(
+        self, proof: bytes | None = None, context: bytes = b"party 3", **changed: Any
+    ) -> None:
+        """Check the proof, or another one, of the statement with these changes."""
+        statement = dataclasses.replace(self.statement, **changed)
+        check = verify_lengths if isinstance(statement, LengthStatement) else verify_masks
+        check(statement, self.proof if proof is None else proof, transcript(context))
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Holds an input and noise, and the bounds that they just keep."""
+
+    inputs: Integers
+    noise: Integers
+
+    @classmethod
+    def random(cls, dimension: int, seed: int = 1) -> Vectors:
+        draws = np.random.default_rng(seed)
+        return cls(draws.integers(-1000, 1001, dimension), draws.integers(-60, 61, dimension))
+
+    @property
+    def bounds(self) -> Bounds:
+        x, a = self.inputs.tolist(), self.noise.tolist()
+        eighth = sum(value**8 for value in a)
+        spike = next(k for k in range(1, 1 << 31) if k**8 >= eighth)
+        return Bounds(max(1, sum(v * v for v in x)), max(1, sum(v * v for v in a)), spike)
+
+
+def lengths(group: Group, vectors: Vectors, bounds: Bounds | None = None) -> Proved:
+    """A statement about these vectors and its proof."""
+    shape, rng = RowShape(len(vectors.inputs)), seeded(f"lengths {len(vectors.inputs)}")
+    x, a = (
+        hide_rows(group, shape, each, BITS, rng=rng) for each in (vectors.inputs, vectors.noise)
+    )
+    pads = draw_pads(group, rng)
+    hidden_pads = hide_pads(group, shape, pads, rng=rng)
+    tests = ProductTests.draw(shape, 2, coins(group, "tests"))
+    sums = tests.sums([tests.column_sums(group, each.values) for each in (x, a)])
+    answers = hidden_tests(group, sums, pads)
+    statement = LengthStatement(
+        group,
+        shape,
+        bounds or vectors.bounds,
+        tests,
+        x.points,
+        a.points,
+        hidden_pads.points,
+        answers,
+    )
+    hidden = HiddenLengths(x, a, hidden_pads)
+    return Proved(statement, hidden, prove_lengths(statement, hidden, transcript(), rng=rng))
+
+
+def masks(
+    group: Group, vectors: Vectors, points: int = 2, signs: tuple[int, ...] = (1, -1, 1)
+) -> Proved:
+    """A statement about the words of these vectors under masks, and its proof."""
+    dimension = len(vectors.inputs)
+    shape, rng, draws = RowShape(dimension), seeded("masks"), np.random.default_rng(2)
+    stream = coins(group, "permutation")
+    permutation = SignedPermutation(
+        np.frombuffer(stream.permutation(dimension), np.uint32), stream.bytes(-(-dimension // 8))
+    )
+    size = 1 << WORD_BITS
+    edges = [draws.integers(0, size, dimension, np.uint64) for _ in signs]
+    own = draws.integers(0, size, dimension, np.uint64)
+    total = vectors.inputs + permutation.applied(vectors.noise) + own.astype(np.int64)
+    for sign, mask in zip(signs, edges, strict=True):
+        total = total + sign * mask.astype(np.int64)
+    words, carries = (total % size).astype(np.uint64), total >> WORD_BITS
+    hidden = [
+        hide_rows(group, shape, each, BITS, rng=rng)
+        for each in (vectors.inputs, vectors.noise, carries)
+    ]
+    pads = draw_pads(group, rng)
+    hidden_pads = hide_pads(group, shape, pads, rng=rng)
+    tests = ProductTests.draw(shape, 1, coins(group, "carry tests"))
+    sums = tests.sums([tests.column_sums(group, hidden[2].values)])
+    z = tuple(
+        group.reduce_scalars(seeded(f"point {at}")(48 * shape.bits), 48) for at in range(points)
+    )
+    key, kernels = VectorPedersen(group, points), table_kernels(group)
+
+    def committed(mask: Any) -> tuple[Any, SecretScalarVec, SecretScalarVec]:
+        values = vector_of(group, *(kernels.equality(p, dimension).inner_words(mask) for p in z))
+        blindings = group.random_scalars(1, rng)
+        return key.commit(values, blindings[0]).points, values, blindings
+
+    found = [committed(each) for each in edges]
+    point, value, blinding = committed(own)
+    for sign, (_, values, blindings) in zip(signs, found, strict=True):
+        factor = group.scalar(sign % group.order)
+        value, blinding = value + values * factor, blinding + blindings * factor
+    statement = MaskStatement(
+        group=group,
+        shape=shape,
+        word_bits=WORD_BITS,
+        permutation=permutation,
+        points=z,
+        tests=tests,
+        words=words,
+        words_hash=sha256(words.tobytes()).digest(),
+        inputs=hidden[0].points,
+        noise=hidden[1].points,
+        carries=hidden[2].points,
+        pads=hidden_pads.points,
+        neighbours=tuple(range(3, 3 + len(signs))),
+        signs=signs,
+        edges=group.points([each[0][0] for each in found]),
+        own=point,
+        answers=hidden_tests(group, sums, pads),
+    )
+    secrets = HiddenMasks(*hidden, hidden_pads, value, blinding[0])
+    return Proved(statement, secrets, prove_masks(statement, secrets, transcript(), rng=rng))

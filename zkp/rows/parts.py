@@ -1,0 +1,76 @@
+"""Cuts proofs about long vectors into their parts, and draws the blindings of their provers.
+
+Specification 14, rules E5 and E6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from commitments.group import Group, PointVec, SecretScalarVec
+from wire.errors import MalformedMessage
+from wire.randomness import Rng
+from zkp.rows.opening import OpeningMessages
+from zkp.rows.sumcheck import Sources
+from zkp.transcript import NonceSource, Transcript
+from zkp.vectors import errors_offset_by
+
+T = TypeVar("T")
+
+
+class ProofParts:
+    """Cuts a proof into its parts, in order."""
+
+    def __init__(self, proof: bytes, sizes: tuple[int, ...]) -> None:
+        if len(proof) != sum(sizes):
+            message = f"a proof of {sum(sizes)} bytes was expected, not {len(proof)}"
+            raise MalformedMessage(message, "proof")
+        self._proof, self._sizes, self._at = proof, list(sizes), 0
+
+    def take(self, load: Callable[[bytes], T]) -> T:
+        """What is made of the next part."""
+        start, size = self._at, self._sizes.pop(0)
+        self._at += size
+        with errors_offset_by(start):
+            return load(self._proof[start : start + size])
+
+    def points(self, group: Group) -> PointVec:
+        """The next part as points."""
+        return self.take(lambda part: group.decode_points(part, len(part) // group.point_size))
+
+    def opening(self, group: Group) -> OpeningMessages:
+        """The next part as the messages of an opening."""
+        split = self._sizes[0] - 2 * group.scalar_size
+        self._sizes[:1] = [split, 2 * group.scalar_size]
+        points = self.points(group)
+        answers = self.take(lambda part: group.decode_scalars(part, 2))
+        last = len(points) - 1
+        return OpeningMessages(points[:last], points[last:], answers)
+
+
+class Blindings:
+    """Draws blindings that depend on everything bound so far, and checks at last what was used."""
+
+    def __init__(
+        self, transcript: Transcript, group: Group, witness: SecretScalarVec, rng: Rng
+    ) -> None:
+        self._transcript, self._group, self._witness, self._rng = transcript, group, witness, rng
+        self._sources: list[tuple[NonceSource, SecretScalarVec]] = []
+
+    def draw(self, label: bytes, values: SecretScalarVec, count: int) -> SecretScalarVec:
+        """So many blindings for these values."""
+        witness = self._witness.concat(values)
+        source = self._transcript.nonce_source(label, self._group, count, witness, self._rng)
+        found = source.draw()
+        self._sources.append((source, found))
+        return found
+
+    def keep(self, sources: Sources) -> None:
+        """Check these in the end, too."""
+        self._sources += sources
+
+    def require_used(self) -> None:
+        """Raises `ComputationFault` unless all are as they were drawn."""
+        for source, used in self._sources:
+            source.require_used(used)

@@ -1,0 +1,111 @@
+"""Tests that all entries of long vectors are small: sums of entries that coins have chosen.
+
+A test chooses rows by one string of bits and columns by another, and adds up the entries in both.
+A prover who has one large entry passes it three times in four, and all tests once in 2^149.
+Specification 14, rules L4, T1, H1 and H3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from commitments.group import Group, Scalar, ScalarVec, SecretScalarVec, Stream
+from commitments.tables import Table, TableKernels, table_kernels
+from wire.errors import MalformedMessage
+from wire.randomness import Rng, draw
+from zkp.rows.shape import PAD_BITS, TESTS, Integers, RowShape
+
+_MOST: Final = 1 << (PAD_BITS + 1)
+TEST_SIZE: Final = 15
+"""Bytes of a test: an integer in two's complement."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProductTests:
+    """Holds the strings of bits of all tests: rows for each of the vectors, and columns for all."""
+
+    shape: RowShape
+    rows: tuple[bytes, ...]
+    columns: bytes
+
+    @classmethod
+    def draw(cls, shape: RowShape, vectors: int, coins: Stream) -> ProductTests:
+        """The tests of so many vectors, as public coins decide."""
+        row, column = -(-shape.rows // 8), shape.width // 8
+        drawn = np.frombuffer(coins.bytes(TESTS * (vectors * row + column)), np.uint8)
+        drawn = drawn.reshape(TESTS, -1)
+        rows = (drawn[:, row * each : row * (each + 1)].tobytes() for each in range(vectors))
+        return cls(shape, tuple(rows), drawn[:, row * vectors :].tobytes())
+
+    def column_sums(self, group: Group, vector: Integers) -> Integers:
+        """For each row of a vector and each test, the sum of its chosen columns."""
+        sums = table_kernels(group).row_bit_sums(vector, self.columns, self.shape.width)
+        return np.frombuffer(sums, np.int64).reshape(self.shape.rows, TESTS)
+
+    def sums(self, sums_of_columns: Sequence[Integers]) -> Integers:
+        """What the tests of these vectors give, from their sums of columns."""
+        total = np.zeros(TESTS, np.int64)
+        for strings, sums in zip(self.rows, sums_of_columns, strict=True):
+            total += np.einsum("ki,ik->k", self._bits(strings), sums)
+        return total
+
+    def row_choices(self, kernels: TableKernels, vector: int, weights: Table) -> Table:
+        """For each row and each test, the test's weight where it has chosen the row."""
+        bits = np.ascontiguousarray(self._bits(self.rows[vector]).T).reshape(-1)
+        return kernels.of_integers(bits).times(weights)
+
+    def at(self, vector: int, rows: Table, columns: Table, weights: ScalarVec) -> Scalar:
+        """The sum over the tests of their weights times what they choose at a point.
+
+        `rows` and `columns` are the tables of equality with its two halves.
+        """
+        chosen = rows.bit_inners(self.rows[vector]) * columns.bit_inners(self.columns)
+        return chosen.inner(weights).reveal()
+
+    def _bits(self, strings: bytes) -> Integers:
+        found = np.frombuffer(strings, np.uint8).reshape(TESTS, -1)
+        bits = np.unpackbits(found, axis=1, count=self.shape.rows, bitorder="little")
+        return bits.astype(np.int64)
+
+
+def draw_pads(group: Group, rng: Rng) -> SecretScalarVec:
+    """Uniform integers that hide the tests of one party in one round, and are used once."""
+    size = PAD_BITS // 8
+    drawn = draw(rng, TESTS * size)
+    return group.secret_scalars(
+        [int.from_bytes(drawn[at : at + size], "little") for at in range(0, len(drawn), size)]
+    )
+
+
+def hidden_tests(group: Group, sums: Integers, pads: SecretScalarVec) -> tuple[int, ...]:
+    """The tests as they are posted: with the pads added."""
+    total = (pads + group.secret_scalars(sums)).reveal().ints()
+    half = group.order // 2
+    return tuple(value - group.order if value > half else value for value in total)
+
+
+def require_small(tests: Sequence[int]) -> None:
+    """Raises `MalformedMessage` unless there are as many tests as needed, all of them small."""
+    if len(tests) != TESTS or not all(-_MOST < test < _MOST for test in tests):
+        raise MalformedMessage(f"{TESTS} tests below 2^{PAD_BITS + 1} in size are needed", "tests")
+
+
+def encode_tests(tests: Sequence[int]) -> bytes:
+    """The bytes of the tests, in order (rule M1)."""
+    return b"".join(test.to_bytes(TEST_SIZE, "big", signed=True) for test in tests)
+
+
+def decode_tests(data: bytes) -> tuple[int, ...]:
+    """The tests of these bytes; raises `MalformedMessage` for what no honest party sends."""
+    found = tuple(
+        int.from_bytes(data[at : at + TEST_SIZE], "big", signed=True)
+        for at in range(0, len(data), TEST_SIZE)
+    )
+    if len(data) != TESTS * TEST_SIZE:
+        raise MalformedMessage(f"tests have {TESTS * TEST_SIZE} bytes", "tests")
+    require_small(found)
+    return found

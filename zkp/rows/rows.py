@@ -1,0 +1,121 @@
+"""Commits to long vectors row by row, and combines their rows at a point.
+
+Specification 14, rules L3 and L4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from commitments import VectorPedersen
+from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
+from commitments.tables import Table, table_kernels
+from wire.errors import UsageError
+from wire.randomness import Rng
+from wire.secret import Guarded
+from zkp.equations import Term
+from zkp.rows.shape import Integers, RowShape
+from zkp.vectors import concatenate
+
+
+class HiddenRows(Guarded):
+    """Holds a vector of small integers in whole rows, with a blinding for each row."""
+
+    __slots__ = ("blindings", "points", "values")
+
+    def __init__(self, values: Integers, blindings: SecretScalarVec, points: PointVec) -> None:
+        self.values, self.blindings, self.points = values, blindings, points
+
+    def combined(self, group: Group, weights: Table) -> tuple[SecretScalarVec, SecretScalar]:
+        """The sum of rows and of blindings times the entries of a table."""
+        row = table_kernels(group).combine_rows(self.values, weights).scalars()
+        return row, weights.scalars().inner(self.blindings)
+
+
+class HiddenPads(Guarded):
+    """Holds pads, with a blinding for each of their rows."""
+
+    __slots__ = ("blindings", "points", "values")
+
+    def __init__(
+        self, values: SecretScalarVec, blindings: SecretScalarVec, points: PointVec
+    ) -> None:
+        self.values, self.blindings, self.points = values, blindings, points
+
+    def combined(self, _: Group, weights: Table) -> tuple[SecretScalarVec, SecretScalar]:
+        """The sum of rows and of blindings times the entries of a table."""
+        factors, width = weights.scalars().reveal(), len(self.values) // len(self.blindings)
+        total = self.values[:width] * factors[0]
+        for at in range(1, len(self.blindings)):
+            total = total + self.values[width * at : width * (at + 1)] * factors[at]
+        return total, factors.inner(self.blindings)
+
+
+def hide_rows(
+    group: Group, shape: RowShape, vector: Integers, bits: int, *, rng: Rng
+) -> HiddenRows:
+    """Commit to a vector whose entries lie in [-2^bits, 2^bits), in constant time.
+
+    Raises `UsageError` for other entries.
+    """
+    values = shape.padded(vector)
+    if ((values < -(1 << bits)) | (values >= 1 << bits)).any():
+        raise UsageError(f"an entry does not fit in {bits} bits")
+    rows = [
+        group.secret_scalars(values[start : start + shape.width])
+        for start in range(0, shape.entries, shape.width)
+    ]
+    blindings = group.random_scalars(shape.rows, rng)
+    key = VectorPedersen(group, shape.width)
+    return HiddenRows(values, blindings, key.commit_rows(rows, blindings, bits=bits).points)
+
+
+def hide_pads(group: Group, shape: RowShape, pads: SecretScalarVec, *, rng: Rng) -> HiddenPads:
+    """Commit to pads; entries behind them are zeros."""
+    rows = [pads[start : start + shape.width] for start in range(0, len(pads), shape.width)]
+    blindings = group.random_scalars(len(rows), rng)
+    key = VectorPedersen(group, shape.width)
+    end, points = group.points([key.blinding_base]), []
+    for at, row in enumerate(rows):
+        bases = key.value_bases[: len(row)].concat(end)
+        points.append(bases.msm(row.concat(blindings[at : at + 1])))
+    filling = len(rows) * shape.width - len(pads)
+    values = pads.concat(group.secret_scalars([0] * filling))
+    return HiddenPads(values, blindings, group.points(points))
+
+
+def combined_rows(
+    group: Group,
+    vectors: Sequence[HiddenRows | HiddenPads],
+    factors: Sequence[Scalar],
+    point: ScalarVec,
+) -> tuple[SecretScalarVec, SecretScalar]:
+    """The rows of these vectors and their blindings, added up at a point of the row's bits.
+
+    Each vector is multiplied by its factor.
+    """
+    kernels, parts = table_kernels(group), []
+    for vector, factor in zip(vectors, factors, strict=True):
+        weights = kernels.equality(point, len(vector.blindings))
+        row, blinding = vector.combined(group, weights)
+        parts.append((row * factor, blinding * factor))
+    row, blinding = parts[0]
+    for other, hiding in parts[1:]:
+        row, blinding = row + other, blinding + hiding
+    return row, blinding
+
+
+def weighted_rows(
+    group: Group,
+    shape: RowShape,
+    vectors: Sequence[PointVec],
+    factors: Sequence[Scalar],
+    point: ScalarVec,
+) -> Term:
+    """The same sum of the commitments to the rows."""
+    most = max(shape.rows, shape.pad_rows)
+    weights = table_kernels(group).equality(point, most).scalars().reveal()
+    scalars = [
+        weights[: len(vector)] * factor for vector, factor in zip(vectors, factors, strict=True)
+    ]
+    return Term(concatenate(vectors, group.points([])), concatenate(scalars, group.scalars([])))

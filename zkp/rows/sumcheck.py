@@ -1,0 +1,235 @@
+"""Proves what a polynomial sums up to over a cube, without showing a partial sum.
+
+In each round the prover commits to the coefficients of a polynomial in one variable, and a
+challenge fixes that variable: what has to hold of the whole cube comes down to one point. The
+coefficient of X is not sent: it follows from the sum that the round has to have. Specification 14,
+rules E3 and T4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Protocol, TypeAlias
+
+from commitments import Pedersen
+from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
+from commitments.tables import Table, table_kernels
+from wire.randomness import Rng
+from zkp.rows.product_tests import ProductTests
+from zkp.rows.shape import TESTS
+from zkp.transcript import NonceSource, Transcript
+from zkp.vectors import concatenate, constant, vector
+
+Sources: TypeAlias = tuple[tuple[NonceSource, SecretScalarVec], ...]
+"""Where blindings came from, and what they were."""
+
+
+class Summand(Protocol):
+    """Is a part of the polynomial; folds as challenges fix its variables."""
+
+    def coefficients(self, half: int, /) -> SecretScalarVec:
+        """Those of 1, X^2, .. in the round whose halves have so many entries."""
+
+    def fold(self, by: Scalar, half: int, /) -> None:
+        """Fix the variable of the round."""
+
+
+class Folded:
+    """Holds a table that several summands share, and that is folded once a round."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+
+    def fold(self, by: Scalar, half: int) -> None:
+        self.table = self.table.fold(by, half)
+
+    @property
+    def value(self) -> SecretScalar:
+        """What is left when all variables are fixed."""
+        return self.table.scalars()[0]
+
+
+class TestsSummand:
+    """Is what product tests choose of a table: first sums of columns, row by row, then the table.
+
+    While rows are fixed there is a number for each row and test, and no product for each entry.
+    """
+
+    def __init__(self, group: Group, tests: ProductTests, parts: TestedRows) -> None:
+        self._kernels, self._tests, self._parts = table_kernels(group), tests, parts
+        self._choices, self._sums = Folded(parts.choices), Folded(parts.sums)
+        self._own: Folded | None = None
+
+    def coefficients(self, half: int) -> SecretScalarVec:
+        width = self._tests.shape.width
+        if half >= width:
+            return self._choices.table.pair_sums(self._sums.table, half // width * TESTS)
+        if self._own is None:
+            columns = self._tests.columns
+            self._own = Folded(self._kernels.combine_bits(self._choices.table, columns, width))
+        return self._own.table.pair_sums(self._parts.table.table, half)
+
+    def fold(self, by: Scalar, half: int) -> None:
+        width = self._tests.shape.width
+        if self._own is not None:
+            self._own.fold(by, half)
+            return
+        for each in (self._choices, self._sums):
+            each.fold(by, half // width * TESTS)
+
+
+@dataclass(frozen=True, slots=True)
+class TestedRows:
+    """Holds for each row and test the weight of its choice, and its sum of columns; and the table.
+
+    Both are a row's numbers for all tests, one row after the other.
+    """
+
+    choices: Table
+    sums: Table
+    table: Folded
+
+
+class PowerSummand:
+    """Is a weight times a power of a table."""
+
+    def __init__(self, table: Folded, exponent: int, weight: Scalar) -> None:
+        self._table, self._exponent, self._weight = table, exponent, weight
+
+    def coefficients(self, half: int) -> SecretScalarVec:
+        return self._table.table.power_sums(self._exponent, half) * self._weight
+
+    def fold(self, by: Scalar, half: int) -> None:
+        """Nothing: who owns the table folds it."""
+
+
+class PairSummand:
+    """Is the product of two tables, of which the first one is its own."""
+
+    def __init__(self, own: Table, shared: Folded) -> None:
+        self._own, self._shared = Folded(own), shared
+
+    def coefficients(self, half: int) -> SecretScalarVec:
+        return self._own.table.pair_sums(self._shared.table, half)
+
+    def fold(self, by: Scalar, half: int) -> None:
+        self._own.fold(by, half)
+
+
+@dataclass(frozen=True, slots=True)
+class Polynomial:
+    """Adds up summands over a cube of so many dimensions; at most this degree in each variable.
+
+    `shared` are the tables that no summand folds.
+    """
+
+    summands: tuple[Summand, ...]
+    shared: tuple[Folded, ...]
+    bits: int
+    degree: int
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenValue:
+    """Holds a number and the blinding of its commitment."""
+
+    value: SecretScalar
+    blinding: SecretScalar
+
+
+@dataclass(frozen=True, slots=True)
+class SumcheckProof:
+    """Holds the messages, the point that the challenges make, and the claim about it."""
+
+    rounds: PointVec
+    point: ScalarVec
+    left: HiddenValue
+    sources: Sources
+
+
+def prove_sum(
+    group: Group, polynomial: Polynomial, claim: HiddenValue, transcript: Transcript, *, rng: Rng
+) -> SumcheckProof:
+    """Prove that the polynomial adds up to the value of a commitment."""
+    key, degree = Pedersen(group), polynomial.degree
+    messages: list[PointVec] = []
+    point: list[Scalar] = []
+    sources: list[tuple[NonceSource, SecretScalarVec]] = []
+    known = vector_of(group, claim.value, claim.blinding)
+    for left in reversed(range(polynomial.bits)):
+        half = 1 << left
+        parts = [each.coefficients(half) for each in polynomial.summands]
+        found = _padded_sum(group, parts, degree)
+        witness = known.concat(found)
+        source = transcript.nonce_source(b"long/round", group, degree, witness, rng)
+        blindings = source.draw()
+        sources.append((source, blindings))
+        message = key.commit(found, blindings).points
+        transcript.absorb_points(b"long/round", message)
+        by = transcript.challenge(b"long/point", group)
+        value, blinding = (
+            _at(group, claimed, sent, by)
+            for claimed, sent in ((claim.value, found), (claim.blinding, blindings))
+        )
+        claim = HiddenValue(value, blinding)
+        for summand in polynomial.summands:
+            summand.fold(by, half)
+        for table in polynomial.shared:
+            table.fold(by, half)
+        messages.append(message)
+        point.append(by)
+    rounds = concatenate(messages, group.points([]))
+    return SumcheckProof(rounds, vector(group, point), claim, tuple(sources))
+
+
+@dataclass(frozen=True, slots=True)
+class SumClaim:
+    """Says what commitment the last round leaves: a combination of the messages and the first."""
+
+    point: ScalarVec
+    first: Scalar
+    rounds: ScalarVec
+
+
+def follow_sum(
+    group: Group, rounds: PointVec, bits: int, degree: int, transcript: Transcript
+) -> SumClaim:
+    """Draw the challenges of a prover's messages: `degree` points for each round."""
+    point: list[Scalar] = []
+    for at in range(bits):
+        transcript.absorb_points(b"long/round", rounds[degree * at : degree * (at + 1)])
+        point.append(transcript.challenge(b"long/point", group))
+    order = group.order
+    factors: list[int] = []
+    later = 1
+    for by in reversed([int(each) for each in point]):
+        own = [(1 - 2 * by), *(pow(by, k, order) - by for k in range(2, degree + 1))]
+        factors = [later * each % order for each in own] + factors
+        later = later * by % order
+    first = prod((int(each) for each in point), start=1) % order
+    return SumClaim(vector(group, point), group.scalar(first), group.scalars(factors))
+
+
+def vector_of(group: Group, *scalars: SecretScalar) -> SecretScalarVec:
+    """A secret vector of these scalars."""
+    zero, found = group.secret_scalars([0]), group.secret_scalars([])
+    for scalar in scalars:
+        found = found.concat(zero + scalar)
+    return found
+
+
+def _padded_sum(group: Group, parts: Sequence[SecretScalarVec], degree: int) -> SecretScalarVec:
+    total = group.secret_scalars([0] * degree)
+    for part in parts:
+        total = total + part.concat(constant(group, 0, degree - len(part)))
+    return total
+
+
+def _at(group: Group, claimed: SecretScalar, sent: SecretScalarVec, by: Scalar) -> SecretScalar:
+    """The value at a point of the polynomial with these coefficients and this sum at 0 and 1."""
+    order, x = group.order, int(by)
+    factors = [1 - 2 * x, *(pow(x, k, order) - x for k in range(2, len(sent) + 1))]
+    own = group.scalars([factor % order for factor in factors])
+    return claimed * by + sent.inner(own)

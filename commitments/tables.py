@@ -24,7 +24,7 @@ Words: TypeAlias = npt.NDArray[np.uint64]
 Places: TypeAlias = npt.NDArray[np.uint32]
 
 
-class Table(Protocol):
+class ResidueTable(Protocol):
     """Holds secret residues in the form that products are quickest in; never printed or pickled.
 
     Operations leave a table as it is. What they return is secret, too: who knows that it is public
@@ -33,19 +33,19 @@ class Table(Protocol):
 
     def __len__(self) -> int: ...
 
-    def fold(self, by: AnyScalar, half: int, /) -> Table:
+    def fold(self, by: AnyScalar, half: int, /) -> ResidueTable:
         """lo + by (hi - lo), with lo the first `half` entries and hi those behind them."""
 
-    def pair_sums(self, other: Table, half: int, /) -> SecretScalarVec:
+    def pair_sums(self, other: ResidueTable, half: int, /) -> SecretScalarVec:
         """The sum of (lo + X (hi - lo)) (lo' + X (hi' - lo')): its coefficients of 1 and X^2."""
 
     def power_sums(self, exponent: int, half: int, /) -> SecretScalarVec:
         """The sum of (lo + X (hi - lo))^e, e from 2 to 8: its coefficients of 1, X^2, .., X^e."""
 
-    def times(self, other: Table, /) -> Table:
+    def times(self, other: ResidueTable, /) -> ResidueTable:
         """Each entry times one of the other table, which is taken again and again."""
 
-    def inner(self, other: Table, /) -> SecretScalar:
+    def inner(self, other: ResidueTable, /) -> SecretScalar:
         """The sum of the products of entries; the tables have one length."""
 
     def inner_words(self, words: Words, /) -> SecretScalar:
@@ -54,10 +54,10 @@ class Table(Protocol):
     def bit_inners(self, bits: bytes, /) -> SecretScalarVec:
         """For each string of bits, one for each entry, the sum of the entries where it has a 1."""
 
-    def permuted(self, places: Places, signs: bytes, /) -> Table:
+    def permuted(self, places: Places, signs: bytes, /) -> ResidueTable:
         """Entry j at place `places[j]`, negated where bit j of the signs is 1; others stay."""
 
-    def permuted_inner(self, places: Places, signs: bytes, other: Table, /) -> SecretScalar:
+    def permuted_inner(self, places: Places, signs: bytes, other: ResidueTable, /) -> SecretScalar:
         """The inner product of the permuted table with another one."""
 
     def scalars(self) -> SecretScalarVec: ...
@@ -80,14 +80,14 @@ class TableKernels:
         of the integers where it has a 1, mod 2^64: signed 64-bit integers as bytes.
     """
 
-    of_scalars: Callable[[AnyScalarVec], Table]
-    of_integers: Callable[[Integers], Table]
-    equality: Callable[[AnyScalarVec, int], Table]
-    equality_sum: Callable[[AnyScalarVec, AnyScalarVec, int], Table]
-    products: Callable[[AnyScalarVec, int], Table]
-    combine: Callable[[AnyScalarVec, Sequence[Table]], Table]
-    combine_rows: Callable[[Integers, Table], Table]
-    combine_bits: Callable[[Table, bytes, int], Table]
+    of_scalars: Callable[[AnyScalarVec], ResidueTable]
+    of_integers: Callable[[Integers], ResidueTable]
+    equality: Callable[[AnyScalarVec, int], ResidueTable]
+    equality_sum: Callable[[AnyScalarVec, AnyScalarVec, int], ResidueTable]
+    products: Callable[[AnyScalarVec, int], ResidueTable]
+    combine: Callable[[AnyScalarVec, Sequence[ResidueTable]], ResidueTable]
+    combine_rows: Callable[[Integers, ResidueTable], ResidueTable]
+    combine_bits: Callable[[ResidueTable, bytes, int], ResidueTable]
     row_bit_sums: Callable[[Integers, bytes, int], bytes]
 
 

@@ -24,7 +24,7 @@ from commitments.reference.scalar_vectors import (
     any_vector,
 )
 from commitments.reference.scalars import Concealed, ReferenceSecretScalar, any_residue
-from commitments.tables import Integers, Places, Table, TableKernels, Words
+from commitments.tables import Integers, Places, ResidueTable, TableKernels, Words
 from wire.errors import UsageError
 
 _MOST: Final = 8
@@ -32,7 +32,7 @@ _Kind = TypeVar("_Kind", np.int64, np.uint64, np.uint32)
 
 
 class ReferenceTable(Concealed):
-    """Implements `commitments.tables.Table`."""
+    """Implements `commitments.tables.ResidueTable`."""
 
     __slots__ = ("curve", "entries")
 
@@ -47,7 +47,7 @@ class ReferenceTable(Concealed):
         lines = self.lines(count(half, "the half"))
         return self._with([low + factor * step for low, step in lines])
 
-    def pair_sums(self, other: Table, half: int, /) -> ReferenceSecretScalarVec:
+    def pair_sums(self, other: ResidueTable, half: int, /) -> ReferenceSecretScalarVec:
         others, half = reference_table(self.curve, other), count(half, "the half")
         same_length(len(self), len(others), "tables")
         pairs = list(zip(self.lines(half), others.lines(half), strict=True))
@@ -66,13 +66,13 @@ class ReferenceTable(Concealed):
             ]
         )
 
-    def times(self, other: Table, /) -> ReferenceTable:
+    def times(self, other: ResidueTable, /) -> ReferenceTable:
         others = reference_table(self.curve, other).entries
         if not others or len(self) % len(others):
             raise UsageError(f"{len(self)} entries are no multiple of {len(others)}")
         return self._with([entry * others[j % len(others)] for j, entry in enumerate(self.entries)])
 
-    def inner(self, other: Table, /) -> ReferenceSecretScalar:
+    def inner(self, other: ResidueTable, /) -> ReferenceSecretScalar:
         others = reference_table(self.curve, other).entries
         same_length(len(self), len(others), "inner product")
         return self._sum(zip(self.entries, others, strict=True))
@@ -99,7 +99,7 @@ class ReferenceTable(Concealed):
         return self._with(entries)
 
     def permuted_inner(
-        self, places: Places, signs: bytes, other: Table, /
+        self, places: Places, signs: bytes, other: ResidueTable, /
     ) -> ReferenceSecretScalar:
         return self.permuted(places, signs).inner(other)
 
@@ -107,7 +107,7 @@ class ReferenceTable(Concealed):
         return self._scalars(self.entries)
 
     def __repr__(self) -> str:
-        return f"<Table: {len(self)} entries>"
+        return f"<ResidueTable: {len(self)} entries>"
 
     def lines(self, half: int) -> list[tuple[int, int]]:
         """Each entry of the first half, and what leads from it to the second half."""
@@ -141,16 +141,18 @@ class _Kernels:
     def __init__(self, curve: Curve) -> None:
         self._curve = curve
 
-    def of_scalars(self, scalars: AnyScalarVec, /) -> Table:
+    def of_scalars(self, scalars: AnyScalarVec, /) -> ResidueTable:
         return ReferenceTable(self._curve, self._residues(scalars))
 
-    def of_integers(self, integers: Integers, /) -> Table:
+    def of_integers(self, integers: Integers, /) -> ResidueTable:
         return _reduced(self._curve, _integers(integers, np.int64))
 
-    def equality(self, point: AnyScalarVec, size: int, /) -> Table:
+    def equality(self, point: AnyScalarVec, size: int, /) -> ResidueTable:
         return self._spread([(1 - p, p) for p in self._residues(point)], size)
 
-    def equality_sum(self, points: AnyScalarVec, factors: AnyScalarVec, size: int, /) -> Table:
+    def equality_sum(
+        self, points: AnyScalarVec, factors: AnyScalarVec, size: int, /
+    ) -> ResidueTable:
         given, weights = self._residues(points), self._residues(factors)
         if not weights or len(given) % len(weights):
             raise UsageError(f"{len(given)} scalars do not divide into {len(weights)} points")
@@ -161,10 +163,10 @@ class _Kernels:
         sums = [sum(w * e for w, e in zip(weights, each, strict=True)) for each in columns]
         return _reduced(self._curve, sums)
 
-    def products(self, factors: AnyScalarVec, size: int, /) -> Table:
+    def products(self, factors: AnyScalarVec, size: int, /) -> ResidueTable:
         return self._spread([(1, factor) for factor in self._residues(factors)], size)
 
-    def combine(self, factors: AnyScalarVec, tables: Sequence[Table], /) -> Table:
+    def combine(self, factors: AnyScalarVec, tables: Sequence[ResidueTable], /) -> ResidueTable:
         weights, held = self._residues(factors), [self._entries(table) for table in tables]
         same_length(len(weights), len(held), "tables and factors")
         sums = [mpz(0)] * max(map(len, held), default=0)
@@ -173,7 +175,7 @@ class _Kernels:
                 sums[place] += weight * entry
         return _reduced(self._curve, sums)
 
-    def combine_rows(self, integers: Integers, weights: Table, /) -> Table:
+    def combine_rows(self, integers: Integers, weights: ResidueTable, /) -> ResidueTable:
         values, held = _integers(integers, np.int64), self._entries(weights)
         if not values or not held or len(values) % len(held):
             raise UsageError(f"{len(values)} integers do not divide into {len(held)} rows")
@@ -182,7 +184,7 @@ class _Kernels:
         sums = [sum(w * v for w, v in zip(held, each, strict=True)) for each in columns]
         return _reduced(self._curve, sums)
 
-    def combine_bits(self, weights: Table, bits: bytes, size: int, /) -> Table:
+    def combine_bits(self, weights: ResidueTable, bits: bytes, size: int, /) -> ResidueTable:
         held, strings = self._entries(weights), _strings(bits, size)
         same_length(len(held), len(strings), "strings and weights")
         columns = ([string[j] for string in strings] for j in range(size))
@@ -199,7 +201,7 @@ class _Kernels:
     def _residues(self, vector: AnyScalarVec) -> Sequence[int]:
         return any_vector(self._curve, vector).residues
 
-    def _entries(self, table: Table) -> Sequence[int]:
+    def _entries(self, table: ResidueTable) -> Sequence[int]:
         return reference_table(self._curve, table).entries
 
     def _spread(self, pairs: Sequence[tuple[int, int]], size: int) -> ReferenceTable:

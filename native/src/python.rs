@@ -78,7 +78,7 @@ mod _native {
     use super::stream::Stream;
     #[pymodule_export]
     use super::table::{
-        Table, combine_bits, combine_rows, combine_tables, equality_sum, equality_table,
+        ResidueTable, combine_bits, combine_rows, combine_tables, equality_sum, equality_table,
         integer_table, product_table, row_bit_sums, scalar_table,
     };
     #[pymodule_export]

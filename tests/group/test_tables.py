@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from commitments.group import AnyScalarVec, Group, ScalarVec
-from commitments.tables import Table, TableKernels, table_kernels
+from commitments.tables import ResidueTable, TableKernels, table_kernels
 from tests.group.backends import installed_groups
 from tests.group.test_streams import key_stream
 from tests.group.values import ORDER, stream
@@ -40,7 +40,7 @@ def ints(vector: AnyScalarVec) -> list[int]:
     return public.ints()
 
 
-def entries(table: Table) -> list[int]:
+def entries(table: ResidueTable) -> list[int]:
     return ints(table.scalars())
 
 
@@ -250,7 +250,7 @@ def test_what_does_not_fit_is_refused(group: Group, kernels: TableKernels) -> No
 
 def test_tables_keep_their_entries_to_themselves(kernels: TableKernels) -> None:
     table = kernels.of_integers(np.array([123456789], np.int64))
-    assert repr(table) == str(table) == "<Table: 1 entries>"
+    assert repr(table) == str(table) == "<ResidueTable: 1 entries>"
     for way in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises((TypeError, UsageError)):
             way(table)

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from commitments import Commitment, Opening, Pedersen
 from commitments.group import Group, Point, PointVec, Scalar, ScalarVec
-from commitments.tables import Table, table_kernels
+from commitments.tables import ResidueTable, table_kernels
 from wire.errors import UsageError
 from wire.randomness import Rng
 from zkp.bits import layout_of, proof_size
@@ -51,8 +51,8 @@ _SECRETS: Final = 13
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """Bounds squared lengths of an input and of noise, and noise's eighth powers by spike^8."""
+class LengthBounds:
+    """Bounds squared lengths of an input and of noise, and eighth powers of noise by spike^8."""
 
     squared_norm: int
     noise_square: int
@@ -77,7 +77,7 @@ class LengthStatement:
 
     group: Group
     shape: RowShape
-    bounds: Bounds
+    bounds: LengthBounds
     tests: ProductTests
     inputs: PointVec
     noise: PointVec
@@ -350,7 +350,7 @@ def verify_lengths(statement: LengthStatement, proof: bytes, transcript: Transcr
     require_all(statement.group, claims, transcript)
 
 
-def _squares(table: Table) -> Table:
+def _squares(table: ResidueTable) -> ResidueTable:
     return table.times(table)
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from commitments import Pedersen, VectorPedersen
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
-from commitments.tables import Table, table_kernels
+from commitments.tables import ResidueTable, table_kernels
 from wire.errors import UsageError
 from wire.randomness import Rng
 from zkp.equations import Equation, Term, require_all
@@ -194,16 +194,18 @@ class MaskStatement:
         build.equation(W, reduce(add, weighted) + o * H)
         return LinearRelation(build.shape(), points)
 
-    def equality(self, weights: _Weights) -> Table:
+    def equality(self, weights: _Weights) -> ResidueTable:
         """F: the weighted sum of the tables of equality of the points."""
         points = concatenate(self.points, self.group.scalars([]))
         return table_kernels(self.group).equality_sum(points, weights.points, self.shape.entries)
 
-    def transposed(self, equality: Table) -> Table:
+    def transposed(self, equality: ResidueTable) -> ResidueTable:
         """F^T, whose product with a is that of F with the permuted a."""
         return equality.permuted(self.permutation.places, self.permutation.signs)
 
-    def factors(self, weights: _Weights, point: ScalarVec, equality: Table) -> tuple[Scalar, ...]:
+    def factors(
+        self, weights: _Weights, point: ScalarVec, equality: ResidueTable
+    ) -> tuple[Scalar, ...]:
         """What x, a, c and the pads are multiplied by at a point."""
         group, shape, kernels = self.group, self.shape, table_kernels(self.group)
         at = kernels.equality(point, shape.entries)
@@ -223,7 +225,7 @@ class MaskStatement:
         shifted = first * group.scalar(1 << self.word_bits)
         return first, weights.claim * moved, carries - shifted, pads
 
-    def word_sum(self, equality: Table) -> Scalar:
+    def word_sum(self, equality: ResidueTable) -> Scalar:
         """The weighted sum of y~(z_i)."""
         filled = np.zeros(self.shape.entries, np.uint64)
         filled[: self.shape.dimension] = self.words
@@ -235,7 +237,7 @@ class MaskStatement:
         rounds: PointVec,
         claim: SumClaim,
         weights: _Weights,
-        equality: Table,
+        equality: ResidueTable,
     ) -> tuple[Term, ...]:
         """The commitment C_v that the rounds have left, as a sum of points."""
         group, key = self.group, Pedersen(self.group)

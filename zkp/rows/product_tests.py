@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from commitments.group import Group, Scalar, ScalarVec, SecretScalarVec, Stream
-from commitments.tables import Table, TableKernels, table_kernels
+from commitments.tables import ResidueTable, TableKernels, table_kernels
 from wire.errors import MalformedMessage
 from wire.randomness import Rng, draw
 from zkp.rows.shape import PAD_BITS, TESTS, Integers, RowShape
@@ -53,12 +53,16 @@ class ProductTests:
             total += np.einsum("ki,ik->k", self._bits(strings), sums)
         return total
 
-    def row_choices(self, kernels: TableKernels, vector: int, weights: Table) -> Table:
+    def row_choices(
+        self, kernels: TableKernels, vector: int, weights: ResidueTable
+    ) -> ResidueTable:
         """For each row and each test, the test's weight where it has chosen the row."""
         bits = np.ascontiguousarray(self._bits(self.rows[vector]).T).reshape(-1)
         return kernels.of_integers(bits).times(weights)
 
-    def at(self, vector: int, rows: Table, columns: Table, weights: ScalarVec) -> Scalar:
+    def at(
+        self, vector: int, rows: ResidueTable, columns: ResidueTable, weights: ScalarVec
+    ) -> Scalar:
         """The sum over the tests of their weights times what they choose at a point.
 
         `rows` and `columns` are the tables of equality with its two halves.

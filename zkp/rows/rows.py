@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from commitments import VectorPedersen
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
-from commitments.tables import Table, table_kernels
+from commitments.tables import ResidueTable, table_kernels
 from wire.errors import UsageError
 from wire.randomness import Rng
 from wire.secret import Guarded
@@ -26,7 +26,7 @@ class HiddenRows(Guarded):
     def __init__(self, values: Integers, blindings: SecretScalarVec, points: PointVec) -> None:
         self.values, self.blindings, self.points = values, blindings, points
 
-    def combined(self, group: Group, weights: Table) -> tuple[SecretScalarVec, SecretScalar]:
+    def combined(self, group: Group, weights: ResidueTable) -> tuple[SecretScalarVec, SecretScalar]:
         """The sum of rows and of blindings times the entries of a table."""
         row = table_kernels(group).combine_rows(self.values, weights).scalars()
         return row, weights.scalars().inner(self.blindings)
@@ -42,7 +42,7 @@ class HiddenPads(Guarded):
     ) -> None:
         self.values, self.blindings, self.points = values, blindings, points
 
-    def combined(self, _: Group, weights: Table) -> tuple[SecretScalarVec, SecretScalar]:
+    def combined(self, _: Group, weights: ResidueTable) -> tuple[SecretScalarVec, SecretScalar]:
         """The sum of rows and of blindings times the entries of a table."""
         factors, width = weights.scalars().reveal(), len(self.values) // len(self.blindings)
         total = self.values[:width] * factors[0]

@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias
 
 from commitments import Pedersen
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
-from commitments.tables import Table, table_kernels
+from commitments.tables import ResidueTable, table_kernels
 from wire.randomness import Rng
 from zkp.rows.product_tests import ProductTests
 from zkp.rows.shape import TESTS
@@ -39,7 +39,7 @@ class Summand(Protocol):
 class Folded:
     """Holds a table that several summands share, and that is folded once a round."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: ResidueTable) -> None:
         self.table = table
 
     def fold(self, by: Scalar, half: int) -> None:
@@ -87,8 +87,8 @@ class TestedRows:
     Both are a row's numbers for all tests, one row after the other.
     """
 
-    choices: Table
-    sums: Table
+    choices: ResidueTable
+    sums: ResidueTable
     table: Folded
 
 
@@ -108,7 +108,7 @@ class PowerSummand:
 class PairSummand:
     """Is the product of two tables, of which the first one is its own."""
 
-    def __init__(self, own: Table, shared: Folded) -> None:
+    def __init__(self, own: ResidueTable, shared: Folded) -> None:
         self._own, self._shared = Folded(own), shared
 
     def coefficients(self, half: int) -> SecretScalarVec:

@@ -19,9 +19,9 @@ use crate::core::tables::{self, BitRows, Moves};
 
 /// Values at the corners of a cube, for work with many products; erased when dropped.
 #[pyclass(frozen, module = "commitments._native")]
-pub struct Table(Zeroizing<Vec<Residue>>);
+pub struct ResidueTable(Zeroizing<Vec<Residue>>);
 
-impl Table {
+impl ResidueTable {
     fn new(entries: Vec<Residue>) -> Self {
         Self(Zeroizing::new(entries))
     }
@@ -35,7 +35,7 @@ impl Table {
 }
 
 #[pymethods]
-impl Table {
+impl ResidueTable {
     fn __len__(&self) -> usize {
         self.0.len()
     }
@@ -145,7 +145,7 @@ impl Table {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Table: {} entries>", self.0.len())
+        format!("<ResidueTable: {} entries>", self.0.len())
     }
 
     fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -156,17 +156,17 @@ impl Table {
 /// The table of these scalars.
 #[pyfunction]
 #[pyo3(signature = (scalars, /))]
-pub fn scalar_table(py: Python<'_>, scalars: &Bound<'_, PyAny>) -> PyResult<Table> {
+pub fn scalar_table(py: Python<'_>, scalars: &Bound<'_, PyAny>) -> PyResult<ResidueTable> {
     let values = vector(scalars)?.0;
-    Ok(Table::new(run(py, values.len(), nanos::PRODUCT, |_| residues(values))))
+    Ok(ResidueTable::new(run(py, values.len(), nanos::PRODUCT, |_| residues(values))))
 }
 
 /// The table of signed integers.
 #[pyfunction]
 #[pyo3(signature = (values, /))]
-pub fn integer_table(py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<Table> {
+pub fn integer_table(py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<ResidueTable> {
     let values = integers::<i64>(values)?;
-    Ok(Table::new(run(py, values.len(), nanos::PRODUCT, |_| {
+    Ok(ResidueTable::new(run(py, values.len(), nanos::PRODUCT, |_| {
         values.iter().map(|&value| Residue::from_integer(value)).collect()
     })))
 }
@@ -178,11 +178,11 @@ pub fn equality_table(
     py: Python<'_>,
     point: &Bound<'_, PyAny>,
     count: &Bound<'_, PyAny>,
-) -> PyResult<Table> {
+) -> PyResult<ResidueTable> {
     let (point, count) = (residues(vector(point)?.0), size(count, "the number of entries")?);
     check_room(count, size_of::<Residue>())?;
     let found = run(py, count, nanos::PRODUCT, |w| tables::equal(w, &point, count));
-    Ok(Table::new(found.map_err(raise)?))
+    Ok(ResidueTable::new(found.map_err(raise)?))
 }
 
 /// The sum of the first entries of tables of equality with points of one length, times factors.
@@ -193,13 +193,13 @@ pub fn equality_sum(
     points: &Bound<'_, PyAny>,
     factors: &Bound<'_, PyAny>,
     count: &Bound<'_, PyAny>,
-) -> PyResult<Table> {
+) -> PyResult<ResidueTable> {
     let (points, factors) = (residues(vector(points)?.0), residues(vector(factors)?.0));
     let count = size(count, "the number of entries")?;
     check_room(count, size_of::<Residue>())?;
     let nanos = nanos::PRODUCT * (factors.len() + 1);
     let found = run(py, count, nanos, |w| tables::equal_sum(w, &points, &factors, count));
-    Ok(Table::new(found.map_err(raise)?))
+    Ok(ResidueTable::new(found.map_err(raise)?))
 }
 
 /// The first entries of the table of products of the factors at the bits that are 1.
@@ -209,11 +209,11 @@ pub fn product_table(
     py: Python<'_>,
     factors: &Bound<'_, PyAny>,
     count: &Bound<'_, PyAny>,
-) -> PyResult<Table> {
+) -> PyResult<ResidueTable> {
     let (factors, count) = (residues(vector(factors)?.0), size(count, "the number of entries")?);
     check_room(count, size_of::<Residue>())?;
     let found = run(py, count, nanos::PRODUCT, |w| tables::subset_products(w, &factors, count));
-    Ok(Table::new(found.map_err(raise)?))
+    Ok(ResidueTable::new(found.map_err(raise)?))
 }
 
 /// The sum of tables times factors, as long as the longest of them.
@@ -223,12 +223,12 @@ pub fn combine_tables(
     py: Python<'_>,
     factors: &Bound<'_, PyAny>,
     tables: &Bound<'_, PyAny>,
-) -> PyResult<Table> {
+) -> PyResult<ResidueTable> {
     let (factors, tables) = (residues(vector(factors)?.0), items(tables, "tables")?);
-    let held = tables.iter().map(Table::of).collect::<PyResult<Vec<_>>>()?;
+    let held = tables.iter().map(ResidueTable::of).collect::<PyResult<Vec<_>>>()?;
     check_len(factors.len(), held.len()).map_err(raise)?;
     let work = held.iter().map(|table| table.len()).sum();
-    Ok(Table::new(run(py, work, nanos::PRODUCT, |w| tables::combine(w, &factors, &held))))
+    Ok(ResidueTable::new(run(py, work, nanos::PRODUCT, |w| tables::combine(w, &factors, &held))))
 }
 
 /// The sum of rows of integers times the entries of a table, one for each row.
@@ -238,11 +238,11 @@ pub fn combine_rows(
     py: Python<'_>,
     rows: &Bound<'_, PyAny>,
     weights: &Bound<'_, PyAny>,
-) -> PyResult<Table> {
-    let (rows, weights) = (integers::<i64>(rows)?, Table::of(weights)?);
+) -> PyResult<ResidueTable> {
+    let (rows, weights) = (integers::<i64>(rows)?, ResidueTable::of(weights)?);
     let nanos = nanos::SHORT_PRODUCT;
     let found = run(py, rows.len(), nanos, |w| tables::combine_rows(w, &rows, weights));
-    Ok(Table::new(found.map_err(raise)?))
+    Ok(ResidueTable::new(found.map_err(raise)?))
 }
 
 /// The sum of strings of bits times the entries of a table, one for each string.
@@ -253,12 +253,12 @@ pub fn combine_bits(
     weights: &Bound<'_, PyAny>,
     bits: &Bound<'_, PyAny>,
     count: &Bound<'_, PyAny>,
-) -> PyResult<Table> {
-    let (weights, count) = (Table::of(weights)?, size(count, "the number of bits")?);
+) -> PyResult<ResidueTable> {
+    let (weights, count) = (ResidueTable::of(weights)?, size(count, "the number of bits")?);
     let bits = BitRows::new(bytes(bits, "the bits")?, count).map_err(raise)?;
     let nanos = nanos::RESIDUE_ADD * (weights.len() / 8 + 1);
     let found = run(py, count + 256, nanos, |w| tables::combine_bits(w, weights, bits));
-    Ok(Table::new(found.map_err(raise)?))
+    Ok(ResidueTable::new(found.map_err(raise)?))
 }
 
 /// For each row of integers and each string of bits the sum of those where it has a 1, mod 2^64.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,14 @@ from tests.randomness import seeded
 from tests.zkp.rows.worlds import Proved, Vectors, lengths, masks, transcript
 from wire.errors import ComputationFault, InvalidProof, MalformedMessage, ProtocolError, UsageError
 from zkp import ProofClaim, verify_batch
-from zkp.rows.lengths import Bounds, prove_lengths
+from zkp.rows.lengths import LengthBounds, prove_lengths
 from zkp.rows.masking import SignedPermutation, prove_masks
 from zkp.rows.product_tests import TEST_SIZE, decode_tests, encode_tests
 from zkp.rows.shape import TESTS, RowShape
 
 GROUP = proving_groups()[-1]
 SMALL = 70
-KINDS = {"lengths": lengths, "masks": masks}
+KINDS: dict[str, Callable[[Group, Vectors], Proved]] = {"lengths": lengths, "masks": masks}
 
 
 @pytest.fixture(scope="module", params=KINDS, ids=str)
@@ -187,7 +188,7 @@ def test_long_vectors_have_limits(dimension: Any) -> None:
 
 
 def test_bounds_have_limits() -> None:
-    assert Bounds(1, 1, 1).intervals[2].high == 1
+    assert LengthBounds(1, 1, 1).intervals[2].high == 1
     for wrong in ((0, 1, 1), (1, 1 << 62, 1), (1, 1, 1 << 31), (1, 1, 0)):
         with pytest.raises(UsageError):
-            Bounds(*wrong)
+            LengthBounds(*wrong)

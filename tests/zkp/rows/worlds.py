@@ -15,7 +15,13 @@ from commitments.tables import table_kernels
 from tests.randomness import seeded
 from wire.secret import SecretBytes
 from zkp import Transcript
-from zkp.rows.lengths import Bounds, HiddenLengths, LengthStatement, prove_lengths, verify_lengths
+from zkp.rows.lengths import (
+    HiddenLengths,
+    LengthBounds,
+    LengthStatement,
+    prove_lengths,
+    verify_lengths,
+)
 from zkp.rows.masking import (
     HiddenMasks,
     MaskStatement,
@@ -72,14 +78,14 @@ class Vectors:
         return cls(draws.integers(-1000, 1001, dimension), draws.integers(-60, 61, dimension))
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> LengthBounds:
         x, a = self.inputs.tolist(), self.noise.tolist()
         eighth = sum(value**8 for value in a)
         spike = next(k for k in range(1, 1 << 31) if k**8 >= eighth)
-        return Bounds(max(1, sum(v * v for v in x)), max(1, sum(v * v for v in a)), spike)
+        return LengthBounds(max(1, sum(v * v for v in x)), max(1, sum(v * v for v in a)), spike)
 
 
-def lengths(group: Group, vectors: Vectors, bounds: Bounds | None = None) -> Proved:
+def lengths(group: Group, vectors: Vectors, bounds: LengthBounds | None = None) -> Proved:
     """A statement about these vectors and its proof."""
     shape, rng = RowShape(len(vectors.inputs)), seeded(f"lengths {len(vectors.inputs)}")
     x, a = (
@@ -163,5 +169,6 @@ def masks(
         own=point,
         answers=hidden_tests(group, sums, pads),
     )
-    secrets = HiddenMasks(*hidden, hidden_pads, value, blinding[0])
+    x, a, c = hidden
+    secrets = HiddenMasks(x, a, c, hidden_pads, value, blinding[0])
     return Proved(statement, secrets, prove_masks(statement, secrets, transcript(), rng=rng))

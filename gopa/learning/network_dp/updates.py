@@ -123,9 +123,9 @@ class Descent:
             place = self._drawn(step, token.shape)
         length = self._lengths[place]
         x = self._x[users]
-        z = np.matmul(x, token[:, :, None])[:, :, 0]
+        z = np.einsum("rmd,rd->rm", x, token)
         slopes = self._slopes(z, users) * (self._shares[users] * active[:, None])
-        moved = np.matmul(slopes[:, None, :], x)[:, 0, :]
+        moved = np.einsum("rm,rmd->rd", slopes, x)
         moved *= -length
         moved += self._noise[place]
         if self._ridge:

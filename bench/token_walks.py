@@ -9,7 +9,7 @@ import numpy as np
 from bench.measure import Numbers, cpu_time, require
 from gopa.learning.clocks import Poisson
 from gopa.learning.network_dp import Visits, Walk, carry
-from gopa.learning.network_dp.updates import Descent
+from gopa.learning.network_dp.descent import Descent
 from gopa.learning.objectives import LOGISTIC
 from gopa.learning.rows import AgentRows
 from gopa.learning.steps import constant

@@ -11,9 +11,8 @@ from gopa.learning.network_dp.descent import fit_sgd
 from gopa.learning.network_dp.gossip import fit_gossip, fit_groups, gossip_shifts
 from gopa.learning.network_dp.laws import (
     WalkLaw,
-    any_pair_law,
     any_path_epsilon,
-    pair_law,
+    graph_law,
     ring_epsilon,
     sgd_law,
     sum_law,
@@ -26,7 +25,6 @@ __all__ = [
     "Visits",
     "Walk",
     "WalkLaw",
-    "any_pair_law",
     "any_path_epsilon",
     "carry",
     "central_sigma",
@@ -36,8 +34,8 @@ __all__ = [
     "fit_sgd",
     "fit_sum",
     "gossip_shifts",
+    "graph_law",
     "local_sigma",
-    "pair_law",
     "ring_epsilon",
     "ring_histogram",
     "sgd_law",

@@ -62,7 +62,7 @@ def walk_descent(
 
 def descent_steps(diameter: float, slope: float, sigma: float, dimension: int) -> Steps:
     """Proposition 4.1: steps D / (G sqrt(t)) on a set of this diameter."""
-    return root(diameter / _length(slope, sigma, dimension))
+    return root(diameter / math.hypot(slope, sigma * math.sqrt(dimension)))
 
 
 def descent_error(diameter: float, slope: float, sigma: float, dimension: int, steps: int) -> float:
@@ -70,7 +70,7 @@ def descent_error(diameter: float, slope: float, sigma: float, dimension: int, s
 
     For gradients that are no longer than `slope` and are never left out.
     """
-    reach = 2 * diameter * _length(slope, sigma, dimension)
+    reach = 2 * diameter * math.hypot(slope, sigma * math.sqrt(dimension))
     return reach * (2 + math.log(steps)) / math.sqrt(steps)
 
 
@@ -85,7 +85,8 @@ def central_sigma(
 ) -> float:
     """The noise of a trusted curator who takes one user at random in each step.
 
-    By [A11] of specs/16-accounting.md; nobody else knows who was taken.
+    By [A11] of specs/16-accounting.md; nobody else knows who was taken. At least a twentieth of
+    `sensitivity`.
     """
 
     def excess(log_sigma: float) -> float:
@@ -93,13 +94,10 @@ def central_sigma(
         loss = noise.sampled_without_replacement(1 / users).repeated(steps)
         return math.log(max(loss.epsilon(delta), 1e-9) / epsilon)
 
-    high = math.log(local_sigma(epsilon, delta, steps, sensitivity))
-    found = float(brentq(excess, math.log(sensitivity / 20), high, xtol=2e-4))
+    found = low = math.log(sensitivity / 20)
+    if excess(low) > 0:
+        high = math.log(local_sigma(epsilon, delta, steps, sensitivity))
+        found = float(brentq(excess, low, max(low, high), xtol=2e-4))
     while excess(found) > 0:
         found += 1e-4
     return math.exp(found)
-
-
-def _length(slope: float, sigma: float, dimension: int) -> float:
-    """The root mean square length of a noisy gradient."""
-    return math.hypot(slope, sigma * math.sqrt(dimension))

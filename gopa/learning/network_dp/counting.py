@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
 from typing import Final
 
@@ -12,29 +12,32 @@ from scipy.stats import binom
 
 from gopa import UsageError
 from gopa.accounting import Loss
+from gopa.draws import Draws
 from gopa.graph import Graph
+from gopa.learning.checks import number, whole
 from gopa.learning.clocks import Clock, ClockLaw, require_law
 from gopa.learning.data import Users as Problem
 from gopa.learning.fitting import Progress, generator, require_seed, told
-from gopa.learning.history import Recorder
+from gopa.learning.history import History, Recorder
 from gopa.learning.network_dp.closed_forms import local_sigma
-from gopa.learning.network_dp.laws import sum_law
+from gopa.learning.network_dp.laws import colluder_chance, sum_law
 from gopa.learning.network_dp.responses import added_reports, ring_histogram, walk_histogram
-from gopa.learning.network_dp.updates import Numbers, ReportUpdate, ring_deviations
-from gopa.learning.network_dp.walks import Floats, Update, Visits, Walk, carry
+from gopa.learning.network_dp.walks import Flags, Floats, Update, Users, Visits, Walk, carry
 from gopa.learning.outcome import Outcome
 from gopa.learning.privacy import Privacy, Spent
+from gopa.noise import randomised_response, subseed
 
 SHARED = ("users do as they are told, and are curious", "a user sees its own messages alone")
 WALKED = (
     *SHARED,
     "next users are drawn by fresh coins; the path may be known, and the claim averages over it",
 )
-
-_RING_SUM: Final = ("13-network-dp, theorem 2", SHARED)
-_WALKED_SUM: Final = ("13-network-dp, theorem 4", WALKED)
-_RING_COUNTS: Final = ("13-network-dp, theorem 5", SHARED)
-_WALKED_COUNTS: Final = ("13-network-dp, theorem 6", WALKED)
+_CLAIMS: Final = {
+    "sum on a ring": ("13-network-dp, theorem 2", SHARED),
+    "sum by a random walk": ("13-network-dp, theorem 4", WALKED),
+    "histogram on a ring": ("13-network-dp, theorem 5", SHARED),
+    "histogram by a random walk": ("13-network-dp, theorem 6", WALKED),
+}
 
 
 def fit_sum(  # noqa: PLR0913 - every algorithm is called like this
@@ -52,49 +55,30 @@ def fit_sum(  # noqa: PLR0913 - every algorithm is called like this
     distributed: bool = False,
     runs: int = 1,
 ) -> Outcome:
-    """The mean of all contributions, from a token that adds them up (algorithms 4.2 and 4.4).
+    """The mean of all numbers, from a token that adds them up (algorithms 4.2 and 4.4).
 
     On a ring the token goes around `rounds` times; on the complete graph it takes as many steps,
     and a user adds data `cap` times at most, by default twice as often as expected. Numbers, the
-    first column, are cut off at `low` and `high`. `distributed` noise (remark 4.2) withstands
-    colluders on a ring.
+    first column, are cut off at `low` and `high`; users with several take turns with them, from
+    any of them on. `distributed` noise (remark 4.2) withstands colluders on a ring.
     """
-    require_seed(seed)
-    require_supported(privacy)
-    walk, start = _walk(problem, graph, clock, rounds, cap), perf_counter()
-    steps, most = rounds * len(problem), rounds if _turns(walk) else walk.cap or rounds
-    require_ends(low, high)
-    require_counts(runs=runs)
-    width, colluders = high - low, privacy.colluders if privacy else 1
-    sigma = 0.0
-    if privacy is None:
-        deviations = np.zeros(steps)
-    elif privacy.view == "everything":
-        sigma = local_sigma(privacy.epsilon, privacy.delta, most, width)
-        deviations = np.full(steps, sigma)
-    elif _turns(walk):
-        if colluders > 1 and not distributed:
-            message = "two colluders around a user see its number bare: distributed=True"
-            raise UsageError(message, "privacy")
-        # Between two colluders a user's own part of the noise is all there is.
-        sigma = local_sigma(privacy.epsilon, privacy.delta, rounds, width)
-        sigma *= math.sqrt(len(problem) - 1) if colluders > 1 else 1
-        deviations = ring_deviations(len(problem), rounds, sigma, distributed=distributed)
-    else:
-        law = sum_law(len(problem), most, colluders)
-        sigma = law.sigma(privacy.epsilon, privacy.delta, width)
-        deviations = np.full(steps, sigma)
-    visits = walk.visits(seed, steps=steps, runs=runs)
-    noise = generator(seed, "network dp", "noise").standard_normal((steps, runs))
-    noise *= deviations[:, None]
-    values = np.clip(_columns(problem), low, high)
-    sums, history = _carried(visits, Numbers(values, noise), (runs, 1), rounds, progress)
-    count = steps if _turns(walk) else _expected(len(problem), steps, most)
-    return _outcome(
-        "sum on a ring" if _turns(walk) else "sum by a random walk",
-        (sums[:, 0] / count, history, 1),
-        (problem, visits, seed, start),
-        claimed(privacy, _RING_SUM if _turns(walk) else _WALKED_SUM, f"noise {sigma:.4g}"),
+    start, walk = perf_counter(), _walk(problem, privacy, graph, clock, rounds, cap)
+    visits = _visits(walk, problem, seed, rounds, runs)
+    width = width_of(low, high)
+    sigma = _deviations(walk, privacy, width, rounds, distributed=distributed)
+    noise = generator(seed, "network dp", "noise").standard_normal((len(sigma), runs))
+    values = np.stack([problem.table.features[rows, 0] for rows in problem.rows])
+    update = numbers(np.clip(values, low, high), noise * sigma[:, None])
+    sums, history = _carried(visits, update, np.zeros((runs, 1)), rounds, progress)
+    name = "sum on a ring" if walk.turns else "sum by a random walk"
+    return outcome(
+        name,
+        sums[:, 0] / _expected(walk, len(sigma)),
+        history,
+        claimed(privacy, *_CLAIMS[name], f"noise {sigma[0]:.4g}"),
+        messages=len(sigma) + len(problem) - 2,
+        start=start,
+        seed=seed,
     )
 
 
@@ -113,70 +97,169 @@ def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
 ) -> Outcome:
     """The shares of all values, from a token of randomised counts (algorithm 4.3, remark 4.6).
 
-    A user's values are its labels, from 0 to `values` - 1. The token begins and ends with as many
-    uniform reports as hide those of a round on a ring.
+    A user's values are its labels, from 0 to `values` - 1; users with several take turns with
+    them, from any of them on. The token begins and ends with as many uniform reports as hide those
+    of a round on a ring.
     """
-    require_seed(seed)
-    require_supported(privacy)
-    require_counts(runs=runs)
-    walk, start = _walk(problem, graph, clock, rounds, cap), perf_counter()
+    start, walk = perf_counter(), _walk(problem, privacy, graph, clock, rounds, cap)
+    visits = _visits(walk, problem, seed, rounds, runs)
     if privacy is None:
         raise UsageError("reports that are not randomised hide nothing: ask for privacy", "privacy")
-    truth = _labels(problem, values)
-    users, steps = len(problem), rounds * len(problem)
-    most = rounds if _turns(walk) else walk.cap or rounds
-    local = privacy.view == "everything" or (_turns(walk) and privacy.colluders > 1)
-
-    def losses(epsilon: float) -> tuple[Loss, ...]:
-        if local:
-            return (Loss.randomised_response(epsilon, values).repeated(most),)
-        if _turns(walk):
-            return ring_histogram(epsilon, values, users, rounds)
-        return (walk_histogram(epsilon, values, users, most, privacy.colluders),)
-
-    epsilon = _largest(lambda x: max(each.delta(privacy.epsilon) for each in losses(x)), privacy)
-    visits = walk.visits(seed, steps=steps, runs=runs)
-    update = ReportUpdate(seed, truth, values, epsilon, visits)
-    added = added_reports(epsilon, values, users) if _turns(walk) else 0
-    rng = generator(seed, "network dp", "uniform")
-    begun = rng.multinomial(added, np.full(values, 1 / values), runs).astype(np.float64)
+    users, steps, truth = len(problem), rounds * len(problem), _labels(problem, values)
+    epsilon = _report_epsilon(walk, privacy, values)
+    own = truth[visits.users, visits.times % truth.shape[1]]
+    law = randomised_response(values, epsilon)
+    # Past its cap a user reports anything, which is a value and no data.
+    anything = Draws(seed, "network dp", "anything").below(values, own.size).reshape(own.shape)
+    reports = law.report(own, subseed(seed, "network dp", "reports"))
+    update = ones(values, np.where(visits.active, reports, anything))
+    added = added_reports(epsilon, values, users) if walk.turns else 0
+    rng, even = generator(seed, "network dp", "uniform"), np.full(values, 1 / values)
+    begun = rng.multinomial(added, even, runs).astype(np.float64)
     counts, history = _carried(visits, update, begun, rounds, progress)
-    counts = counts + rng.multinomial(added, np.full(values, 1 / values), runs)
-    shares = debiased(counts, update.beta, reports=steps, uniform=2 * added)
-    if not _turns(walk):
-        # Reports past the cap are uniform, and so many are expected.
-        part = _expected(users, steps, most) / steps
-        shares = (shares - (1 - part) / values * steps) / part
-    return _outcome(
-        "histogram on a ring" if _turns(walk) else "histogram by a random walk",
-        (shares / steps, history, values),
-        (problem, visits, seed, start),
-        claimed(
-            privacy,
-            _RING_COUNTS if _turns(walk) else _WALKED_COUNTS,
-            f"reports of epsilon {epsilon:.4g}",
-        ),
+    counts = counts + rng.multinomial(added, even, runs)
+    # Reports past the cap are uniform, and so many are expected.
+    past = steps - _expected(walk, steps)
+    beta = float(law.other) * values
+    shares = debiased(counts, beta, reports=steps - past, uniform=2 * added + past) / (steps - past)
+    name = "histogram on a ring" if walk.turns else "histogram by a random walk"
+    return outcome(
+        name,
+        shares,
+        history,
+        claimed(privacy, *_CLAIMS[name], f"reports of epsilon {epsilon:.4g}"),
+        messages=steps + users - 2,
+        start=start,
+        seed=seed,
     )
 
 
-def debiased(counts: Floats, beta: float, *, reports: int, uniform: int) -> Floats:
+def numbers(values: Floats, noise: Floats) -> Update:
+    """Adds a user's number, its k-th at the k-th visit, and the noise (steps, runs) of the step.
+
+    `values` (users, times) start again at the end.
+    """
+
+    def update(_: Floats, step: int, users: Users, times: Users, active: Flags) -> Floats:
+        own = values[users, times % values.shape[1]] * active
+        return np.asarray(own + noise[step])[:, None]
+
+    return update
+
+
+def ones(places: int, reports: Users) -> Update:
+    """Adds a one at the place of the report (runs, steps)."""
+    everywhere = np.arange(places)
+    return lambda _, step, *__: np.asarray(reports[:, step, None] == everywhere, dtype=np.float64)
+
+
+def ring_deviations(
+    users: int, rounds: int, sigma: float, *, distributed: bool = False, published: bool = True
+) -> Floats:
+    """The deviation of the noise in each step on a ring.
+
+    Algorithm 4.2 has `sigma` every users - 1 steps. `distributed` (remark 4.2) has it in the first
+    step, and a part of it in all others, so that the users - 1 others of a round make up `sigma`.
+    Whatever is `published` has it in the last step, too: without, who stands near the end sees
+    the last numbers bare.
+    """
+    steps = np.arange(users * rounds)
+    rest = sigma / math.sqrt(users - 1) if distributed else 0.0
+    full = steps == 0 if distributed else steps % (users - 1) == 0
+    found = np.where(full | (published & (steps == steps[-1])), sigma, rest)
+    return np.asarray(found, dtype=np.float64)
+
+
+def debiased(counts: Floats, beta: float, *, reports: float, uniform: float) -> Floats:
     """What is expected of the true counts, from those of reports uniform with chance `beta`."""
     places = counts.shape[-1]
     return np.asarray((counts - (uniform + beta * reports) / places) / (1 - beta))
 
 
-def _walk(
-    problem: Problem, graph: Graph | None, clock: Clock | None, rounds: int, cap: int | None
+def _walk(  # noqa: PLR0913, PLR0917 - all that is asked for
+    problem: Problem,
+    privacy: Privacy | None,
+    graph: Graph | None,
+    clock: Clock | None,
+    rounds: int,
+    cap: int | None,
 ) -> Walk:
-    """The walk that was asked for, with a cap."""
-    require_counts(rounds=rounds)
+    """The walk that was asked for, with a cap: on a ring the number of rounds."""
+    require_supported(privacy)
     if (problem.counts != problem.counts[0]).any() or not problem.counts[0]:
         raise UsageError("every user has as many rows, at least one", "problem")
     walk = Walk.on(len(problem), graph, clock, cap=cap)
     require_law(walk.clock, ClockLaw.IN_TURN, ClockLaw.UNIFORM)
-    if _turns(walk) and cap is not None:
+    if walk.turns and cap is not None:
         raise UsageError("on a ring everybody adds as often as there are rounds", "cap")
-    return Walk(walk.clock, 2 * rounds) if cap is None and not _turns(walk) else walk
+    if privacy is not None:
+        colluder_chance(len(problem), privacy.colluders)
+    most = whole(rounds, "rounds") * (1 if walk.turns else 2)
+    return Walk(walk.clock, most) if cap is None else walk
+
+
+def _visits(walk: Walk, problem: Problem, seed: int, rounds: int, runs: int) -> Visits:
+    """The visits, where users begin with any of their rows: so all rows count alike."""
+    require_seed(seed)
+    users, rows = len(problem), int(problem.counts[0])
+    found = walk.visits(seed, steps=rounds * users, runs=whole(runs, "runs"))
+    begun = Draws(seed, "network dp", "first row").below(rows, runs * users).reshape(runs, users)
+    return replace(found, times=found.times + np.take_along_axis(begun, found.users, axis=1))
+
+
+def _deviations(
+    walk: Walk, privacy: Privacy | None, width: float, rounds: int, *, distributed: bool
+) -> Floats:
+    """The deviation of the noise in each step."""
+    users, steps = walk.clock.agents, rounds * walk.clock.agents
+    most = walk.cap or rounds
+    if distributed and not walk.turns:
+        raise UsageError("noise is in all steps of a random walk anyway", "distributed")
+    if privacy is None:
+        return np.zeros(steps)
+    if privacy.view == "everything":
+        return np.full(steps, local_sigma(privacy.epsilon, privacy.delta, most, width))
+    if not walk.turns:
+        law = sum_law(users, most, privacy.colluders)
+        return np.full(steps, law.sigma(privacy.epsilon, privacy.delta, width))
+    sigma = local_sigma(privacy.epsilon, privacy.delta, rounds, width)
+    if privacy.colluders > 1:
+        if not distributed:
+            message = "two colluders around a user see its number bare: distributed=True"
+            raise UsageError(message, "privacy")
+        # Between two colluders a user's own part of the noise is all there is.
+        sigma *= math.sqrt(users - 1)
+    return ring_deviations(users, rounds, sigma, distributed=distributed)
+
+
+def _report_epsilon(walk: Walk, privacy: Privacy, values: int) -> float:
+    """The largest local epsilon with which all stays private; nothing beyond 16 is of use."""
+    users, most = walk.clock.agents, walk.cap or 1
+
+    def keeps(epsilon: float) -> bool:
+        if privacy.view == "everything" or (walk.turns and privacy.colluders > 1):
+            loss = Loss.randomised_response(epsilon, values).repeated(most)
+        elif walk.turns:
+            loss = ring_histogram(epsilon, values, users, most)
+        else:
+            loss = walk_histogram(epsilon, values, users, most, privacy.colluders)
+        return loss.delta(privacy.epsilon) <= privacy.delta
+
+    low, high = 1e-3, 16.0
+    if not keeps(low):
+        raise UsageError("no report that says anything keeps this: ask for less", "privacy")
+    while high - low > 1e-2 * high:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
+
+
+def width_of(low: float, high: float) -> float:
+    """How far numbers are apart at most."""
+    width = number(high, "high") - number(low, "low")
+    if not 0 < width < math.inf:
+        raise UsageError("public ends of the numbers, the lower one first", "low")
+    return width
 
 
 def require_supported(privacy: Privacy | None) -> None:
@@ -187,95 +270,65 @@ def require_supported(privacy: Privacy | None) -> None:
         raise UsageError("who has the token is seen: users can be replaced, not hidden", "relation")
 
 
-def require_counts(**counts: int) -> None:
-    """Refuses what is no number of things."""
-    for name, value in counts.items():
-        if type(value) is not int or value < 1:
-            raise UsageError("a whole number, at least 1", name)
-
-
-def require_ends(low: float, high: float) -> None:
-    """Refuses ends that no number lies between."""
-    if not -math.inf < low < high < math.inf:
-        raise UsageError("public ends of the numbers, the lower one first", "low")
-
-
-def _turns(walk: Walk) -> bool:
-    return walk.clock.law is ClockLaw.IN_TURN
-
-
-def _expected(users: int, steps: int, cap: int) -> float:
+def _expected(walk: Walk, steps: int) -> float:
     """How many visits with data are expected of all users together."""
-    return users * float(binom.sf(np.arange(cap), steps, 1 / users).sum())
-
-
-def _columns(problem: Problem) -> Floats:
-    return np.stack([problem.table.features[rows, 0] for rows in problem.rows])
+    if walk.turns:
+        return steps
+    users = walk.clock.agents
+    return users * float(binom.sf(np.arange(walk.cap or steps), steps, 1 / users).sum())
 
 
 def _labels(problem: Problem, values: int) -> np.ndarray:
-    labels = problem.table.labels
-    if type(values) is not int or values < 2:
-        raise UsageError("at least two values", "values")
-    whole = np.asarray(labels, dtype=np.int64) if labels.dtype.kind in "iub" else None
-    if whole is None or (whole < 0).any() or (whole >= values).any():
-        raise UsageError(f"labels are integers from 0 to {values - 1}", "problem")
-    return np.stack([whole[rows] for rows in problem.rows])
-
-
-def _largest(delta: Callable[[float], float], privacy: Privacy) -> float:
-    """The largest local epsilon with which all stays private; nothing beyond 16 is of use."""
-    low, high = 1e-3, 16.0
-    if delta(low) > privacy.delta:
-        raise UsageError("no report that says anything keeps this: ask for less", "privacy")
-    while high - low > 1e-2 * high:
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if delta(middle) <= privacy.delta else (low, middle)
-    return low
+    labels, most = problem.table.labels, whole(values, "values", 2) - 1
+    if labels.dtype.kind not in "iub" or not 0 <= labels.min() <= labels.max() <= most:
+        raise UsageError(f"labels are integers from 0 to {most}", "problem")
+    return np.stack([labels[rows].astype(np.int64) for rows in problem.rows])
 
 
 def _carried(
-    visits: Visits, update: Update, token: Floats | tuple[int, int], rounds: int, progress: Progress
-) -> tuple[Floats, Recorder]:
+    visits: Visits, update: Update, tokens: Floats, rounds: int, progress: Progress
+) -> tuple[Floats, History]:
     """The last tokens, and one row of history for each round."""
-    tokens = np.zeros(token) if isinstance(token, tuple) else token
-    notes, steps = Recorder(), visits.users.shape[1]
+    notes, users = Recorder(), visits.users.shape[1] // rounds
     with told(progress) as advance:
         for each in range(rounds):
-            first, last = each * steps // rounds, (each + 1) * steps // rounds
-            tokens = carry(visits, update, tokens, first=first, last=last)
+            tokens = carry(visits, update, tokens, first=each * users, last=(each + 1) * users)
             notes.note(round=each + 1, token=tokens[:, 0])
             advance("rounds", each + 1, rounds)
-    return tokens, notes
+    return tokens, notes.history()
 
 
-def claimed(privacy: Privacy | None, basis: tuple[str, tuple[str, ...]], noise: str) -> Spent:
+def claimed(
+    privacy: Privacy | None, theorem: str, assumptions: tuple[str, ...], noise: str
+) -> Spent:
     """What is reported of a token whose noise was chosen for this privacy."""
     if privacy is None:
         return Spent.nothing_hidden()
-    theorem, assumptions = basis
     if privacy.view == "everything" and theorem.startswith("13"):
         theorem, assumptions = "local: every message is noisy enough by itself", SHARED[:1]
     said = f"{theorem}; {noise}"
     return Spent.of(privacy, privacy.epsilon, theorem=said, assumptions=assumptions)
 
 
-def _outcome(
+def outcome(  # noqa: PLR0913 - the parts of an outcome
     name: str,
-    found: tuple[Floats, Recorder, int],
-    run: tuple[Problem, Visits, int, float],
+    models: Floats,
+    history: History,
     spent: Spent,
+    *,
+    messages: int,
+    start: float,
+    seed: int,
 ) -> Outcome:
-    (model, notes, width), (problem, visits, seed, start) = found, run
-    runs, messages = len(model), visits.users.shape[1] + len(problem) - 2
-    single = model[0] if model.ndim > 1 else float(model[0])
+    """The outcome of so many runs; of one run its model alone."""
+    single = models[0] if models.ndim > 1 else float(models[0])
     return Outcome(
         algorithm=name,
-        model=single if runs == 1 else model,
-        history=notes.history(),
+        model=single if len(models) == 1 else models,
+        history=history,
         spent=spent,
         messages=messages,
-        bytes=8 * width * messages,
+        bytes=8 * messages * int(np.size(models[0])),
         seconds=perf_counter() - start,
         seed=seed,
     )

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import math
 from time import perf_counter
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from gopa import UsageError
 from gopa.graph import Graph
+from gopa.learning.checks import number, whole
+from gopa.learning.clipping import within
 from gopa.learning.clocks import Clock, ClockLaw, require_law
 from gopa.learning.data import Table
 from gopa.learning.data import Users as Problem
 from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.network_dp.closed_forms import central_sigma, local_sigma
-from gopa.learning.network_dp.counting import (
-    WALKED,
-    claimed,
-    require_counts,
-    require_supported,
-)
-from gopa.learning.network_dp.laws import WalkLaw, any_pair_law, sgd_law
-from gopa.learning.network_dp.updates import Descent
-from gopa.learning.network_dp.walks import Floats, GraphWalk, Walk, carry
+from gopa.learning.network_dp.counting import WALKED, claimed, outcome, require_supported
+from gopa.learning.network_dp.laws import WalkLaw, graph_law, sgd_law
+from gopa.learning.network_dp.walks import Flags, Floats, GraphWalk, Users, Walk, carry
 from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
 from gopa.learning.outcome import Outcome
 from gopa.learning.privacy import Privacy
@@ -34,11 +30,85 @@ from gopa.learning.steps import Steps, constant
 _LOOKS: Final = 20
 """So many rows has the history of a run."""
 
-_CENTRAL: Final = ("16-accounting, A11", ("all trust the curator, who alone knows the samples",))
-_THEOREMS: Final = {
+_BLOCK: Final = 512
+"""Steps for which noise is drawn at a time."""
+
+_Claim: TypeAlias = tuple[str, tuple[str, ...]]
+_CENTRAL: Final[_Claim] = (
+    "16-accounting, A11",
+    ("all trust the curator, who alone knows the samples",),
+)
+_THEOREMS: Final[dict[ClockLaw, _Claim]] = {
     ClockLaw.UNIFORM: ("13-network-dp, theorem 3", WALKED),
     ClockLaw.MARKOV: ("13-network-dp, theorem 7", WALKED),
 }
+
+
+class Descent:
+    """Takes a noisy gradient step on the loss of the user's rows, and comes back into a ball.
+
+    The slope of each row's loss is cut off at `steepest` before anything is averaged: that is the
+    gradient of a convex function that bends no more than the loss does, so steps stay
+    contractions. To clip a mean of gradients would make them expand (see the specification).
+    """
+
+    def __init__(  # noqa: PLR0913 - what a step depends on
+        self,
+        loss: RowLoss,
+        rows: AgentRows,
+        *,
+        steepest: float,
+        sigma: float,
+        steps: Steps,
+        ridge: float = 0.0,
+        radius: float = math.inf,
+        rng: np.random.Generator,
+    ) -> None:
+        self._loss, self._steepest, self._sigma = loss, steepest, sigma
+        self._is_logistic = loss is LOGISTIC
+        signs = rows.y[:, :, None] if self._is_logistic else 1.0
+        self._x, self._y = np.ascontiguousarray(rows.x * signs), rows.y
+        self._shares = 1 / np.maximum(rows.counts, 1)[:, None]
+        self._steps, self._ridge, self._radius, self._rng = steps, ridge, radius, rng
+        self._noise: Floats = np.empty((0, 0, 0))
+        self._lengths: list[float] = []
+        self._first = 0
+
+    def __call__(
+        self, token: Floats, step: int, users: Users, times: Users, active: Flags
+    ) -> Floats:
+        """The way to the next tokens."""
+        del times
+        if not 0 <= step - self._first < len(self._lengths):
+            self._draw(step, token.shape)
+        length, x = self._lengths[step - self._first], self._x[users]
+        # One order of adding on every processor, which matrix products do not have.
+        slopes = self._slopes(np.einsum("rmd,rd->rm", x, token), users)
+        slopes *= self._shares[users] * active[:, None]
+        moved = np.einsum("rm,rmd->rd", slopes, x)
+        moved *= -length
+        moved += self._noise[step - self._first]
+        if self._ridge:
+            moved -= length * self._ridge * token
+        if self._radius != math.inf:
+            moved = within(token + moved, self._radius) - token
+        return np.asarray(moved)
+
+    def _slopes(self, z: Floats, users: Users) -> Floats:
+        if self._is_logistic:
+            # Labels are in the rows; where exp overflows the slope is 0.
+            np.exp(z, out=z)
+            z += 1.0
+            found = np.divide(-1.0, z, out=z)
+            return np.maximum(found, -self._steepest, out=found)
+        return np.clip(self._loss.slope(z, self._y[users]), -self._steepest, self._steepest)
+
+    def _draw(self, step: int, shape: tuple[int, ...]) -> None:
+        """Noise and lengths for the block that begins with this step."""
+        lengths = self._steps(np.arange(step + 1, step + 1 + _BLOCK))
+        self._noise = self._rng.standard_normal((_BLOCK, *shape))
+        self._noise *= (self._sigma * lengths)[:, None, None]
+        self._first, self._lengths = step, lengths.tolist()
 
 
 def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
@@ -74,11 +144,10 @@ def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
     require_seed(seed)
     require_supported(privacy)
     start, users = perf_counter(), len(problem)
-    schedule = step if isinstance(step, Steps) else constant(step)
-    require_counts(steps=steps, tokens=tokens, runs=runs)
-    each = steps // tokens
-    if not each:
-        raise UsageError(f"at least one for each of {tokens} tokens", "steps")
+    schedule = step if isinstance(step, Steps) else constant(number(step, "step"))
+    each = whole(steps, "steps", whole(tokens, "tokens")) // tokens
+    if curator and not cap is edge_cap is None:
+        raise UsageError("whom a curator takes is limited by nothing", "cap")
     most = math.ceil(1.2 * each / users) if cap is None else cap
     walk = Walk.on(users, graph, clock, cap=None if curator else most, edge_cap=edge_cap)
     # A curator's samples are uniform, or the claim for them is another one.
@@ -86,9 +155,13 @@ def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
     rows = AgentRows.of(problem.pairs()).clipped(2, row_bound)
     if not rows.counts.all():
         raise UsageError("every user has at least one row", "problem")
-    if not 0 < steepest < math.inf:
+    if not 0 < number(steepest, "steepest") < math.inf:
         raise UsageError("above 0 and finite", "steepest")
-    objective = Linear(loss, rows, ridge=ridge)
+    objective = Linear(loss, rows, ridge=number(ridge, "ridge"))
+    if held_out is not None and (
+        not len(held_out) or held_out.features.shape[1:] != rows.x.shape[2:]
+    ):
+        raise UsageError("rows, with the columns of the problem", "held_out")
     _require_contraction(schedule, float(objective.smoothness().max()))
     sigma = 0.0
     if privacy is not None:
@@ -98,8 +171,9 @@ def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
         elif privacy.view == "everything":
             sigma = local_sigma(privacy.epsilon, privacy.delta, most * tokens, moves)
         else:
-            law = _law(walk, most * tokens, privacy.colluders, schedule)
+            law = _law(walk, most, tokens, privacy.colluders, schedule)
             sigma = law.sigma(privacy.epsilon, privacy.delta, moves)
+    rng = generator(seed, "network dp", "noise")
     update = Descent(
         loss,
         rows,
@@ -108,46 +182,43 @@ def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
         steps=schedule,
         ridge=ridge,
         radius=radius,
-        rng=generator(seed, "network dp", "noise"),
+        rng=rng,
     )
-    visits = walk.visits(seed, steps=each, runs=runs * tokens)
+    visits = walk.visits(seed, steps=each, runs=whole(runs, "runs") * tokens)
     models: Floats = np.zeros((runs * tokens, objective.dimension))
-    notes, whole = Recorder(), models
+    notes, whole_model = Recorder(), models
     with told(progress) as advance, np.errstate(over="ignore"):
         for look in range(_LOOKS):
             first, last = look * each // _LOOKS, (look + 1) * each // _LOOKS
             models = carry(visits, update, models, first=first, last=last)
-            whole = models.reshape(runs, tokens, -1).mean(axis=1)
-            values = objective.value(np.repeat(whole[:, None], users, axis=1))
+            whole_model = models.reshape(runs, tokens, -1).mean(axis=1)
+            values = objective.value(np.repeat(whole_model[:, None], users, axis=1))
             noted = {"objective": values.mean(axis=-1)}
             if held_out is not None:
-                noted["accuracy"] = _accuracy(whole, held_out)
+                noted["accuracy"] = _accuracy(whole_model, held_out)
             notes.note(step=last, **noted)
             advance("steps", last, each)
-    return Outcome(
-        algorithm="gradient descent by a random walk",
-        model=whole[0] if runs == 1 else whole,
-        history=notes.history(),
-        spent=claimed(
-            privacy,
-            _CENTRAL if curator else _THEOREMS[walk.clock.law],
-            f"noise {sigma:.4g} in a gradient",
-        ),
-        messages=tokens * each + users - 1,
-        bytes=8 * objective.dimension * (tokens * each + users - 1),
-        seconds=perf_counter() - start,
+    theorem = _CENTRAL if curator else _THEOREMS[walk.clock.law]
+    return outcome(
+        "gradient descent by a random walk",
+        whole_model,
+        notes.history(),
+        claimed(privacy, *theorem, f"noise {sigma:.4g} in a gradient"),
+        messages=tokens * each + users - 2,
+        start=start,
         seed=seed,
     )
 
 
-def _law(walk: Walk, cap: int, colluders: int, steps: Steps) -> WalkLaw:
+def _law(walk: Walk, cap: int, tokens: int, colluders: int, steps: Steps) -> WalkLaw:
     if walk.clock.law is ClockLaw.UNIFORM:
-        return sgd_law(walk.clock.agents, cap, colluders, steps if steps.power else None)
-    if colluders > 1 or steps.power:
-        raise UsageError("on a graph: one curious user, and steps of one length", "graph")
+        return sgd_law(walk.clock.agents, cap * tokens, colluders, steps)
+    if colluders > 1 or steps.power or tokens > 1:
+        message = "on a graph: one curious user, one token, and steps of one length"
+        raise UsageError(message, "graph")
     if not isinstance(walk.clock, GraphWalk):
         raise UsageError("give a graph", "clock")
-    return any_pair_law(walk.clock.transitions, cap)
+    return graph_law(walk.clock.transitions, cap)
 
 
 def _accuracy(models: Floats, table: Table) -> Floats:

@@ -12,25 +12,21 @@ import numpy as np
 
 import gopa
 from gopa import UsageError
-from gopa.accounting import gaussian_sigma
 from gopa.graph import Graph, MixingMatrix, metropolis, require_connected
 from gopa.learning.charges import Charge
+from gopa.learning.checks import whole
 from gopa.learning.data import Users as Problem
 from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.network_dp.counting import (
-    SHARED,
-    claimed,
-    require_counts,
-    require_ends,
-    require_supported,
-)
+from gopa.learning.network_dp.closed_forms import local_sigma
+from gopa.learning.network_dp.counting import SHARED, claimed, require_supported, width_of
 from gopa.learning.network_dp.walks import Floats
 from gopa.learning.outcome import Outcome
 from gopa.learning.privacy import Privacy
 
-_RANK = 1e-13
+_SEEN = 1e-13
+"""A direction with more than this left of it is new: to err by rounding only adds."""
 
 
 def gossip_shifts(mixing: MixingMatrix, rounds: int, observer: int) -> Floats:
@@ -41,17 +37,19 @@ def gossip_shifts(mixing: MixingMatrix, rounds: int, observer: int) -> Floats:
     that it knows the noisy number itself.
     """
     w = mixing.matrix.toarray()
-    others = np.flatnonzero((w[observer] > 0) & (np.arange(len(w)) != observer))
-    power, seen = np.eye(len(w)), []
-    for _ in range(rounds):
-        seen.append(power[others])
-        power = power @ w
-    known = np.concatenate(seen)
-    known[:, observer] = 0.0
-    _, sizes, directions = np.linalg.svd(known, full_matrices=False)
-    # A direction that is hardly there is seen all the same: there is no other noise.
-    held = directions[sizes > _RANK * sizes[0]]
-    return np.asarray(np.minimum((held**2).sum(axis=0), 1.0))
+    whole(observer, "observer", 0, len(w) - 1)
+    new = np.eye(len(w))[(w[observer] > 0) & (np.arange(len(w)) != observer)]
+    # Its own numbers are known in every round, and so is what they do to others.
+    w[observer] = w[:, observer] = 0.0
+    known = np.empty((0, len(w)))
+    for _ in range(whole(rounds, "rounds")):
+        for _ in range(2):
+            new = new - new @ known.T @ known
+        _, sizes, directions = np.linalg.svd(new, full_matrices=False)
+        known = np.concatenate([known, directions[sizes > _SEEN]])
+        # However little of a number comes this far: there is no other noise.
+        new = directions[sizes > _SEEN] @ w
+    return np.asarray(np.minimum((known**2).sum(axis=0), 1.0))
 
 
 def fit_gossip(  # noqa: PLR0913 - every algorithm is called like this
@@ -78,16 +76,15 @@ def fit_gossip(  # noqa: PLR0913 - every algorithm is called like this
         raise UsageError("all act at once: there is no clock", "clock")
     if graph is None or graph.parties != len(problem) or len(problem) < 2:
         raise UsageError("a graph of all users, at least two", "graph")
-    require_counts(rounds=rounds, runs=runs)
     mixing, start = metropolis(require_connected(graph)), perf_counter()
-    values = _single(problem, low, high)
-    sigma = 0.0
-    if privacy is not None:
-        sigma = gaussian_sigma(privacy.epsilon, privacy.delta, high - low)
-    noise = generator(seed, "network dp", "gossip").standard_normal((len(values), runs))
+    values, width = _single(problem, low, high)
+    sigma = 0.0 if privacy is None else local_sigma(privacy.epsilon, privacy.delta, 1, width)
+    noise = generator(seed, "network dp", "gossip").standard_normal(
+        (len(values), whole(runs, "runs"))
+    )
     found, notes = values[:, None] + sigma * noise, Recorder()
     with told(progress) as advance:
-        for each in range(rounds + 1):
+        for each in range(whole(rounds, "rounds") + 1):
             error = np.sqrt(np.mean((found - values.mean()) ** 2, axis=0))
             notes.note(round=each, error=error)
             if each < rounds:
@@ -98,7 +95,7 @@ def fit_gossip(  # noqa: PLR0913 - every algorithm is called like this
         algorithm="gossip of noisy numbers",
         model=found[:, 0] if runs == 1 else found,
         history=notes.history(),
-        spent=claimed(privacy, ("13-network-dp, theorem 8", SHARED[:1]), f"noise {sigma:.4g}"),
+        spent=claimed(privacy, "13-network-dp, theorem 8", SHARED[:1], f"noise {sigma:.4g}"),
         messages=sent,
         bytes=8 * sent,
         seconds=perf_counter() - start,
@@ -130,9 +127,9 @@ def fit_groups(  # noqa: PLR0913 - every algorithm is called like this
     require_seed(seed)
     require_supported(privacy)
     users, start = len(problem), perf_counter()
-    if type(size) is not int or not 3 <= size <= users:
-        raise UsageError(f"from 3, the fewest of a session, to {users}, all users", "size")
-    values = _single(problem, low, high)
+    # A session has at least three.
+    whole(size, "size", 3, users)
+    values, width = _single(problem, low, high)
     order = generator(seed, "network dp", "groups").permutation(users)
     groups = np.array_split(order, users // size)
     ledger = PrivacyLedger(privacy, assumptions=[f"at most {corrupt} of a group collude"])
@@ -142,7 +139,7 @@ def fit_groups(  # noqa: PLR0913 - every algorithm is called like this
     with told(progress) as advance:
         for place, members in enumerate(groups):
             result = gopa.average(
-                (values[members] - low) / (high - low),
+                (values[members] - low) / width,
                 epsilon=privacy.epsilon,
                 delta=privacy.delta,
                 mode="signed",
@@ -155,11 +152,10 @@ def fit_groups(  # noqa: PLR0913 - every algorithm is called like this
             sent, written = sent + log.size, written + sum(map(len, log.entries()))
             notes.note(group=place, mean=float(result), stderr=result.stderr)
             advance("groups", place + 1, len(groups))
-    history = notes.history()
     return Outcome(
         algorithm=f"sessions of {size}",
-        model=low + (high - low) * total / users,
-        history=history,
+        model=low + width * total / users,
+        history=notes.history(),
         spent=ledger.spent(),
         messages=sent,
         bytes=written,
@@ -169,9 +165,9 @@ def fit_groups(  # noqa: PLR0913 - every algorithm is called like this
     )
 
 
-def _single(problem: Problem, low: float, high: float) -> Floats:
+def _single(problem: Problem, low: float, high: float) -> tuple[Floats, float]:
+    """Everybody's number, and how far numbers are apart."""
     if (problem.counts != 1).any():
         raise UsageError("every user has one row", "problem")
-    require_ends(low, high)
-    first = np.array([rows[0] for rows in problem.rows])
-    return np.asarray(np.clip(problem.table.features[first, 0], low, high))
+    width, first = width_of(low, high), np.concatenate(problem.rows)
+    return np.asarray(np.clip(problem.table.features[first, 0], low, high)), width

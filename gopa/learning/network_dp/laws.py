@@ -2,13 +2,14 @@
 
 Normal noise of deviation s on i steps covers a share that moves by D as one normal draw with
 shift D / (s sqrt(i)) does. Over several visits 1/i adds up; the path is random and may be known.
-Derivations: `specs/13-network-dp.md`, sections 2 to 4.
+Derivations: `specs/13-network-dp.md`, sections 2 to 4 and 6.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -18,6 +19,7 @@ from scipy.special import log_ndtr
 
 from gopa import UsageError
 from gopa.accounting import Loss, Rdp
+from gopa.learning.checks import whole
 from gopa.learning.steps import Steps
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -27,6 +29,9 @@ _LONGEST: Final = 2**21
 _SLACK: Final = 1e-9
 _TAIL: Final = 1e-15
 _BINS: Final = 1.02
+_ROUNDING: Final = 1e-12
+"""More than sums of `_POINTS` products err by."""
+
 _FEW: Final = 40
 
 
@@ -46,10 +51,11 @@ class Shares:
         if abs(float(self.chances.sum()) - 1) > _SLACK:
             raise UsageError("chances sum to 1", "chances")
 
-    def mixed(self, weight: float, other: Shares) -> Shares:
-        """This one with chance `weight`, else the other one."""
-        chances = np.concatenate([weight * self.chances, (1 - weight) * other.chances])
-        return Shares(chances, np.concatenate([self.shares, other.shares]))
+    @classmethod
+    def after(cls, chances: Floats, shares: Floats | None = None) -> Shares:
+        """Seen after 1, 2, .. steps with these chances, the rest after the last of them."""
+        whole = np.append(chances[:-1], max(0.0, 1 - float(chances[:-1].sum())))
+        return cls(whole, 1 / np.arange(1.0, len(whole) + 1) if shares is None else shares)
 
     def thinned(self) -> Shares:
         """Fewer cases, spread to both ends of bins: convex functions of the share only grow."""
@@ -76,42 +82,46 @@ class WalkLaw:
     first: Shares
     later: Shares
     cap: int
-    _sums: Floats
+    _step: float
     _masses: Floats
     _lost: float
 
     @classmethod
     def of(cls, first: Shares, later: Shares, cap: int) -> WalkLaw:
         """The law of the sum of shares, on a grid, rounded up."""
-        most = min(float(cap), _reach(first, later, cap))
-        # Each visit is rounded up, by less than a step.
-        step = most / (_POINTS - 1 - min(cap, _POINTS // 2))
-        one, lost = _gridded(first, step)
-        if cap > 1:
-            masses, more = _power(_gridded(later, step), cap - 1)
-            one, lost = _truncated(np.convolve(one, masses), lost + more)
+        whole(cap, "cap")
         thin = first.thinned(), later.thinned()
-        return cls(*thin, cap, np.asarray(np.arange(len(one)) * step), one, lost)
+        # Each visit is rounded up, by less than a step.
+        step = min(float(cap), _reach(*thin, cap)) / (_POINTS - 1 - min(cap, _POINTS // 2))
+        one = _gridded(first, step)
+        if cap > 1:
+            one = _sum(one, _power(_gridded(later, step), cap - 1))
+        return cls(*thin, cap, step, *one)
 
     def delta(self, epsilon: float, sigma: float, sensitivity: float = 1.0) -> float:
         """An upper bound on the delta at `epsilon`, for noise `sigma` in every step."""
-        mu = np.sqrt(self._sums[1:]) * (sensitivity / sigma)
+        if not (0 <= epsilon < math.inf and 0 < sigma < math.inf and 0 < sensitivity < math.inf):
+            raise UsageError("noise above 0, and an epsilon that is not below it", "sigma")
+        sums = np.arange(1.0, len(self._masses)) * (self._step * (1 + _ROUNDING))
+        mu = np.sqrt(sums) * (sensitivity / sigma)
         first = log_ndtr(mu / 2 - epsilon / mu)
         second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
         gap = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
         # The error of both logarithms, relative to the larger mass.
-        rounding = 1e-12 * np.exp(first) * (1 + np.abs(first) + np.abs(second))
+        rounding = _ROUNDING * np.exp(first) * (1 + np.abs(first) + np.abs(second))
         found = float((self._masses[1:] * np.minimum(gap + rounding, 1.0)).sum())
-        return min(1.0, found * (1 + 1e-12) + self._lost)
+        return min(1.0, found * (1 + _ROUNDING * self.cap) + self._lost)
 
     def epsilon(self, delta: float, sigma: float, sensitivity: float = 1.0) -> float:
         """An upper bound on the epsilon at `delta`; the better one of this law and `rdp`."""
         by_orders = self.rdp(sigma, sensitivity).epsilon(delta)
-        if self.delta(by_orders, sigma, sensitivity) >= delta:
+
+        def keeps(epsilon: float) -> bool:
+            return self.delta(epsilon, sigma, sensitivity) <= delta
+
+        if not keeps(by_orders):
             return by_orders
-        if self.delta(0.0, sigma, sensitivity) <= delta:
-            return 0.0
-        return _least(lambda x: self.delta(x, sigma, sensitivity) <= delta, 0.0, by_orders)
+        return 0.0 if keeps(0.0) else _least(keeps, 0.0, by_orders)
 
     def sigma(self, epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
         """The least noise in every step that keeps epsilon and delta, rounded up."""
@@ -133,6 +143,8 @@ class WalkLaw:
 
     def sigma_by_orders(self, epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
         """The least noise by `rdp`, rounded up: the numbers of the thesis's own proof."""
+        if not (0 < epsilon < math.inf and 0 < delta < 1):
+            raise UsageError("an epsilon above 0, and a delta above 0 and below 1", "epsilon")
         local = math.sqrt(self.cap) * sensitivity * 10 * (1 + math.log(1 / delta)) / epsilon
 
         def keeps(sigma: float) -> bool:
@@ -147,29 +159,11 @@ def gaps(users: int, colluders: int = 1, steps: Steps | None = None) -> Shares:
     By step i with chance p (1 - p)^(i - 1), p = (colluders + 1) / users. Steps that fall in
     length leave less noise behind: i is then the sum of squares relative to the first one's.
     """
-    p = colluder_chance(users, colluders)
-    longest = min(_LONGEST, math.ceil(40 / p))
-    if p == 1:
-        return Shares(np.ones(1), np.ones(1))
-    count = np.arange(1, longest + 1, dtype=np.float64)
-    chances = p * np.exp((count - 1) * math.log1p(-p))
-    chances[-1] = math.exp((longest - 1) * math.log1p(-p))
-    if steps is None:
-        return Shares(chances, 1 / count)
+    count, chances = _geometric(colluder_chance(users, colluders))
+    if steps is None or not steps.power:
+        return Shares.after(chances)
     squares = steps(count) ** 2
-    return Shares(chances, np.minimum(squares[0] / np.cumsum(squares), 1.0))
-
-
-def double_gaps(users: int, colluders: int = 1) -> Shares:
-    """A visit between two colluders: in a sum the noise before it counts as well."""
-    p = colluder_chance(users, colluders)
-    longest = min(_LONGEST, math.ceil(50 / p))
-    if p == 1:
-        return Shares(np.ones(1), np.ones(1))
-    count = np.arange(1, longest + 1, dtype=np.float64)
-    chances = count * p * p * np.exp((count - 1) * math.log1p(-p))
-    chances[-1] = max(0.0, 1 - float(chances[:-1].sum()))
-    return Shares(chances, 1 / count)
+    return Shares.after(chances, np.minimum(squares[0] / np.cumsum(squares), 1.0))
 
 
 def sgd_law(users: int, cap: int, colluders: int = 1, steps: Steps | None = None) -> WalkLaw:
@@ -179,10 +173,16 @@ def sgd_law(users: int, cap: int, colluders: int = 1, steps: Steps | None = None
 
 
 def sum_law(users: int, cap: int, colluders: int = 1) -> WalkLaw:
-    """A token that walks on the complete graph with a sum."""
-    single = gaps(users, colluders)
-    later = single.mixed(1 / (colluders + 1), double_gaps(users, colluders))
-    return WalkLaw.of(single, later, cap)
+    """A token that walks on the complete graph with a sum: noise before a visit counts as well.
+
+    That is so if a colluder had it last, and not the user. Both gaps around a visit together cover
+    it by i steps with the chance of one gap of i steps, times i p.
+    """
+    p = colluder_chance(users, colluders)
+    count, single = _geometric(p)
+    double = count * single * p
+    later = (single + colluders * double) / (colluders + 1)
+    return WalkLaw.of(Shares.after(single), Shares.after(later), cap)
 
 
 def ring_epsilon(  # noqa: PLR0913 - what a ring is
@@ -196,10 +196,11 @@ def ring_epsilon(  # noqa: PLR0913 - what a ring is
     distributed: bool = False,
 ) -> float:
     """What is learned of the numbers that a user adds on a ring; infinite if they may be bare."""
+    colluder_chance(users, colluders)
     if colluders > 1 and not distributed:
         return math.inf
     noise = sigma / math.sqrt(users - 1) if colluders > 1 else sigma
-    return Loss.gaussian(noise, sensitivity * math.sqrt(rounds)).epsilon(delta)
+    return Loss.gaussian(noise, sensitivity * math.sqrt(whole(rounds, "rounds"))).epsilon(delta)
 
 
 def any_path_epsilon(  # noqa: PLR0913 - what limits a path
@@ -215,107 +216,101 @@ def any_path_epsilon(  # noqa: PLR0913 - what limits a path
 
     A share is seen with no more than its own noise at the end of such an edge, and at the end.
     """
-    bare = min(cap, edge_cap * (colluders + 1) + 1)
+    seen = whole(edge_cap, "edge_cap") * (whole(colluders, "colluders") + 1) + 1
+    bare = min(whole(cap, "cap"), seen)
     shift = sensitivity * math.sqrt(bare + (cap - bare) / 2)
     return Loss.gaussian(sigma, shift).epsilon(delta)
 
 
-def pair_law(
-    transitions: Floats, user: int, coalition: tuple[int, ...], cap: int, *, published: bool = True
+def graph_law(
+    transitions: Floats,
+    cap: int,
+    pairs: Sequence[tuple[int, Sequence[int]]] | None = None,
+    *,
+    published: bool = True,
 ) -> WalkLaw:
-    """A token that walks on a graph with a model: what these colluders learn of this user.
+    """A token that walks on a graph with a model: the worst of pairs of a user and a coalition.
 
-    If the last token is published, one visit is charged as if it were seen at once.
+    By default of all pairs of users, and a little worse than any: for each number of steps the
+    largest chance that the token is seen within them. If the last token is published, one visit is
+    charged as if it were seen at once.
     """
-    if not coalition or user in coalition:
-        raise UsageError("others than the user", "coalition")
-    meet = np.zeros((1, len(transitions)), dtype=bool)
-    meet[0, [user, *coalition]] = True
-    return _walked(_met_within(transitions, np.array([user]), meet), cap, published=published)
-
-
-def any_pair_law(transitions: Floats, cap: int, *, published: bool = True) -> WalkLaw:
-    """The same for the worst of all pairs of users, a little worse than that."""
-    users = len(transitions)
-    if users > _FEW:
-        raise UsageError(f"at most {_FEW} users: all pairs are looked at", "graph")
-    first, second = np.nonzero(~np.eye(users, dtype=bool))
-    meet = np.zeros((len(first), users), dtype=bool)
-    meet[np.arange(len(first)), first] = meet[np.arange(len(first)), second] = True
-    return _walked(_met_within(transitions, first, meet), cap, published=published)
-
-
-def _met_within(
-    transitions: Floats, starts: npt.NDArray[np.int64], meet: npt.NDArray[np.bool_]
-) -> Floats:
-    """The chance that a token from `starts` is at one of `meet` within 1, 2, .. steps; the largest.
-
-    Nobody who gets it later learns more, so the largest chances are worse than any pair.
-    """
-    found: list[float] = []
-    at = transitions[starts]
-    while len(found) < _LONGEST >> 8 and (not found or found[-1] < 1 - _TAIL):
+    users, found = len(transitions), [0.0]
+    if pairs is None:
+        if users > _FEW:
+            raise UsageError(f"at most {_FEW} users: all pairs are looked at", "graph")
+        pairs = [(user, (other,)) for user, other in itertools.permutations(range(users), 2)]
+    meet = np.zeros((len(pairs), users), dtype=bool)
+    for row, (user, others) in enumerate(pairs):
+        inside = all(0 <= each < users for each in (user, *others))
+        if not others or user in others or not inside:
+            raise UsageError("a user, and others than that", "pairs")
+        meet[row, [user, *others]] = True
+    at = transitions[[user for user, _ in pairs]]
+    while len(found) < _LONGEST >> 8 and found[-1] < 1 - _TAIL:
         at = np.where(meet, 0.0, at)
-        found.append(float(1 - at.sum(axis=1).min()))
+        found.append(max(found[-1], float(1 - at.sum(axis=1).min())))
         at = at @ transitions
-    return np.array(found)
-
-
-def _walked(within: Floats, cap: int, *, published: bool) -> WalkLaw:
-    within = np.maximum.accumulate(np.clip(within, 0.0, 1.0))
-    within[-1] = 1.0
-    shares = Shares(np.diff(within, prepend=0.0), 1 / np.arange(1.0, len(within) + 1))
+    shares = Shares.after(np.diff(found))
     bare = Shares(np.ones(1), np.ones(1))
-    return WalkLaw.of(bare if published else shares, shares, cap + published)
+    return WalkLaw.of(bare if published else shares, shares, whole(cap, "cap") + published)
 
 
 def colluder_chance(users: int, colluders: int) -> float:
     """The chance that a step leads to a colluder, or back to the user."""
-    if type(users) is not int or users < 2:
-        raise UsageError("at least two users", "users")
-    if type(colluders) is not int or not 1 <= colluders < users:
-        raise UsageError("at least 1, and fewer than there are users", "colluders")
-    return (colluders + 1) / users
+    whole(users, "users", 2)
+    return (whole(colluders, "colluders", 1, users - 1) + 1) / users
+
+
+def _geometric(p: float) -> tuple[Floats, Floats]:
+    """Numbers of steps 1, 2, .., and the chances that what has chance `p` comes after so many."""
+    if p == 1:
+        return np.ones(1), np.ones(1)
+    count = np.arange(1.0, min(_LONGEST, math.ceil(50 / p)) + 1)
+    return count, p * np.exp((count - 1) * math.log1p(-p))
 
 
 def _reach(first: Shares, later: Shares, cap: int) -> float:
     """What the sum of shares exceeds with a chance near `_TAIL` only; a bad guess costs delta."""
-    one, two = first.thinned(), later.thinned()
 
     def bound(tilt: float) -> float:
-        logs = math.log(float((one.chances * np.exp(tilt * one.shares)).sum()))
-        logs += (cap - 1) * math.log(float((two.chances * np.exp(tilt * two.shares)).sum()))
-        return (logs - math.log(_TAIL)) / tilt
+        one, two = (
+            math.log(float((each.chances * np.exp(tilt * each.shares)).sum()))
+            for each in (first, later)
+        )
+        return (one + (cap - 1) * two - math.log(_TAIL)) / tilt
 
     return min(bound(tilt) for tilt in np.geomspace(1e-3, 100, 60))
 
 
-def _gridded(shares: Shares, step: float) -> tuple[Floats, float]:
-    index = np.ceil(shares.shares / step * (1 - 1e-12)).astype(np.int64)
-    return _truncated(np.bincount(index, shares.chances).astype(np.float64), 0.0)
+_Gridded: TypeAlias = tuple[Floats, float]
+"""Masses on the grid, and how much lies behind it."""
 
 
-def _truncated(masses: Floats, lost: float) -> tuple[Floats, float]:
-    return masses[:_POINTS], lost + float(masses[_POINTS:].sum())
+def _gridded(shares: Shares, step: float) -> _Gridded:
+    index = np.ceil(shares.shares / step * (1 - _ROUNDING)).astype(np.int64)
+    masses = np.bincount(index, shares.chances).astype(np.float64)
+    return masses[:_POINTS], float(masses[_POINTS:].sum())
 
 
-def _power(one: tuple[Floats, float], count: int) -> tuple[Floats, float]:
+def _sum(one: _Gridded, other: _Gridded) -> _Gridded:
+    masses = np.convolve(one[0], other[0])
+    return masses[:_POINTS], one[1] + other[1] + float(masses[_POINTS:].sum())
+
+
+def _power(one: _Gridded, count: int) -> _Gridded:
     if count == 1:
         return one
-    half, lost = _power(one, count // 2)
-    found = _truncated(np.convolve(half, half), 2 * lost)
-    if count % 2:
-        found = _truncated(np.convolve(found[0], one[0]), found[1] + one[1])
-    return found
+    half = _power(one, count // 2)
+    found = _sum(half, half)
+    return _sum(found, one) if count % 2 else found
 
 
 def _least(keeps: Callable[[float], bool], low: float, high: float) -> float:
     """The least number that keeps what is asked for; `high` does."""
     if not keeps(high):
         raise UsageError("no noise that floats hold is enough: ask for less", "privacy")
-    while high - low > 1e-6 * high:
+    while high - low > 1e-6 * high and high >= 1e-9:
         middle = math.sqrt(low * high) if low > 0 else high / 2
         low, high = (low, middle) if keeps(middle) else (middle, high)
-        if high < 1e-9:
-            break
     return high

@@ -16,11 +16,13 @@ import numpy.typing as npt
 from gopa import UsageError
 from gopa.draws import Draws, Seed, thresholds_of
 from gopa.graph import Graph, metropolis, require_connected
+from gopa.learning.checks import whole
 from gopa.learning.clocks import Clock, ClockLaw, Events, InTurn, Poisson, events, require_law
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Users: TypeAlias = npt.NDArray[np.int64]
-Update: TypeAlias = Callable[[Floats, int, Users, Users, npt.NDArray[np.bool_]], Floats]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+Update: TypeAlias = Callable[[Floats, int, Users, Users, Flags], Floats]
 """Gives what is added to the tokens (runs, d) in a step: from the tokens, the number of the
 step, who has them, for which time (from 0), and whether it adds data or noise only."""
 
@@ -36,8 +38,7 @@ class GraphWalk:
     law = ClockLaw.MARKOV
 
     def __init__(self, graph: Graph) -> None:
-        require_connected(graph)
-        self.graph, self.agents = graph, graph.parties
+        self.agents = require_connected(graph).parties
         self.transitions: Floats = metropolis(graph).matrix.toarray()
         self._thresholds = [thresholds_of(row) for row in self.transitions]
 
@@ -64,7 +65,7 @@ class Visits:
 
     users: Users
     times: Users
-    active: npt.NDArray[np.bool_]
+    active: Flags
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,9 +81,8 @@ class Walk:
 
     def __post_init__(self) -> None:
         for name in ("cap", "edge_cap"):
-            value = getattr(self, name)
-            if value is not None and (type(value) is not int or value < 1):
-                raise UsageError("a whole number, at least 1, or None", name)
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, whole(getattr(self, name), name))
 
     @classmethod
     def on(
@@ -100,22 +100,24 @@ class Walk:
         """
         if users < 2:
             raise UsageError("somebody else has to be there", "problem")
-        if graph is not None and graph.parties != users:
+        if graph is not None and require_connected(graph).parties != users:
             raise UsageError(f"a graph of the {users} users", "graph")
-        if graph is not None:
-            require_connected(graph)
+        own = _clock_of(users, graph)
         if clock is None:
-            return cls(_clock_of(users, graph), cap, edge_cap)
+            return cls(own, cap, edge_cap)
         require_law(clock, *_ONE_AFTER_THE_OTHER)
         if clock.agents != users:
             raise UsageError(f"a clock of the {users} users", "clock")
-        fitting = {clock.law} if graph is None else {_clock_of(users, graph).law}
         # Everybody is a neighbour of everybody on the complete graph, so any order will do.
-        if ClockLaw.UNIFORM in fitting:
-            fitting.add(ClockLaw.IN_TURN)
-        if clock.law not in fitting:
+        in_any_order = own.law is ClockLaw.UNIFORM and clock.law is ClockLaw.IN_TURN
+        if graph is not None and clock.law is not own.law and not in_any_order:
             raise UsageError("it uses edges that the graph does not have", "clock")
         return cls(clock, cap, edge_cap)
+
+    @property
+    def turns(self) -> bool:
+        """Whether the token goes around a ring."""
+        return self.clock.law is ClockLaw.IN_TURN
 
     def visits(self, seed: Seed, *, steps: int, runs: int = 1) -> Visits:
         """Who has the token in every step."""
@@ -143,9 +145,8 @@ def carry(  # noqa: PLR0913 - what is carried, and how far
 
     `seen` is told each step's token after it.
     """
-    part = slice(first, last)
     each = (visits.users, visits.times, visits.active)
-    users, times, active = (np.ascontiguousarray(column[:, part].T) for column in each)
+    users, times, active = (np.ascontiguousarray(column[:, first:last].T) for column in each)
     for step in range(len(users)):
         token = token + update(token, first + step, users[step], times[step], active[step])
         if seen is not None:

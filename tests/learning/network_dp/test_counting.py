@@ -15,29 +15,29 @@ from gopa.accounting import Loss
 from gopa.adversary import distinguish
 from gopa.graph import Graph, complete, grid, ring
 from gopa.learning import Outcome, Privacy, Users, ratings, stacked
-from gopa.learning.clocks import InTurn
+from gopa.learning.clocks import Clock, InTurn, Poisson
 from gopa.learning.network_dp import (
     Walk,
     carry,
     fit_histogram,
     fit_sum,
     ring_histogram,
+    sum_law,
     walk_histogram,
 )
 from gopa.learning.network_dp.closed_forms import shuffled_rounds
-from gopa.learning.network_dp.counting import debiased
+from gopa.learning.network_dp.counting import debiased, numbers, ring_deviations
 from gopa.learning.network_dp.responses import (
     added_reports,
     among_uniform,
     shuffled,
     uniform_chance,
 )
-from gopa.learning.network_dp.updates import Numbers, ring_deviations
 
 ONE = Privacy(1.0, 1e-5, view="neighbour")
 
 
-def numbers(values: list[list[float]]) -> Users:
+def holding(values: list[list[float]]) -> Users:
     return stacked([(np.array(each)[:, None], np.zeros(len(each), int)) for each in values], "here")
 
 
@@ -83,7 +83,7 @@ def test_as_printed_the_last_number_is_bare() -> None:
     values = np.array([[0.1], [0.2], [0.3], [0.7]])
     last = carry(
         visits,
-        Numbers(values, noise),
+        numbers(values, noise),
         np.zeros((1, 1)),
         seen=lambda _, token: seen.append(token[0, 0]),
     )
@@ -99,7 +99,7 @@ def test_remark_4_2_leaves_too_little_noise() -> None:
 
 def test_sums_are_unbiased_and_as_noisy_as_stated() -> None:
     """On a ring and on the complete graph; a tenth of the numbers is cut off."""
-    problem = numbers([[0.0, 1.0], [0.5, 0.5], [1.0, 3.0], [0.25, 0.75], [0.0, -9.0]])
+    problem = holding([[0.0, 1.0], [0.5, 0.5], [1.0, 3.0], [0.25, 0.75], [0.0, -9.0]])
     for graph, exact in ((ring(5), True), (complete(5), False)):
         found = fit_sum(problem, privacy=ONE, graph=graph, seed=1, rounds=4, runs=2000)
         mean = np.clip(problem.table.features, 0, 1).mean()
@@ -111,8 +111,32 @@ def test_sums_are_unbiased_and_as_noisy_as_stated() -> None:
             assert found.model.std() == pytest.approx(stated, rel=0.05)
 
 
+@pytest.mark.parametrize(("clock", "cap"), [(InTurn(3), None), (Poisson(3), 1)])
+def test_all_numbers_of_a_user_count_alike(clock: Clock, cap: int | None) -> None:
+    """A user that adds once has two numbers; nobody adds the first of them more often."""
+    problem = holding([[0.0, 1.0], [0.0, 1.0], [0.0, 0.4]])
+    found = fit_sum(problem, privacy=None, clock=clock, seed=1, cap=cap, runs=4000).model
+    assert found.mean() == pytest.approx(0.4, abs=4 * found.std() / math.sqrt(4000))
+    labels = stacked([(np.zeros((2, 1)), np.array([0, 1]))] * 3, "here")
+    private = Privacy(4.0, 1e-2)
+    shares = fit_histogram(
+        labels, privacy=private, clock=clock, seed=1, cap=cap, values=2, runs=4000
+    ).model[:, 0]
+    assert shares.mean() == pytest.approx(0.5, abs=4 * shares.std() / math.sqrt(4000))
+
+
+def test_noise_of_a_walk_is_as_stated() -> None:
+    """Nobody has anything to add: what is left is the noise of all steps, also of past ones."""
+    problem = holding([[0.0]] * 5)
+    found = fit_sum(problem, privacy=ONE, graph=complete(5), seed=1, rounds=4, cap=1, runs=3000)
+    sigma = sum_law(5, 1).sigma(1.0, 1e-5)
+    expected = 5 * (1 - (4 / 5) ** 20)
+    assert found.spent.theorem.endswith(f"noise {sigma:.4g}")
+    assert found.model.std() * expected == pytest.approx(sigma * math.sqrt(20), rel=0.05)
+
+
 def test_without_privacy_a_ring_gives_the_mean() -> None:
-    found = fit_sum(numbers([[0.25], [0.5], [1.0]]), privacy=None, clock=InTurn(3), seed=1)
+    found = fit_sum(holding([[0.25], [0.5], [1.0]]), privacy=None, clock=InTurn(3), seed=1)
     assert found.model == pytest.approx(1.75 / 3)
     assert not found.spent.hides
 
@@ -159,9 +183,9 @@ def test_reports_among_uniform_ones_are_hidden_exactly() -> None:
 
 def test_histograms_hide_less_than_one_report_and_less_with_more_rounds() -> None:
     alone = Loss.randomised_response(1.0, 4).epsilon(1e-6)
-    ring_of_many = max(each.epsilon(1e-6) for each in ring_histogram(1.0, 4, 100, 1))
+    ring_of_many = ring_histogram(1.0, 4, 100, 1).epsilon(1e-6)
     assert ring_of_many < alone / 2
-    assert max(each.epsilon(1e-6) for each in ring_histogram(1.0, 4, 100, 3)) > ring_of_many
+    assert ring_histogram(1.0, 4, 100, 3).epsilon(1e-6) > ring_of_many
     walked = walk_histogram(1.0, 4, 40, 2).epsilon(1e-3)
     assert walked < Loss.randomised_response(1.0, 4).repeated(2).epsilon(1e-3)
     assert walked < walk_histogram(1.0, 4, 40, 2, 5).epsilon(1e-3)
@@ -173,7 +197,7 @@ def test_histograms_stay_below_the_corrected_closed_form() -> None:
     local, users, delta = 0.4, 2000, 1e-7
     beta = uniform_chance(local, 4)
     claimed, total = shuffled_rounds(beta, 4, users, delta=delta, rounds=3, extra=delta)
-    assert max(each.epsilon(total) for each in ring_histogram(local, 4, users, 3)) < claimed
+    assert ring_histogram(local, 4, users, 3).epsilon(total) < claimed
 
 
 def test_attacks_on_a_histogram_stay_below() -> None:
@@ -284,6 +308,9 @@ def test_colluders_on_a_ring() -> None:
         ({"high": math.inf}, "low"),
         ({"low": -math.inf}, "low"),
         ({"high": math.nan}, "low"),
+        ({"high": "5"}, "high"),
+        ({"distributed": True}, "distributed"),
+        ({"privacy": Privacy(1.0, 1e-5, view="coalition", colluders=12)}, "colluders"),
         ({"runs": 0}, "runs"),
         ({"rounds": 0}, "rounds"),
         ({"cap": 0}, "cap"),
@@ -306,6 +333,7 @@ def test_sums_that_are_refused(change: dict[str, object], field: str) -> None:
     [
         ({"values": 5}, "problem"),
         ({"values": 1}, "values"),
+        ({"privacy": Privacy(1.0, 1e-5, view="coalition", colluders=40)}, "colluders"),
         ({"privacy": None}, "privacy"),
         ({"privacy": Privacy(1e-6, 1e-9)}, "privacy"),
     ],

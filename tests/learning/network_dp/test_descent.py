@@ -13,7 +13,7 @@ from gopa.learning import Privacy, Users, iid, linear_models, stacked
 from gopa.learning.clocks import InTurn, Poisson
 from gopa.learning.data import Table
 from gopa.learning.network_dp import Walk, carry, fit_sgd, local_sigma, sgd_law
-from gopa.learning.network_dp.updates import Descent
+from gopa.learning.network_dp.descent import Descent
 from gopa.learning.objectives import HINGE, LOGISTIC, SQUARED, Linear, RowLoss
 from gopa.learning.rows import AgentRows
 from gopa.learning.steps import Steps, constant, root
@@ -174,9 +174,18 @@ def test_on_a_graph() -> None:
         ({"graph": ring(40)}, "clock"),
         ({"graph": grid(4, 10), "curator": True}, "clock"),
         ({"tokens": 101}, "steps"),
-        ({"radius": 0.0}, "bound"),
+        ({"radius": 0.0}, "radius"),
+        ({"radius": math.nan}, "radius"),
+        ({"step": "long"}, "step"),
+        ({"ridge": [0.1, 0.2]}, "ridge"),
+        ({"steepest": math.nan}, "steepest"),
+        ({"held_out": Table(np.ones((4, 2)), np.ones(4), "narrow")}, "held_out"),
+        ({"held_out": Table(np.ones((0, 3)), np.ones(0), "empty")}, "held_out"),
+        ({"curator": True, "cap": 3}, "cap"),
+        ({"curator": True, "edge_cap": 1}, "cap"),
         ({"clock": InTurn(40)}, "clock"),
         ({"graph": grid(4, 10), "step": root(1.0)}, "graph"),
+        ({"graph": grid(4, 10), "tokens": 2}, "graph"),
         (
             {"graph": grid(4, 10), "privacy": Privacy(1.0, 1e-5, view="coalition", colluders=2)},
             "graph",

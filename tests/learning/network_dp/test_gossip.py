@@ -9,7 +9,7 @@ import pytest
 
 from gopa import UsageError
 from gopa.accounting import gaussian_sigma
-from gopa.graph import MixingMatrix, complete, metropolis, path, ring
+from gopa.graph import MixingMatrix, complete, grid, metropolis, path, ring
 from gopa.learning import Privacy, ratings
 from gopa.learning.network_dp import fit_gossip, fit_groups, gossip_shifts
 
@@ -44,6 +44,31 @@ def test_who_is_far_learns_later() -> None:
     found = [gossip_shifts(mixing, rounds, 0)[6] for rounds in (1, 4, 9)]
     assert found[0] == found[1] == 0
     assert found[2] == pytest.approx(1)
+
+
+def test_what_comes_from_far_is_known_however_small_it_has_become() -> None:
+    """Weights fall to 3^-34 on the way, and nothing else is added to them."""
+    found = gossip_shifts(metropolis(path(40)), 36, 0)
+    assert found[1:35] == pytest.approx(np.ones(34))
+    assert found[38] == 0
+
+
+def test_messages_are_what_the_squared_shifts_are_about() -> None:
+    """Noise of everybody, its covariance as an observer sees it; few rounds, so floats will do."""
+    mixing, observer = metropolis(grid(3, 3)), 4
+    w = mixing.matrix.toarray()
+    others = np.flatnonzero((w[observer] > 0) & (np.arange(9) != observer))
+    seen = np.concatenate([np.linalg.matrix_power(w, each)[others] for each in range(2)])
+    seen[:, observer] = 0.0
+    exact = np.einsum("su,st,tu->u", seen, np.linalg.pinv(seen @ seen.T), seen)
+    assert gossip_shifts(mixing, 2, observer) == pytest.approx(exact, abs=1e-9)
+    assert 0 < exact[0] < 1 - 1e-3
+
+
+@pytest.mark.parametrize(("rounds", "observer"), [(0, 0), (-1, 0), (1, 8), (1, -1)])
+def test_observers_and_rounds_that_are_refused(rounds: int, observer: int) -> None:
+    with pytest.raises(UsageError):
+        gossip_shifts(metropolis(ring(8)), rounds, observer)
 
 
 def test_on_a_complete_graph_little_is_left() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,13 +18,14 @@ from gopa.graph import complete, grid, ring
 from gopa.learning.network_dp import (
     GraphWalk,
     WalkLaw,
-    any_pair_law,
     any_path_epsilon,
+    graph_law,
     laws,
-    pair_law,
     ring_epsilon,
+    ring_histogram,
     sgd_law,
     sum_law,
+    walk_histogram,
 )
 from gopa.learning.network_dp.closed_forms import (
     advanced,
@@ -257,24 +259,24 @@ def test_a_central_curator_of_a_few() -> None:
 def test_on_a_complete_graph_both_laws_agree() -> None:
     """The Metropolis walk on it is uniform, and all pairs are alike."""
     walk = GraphWalk(complete(8)).transitions
-    one, other = pair_law(walk, 0, (3,), 4, published=False), sgd_law(8, 4)
+    one, other = graph_law(walk, 4, [(0, (3,))], published=False), sgd_law(8, 4)
     assert one.epsilon(1e-4, 1.0) == pytest.approx(other.epsilon(1e-4, 1.0), rel=1e-3)
-    coalition = pair_law(walk, 0, (3, 5), 4, published=False).epsilon(1e-4, 1.0)
+    coalition = graph_law(walk, 4, [(0, (3, 5))], published=False).epsilon(1e-4, 1.0)
     assert coalition == pytest.approx(sgd_law(8, 4, 2).epsilon(1e-4, 1.0), rel=1e-3)
 
 
 def test_on_graphs_distance_hides() -> None:
     walk = GraphWalk(ring(12)).transitions
-    near, far = (pair_law(walk, 0, (v,), 3, published=False) for v in (1, 6))
+    near, far = (graph_law(walk, 3, [(0, (v,))], published=False) for v in (1, 6))
     assert far.epsilon(1e-5, 2.0) < near.epsilon(1e-5, 2.0)
-    worst = any_pair_law(walk, 3, published=False)
+    worst = graph_law(walk, 3, published=False)
     assert near.epsilon(1e-5, 2.0) <= worst.epsilon(1e-5, 2.0) * (1 + 1e-9)
-    published = any_pair_law(walk, 3)
+    published = graph_law(walk, 3)
     assert published.epsilon(1e-5, 2.0) > worst.epsilon(1e-5, 2.0)
     with pytest.raises(UsageError):
-        any_pair_law(GraphWalk(grid(7, 7)).transitions, 3)
+        graph_law(GraphWalk(grid(7, 7)).transitions, 3)
     with pytest.raises(UsageError):
-        pair_law(walk, 0, (0,), 3)
+        graph_law(walk, 3, [(0, (0,))])
 
 
 def test_a_cap_on_edges_holds_on_every_path() -> None:
@@ -312,6 +314,45 @@ def test_what_no_walk_has(change: dict[str, int]) -> None:
     sgd_law(**right)
     with pytest.raises(UsageError):
         sgd_law(**{**right, **change})
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sigma", "sensitivity"),
+    [(1.0, -1.0, 1.0), (1.0, 1.0, -1.0), (-1.0, 1.0, 1.0), (1.0, math.nan, 1.0), (1.0, 0.0, 1.0)],
+)
+def test_no_delta_is_claimed_for_noise_that_is_none(
+    epsilon: float, sigma: float, sensitivity: float
+) -> None:
+    law = sgd_law(20, 3)
+    assert law.delta(1.0, 1.0, 1.0) > 1e-3
+    with pytest.raises(UsageError):
+        law.delta(epsilon, sigma, sensitivity)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: sgd_law(20, 0),
+        lambda: sum_law(20, -1),
+        lambda: sgd_law(20, 2.5),  # type: ignore[arg-type]
+        lambda: sgd_law(20, 3).sigma(0.0, 1e-5),
+        lambda: sgd_law(20, 3).sigma(1.0, 0.0),
+        lambda: ring_epsilon(1e-5, 1.0, 1.0, users=1, rounds=1),
+        lambda: ring_epsilon(1e-5, 1.0, 1.0, users=5, rounds=0),
+        lambda: ring_epsilon(1e-5, 1.0, 1.0, users=5, rounds=1, colluders=0),
+        lambda: any_path_epsilon(1e-5, 1.0, 1.0, cap=9, edge_cap=1, colluders=-5),
+        lambda: any_path_epsilon(1e-5, 1.0, 1.0, cap=9, edge_cap=0),
+        lambda: graph_law(np.eye(6), 1, [(-1, (5,))]),
+        lambda: graph_law(np.eye(6), 1, [(0, ())]),
+        lambda: walk_histogram(-1.0, 4, 20, 1),
+        lambda: walk_histogram(1.0, 4, 20, 0),
+        lambda: ring_histogram(1.0, 1, 20, 1),
+        lambda: ring_histogram(1.0, 4, 20, 0),
+    ],
+)
+def test_what_accountants_refuse(call: Callable[[], object]) -> None:
+    with pytest.raises(UsageError):
+        call()
 
 
 def test_shares_are_checked() -> None:

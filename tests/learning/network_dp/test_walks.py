@@ -12,8 +12,7 @@ from gopa import UsageError
 from gopa.graph import Graph, complete, from_edges, grid, ring
 from gopa.learning.clocks import Clock, ClockLaw, EdgeClock, InTurn, Poisson, Replayed, events
 from gopa.learning.network_dp import GraphWalk, Visits, Walk, carry
-from gopa.learning.network_dp.updates import Flags
-from gopa.learning.network_dp.walks import Floats, Users
+from gopa.learning.network_dp.walks import Flags, Floats, Users
 
 PATH = [0, 1, 0, 0, 2, 0, 1, 1, 0, 2]
 

@@ -12,7 +12,7 @@ from scipy.special import log_ndtr
 
 from gopa.learning.clocks import Replayed
 from gopa.learning.network_dp import Visits, Walk, carry
-from gopa.learning.network_dp.updates import Numbers
+from gopa.learning.network_dp.counting import numbers
 
 Floats = npt.NDArray[np.float64]
 
@@ -98,7 +98,7 @@ class Attack:
             tokens = [np.zeros(many)]
             carry(
                 visits,
-                Numbers(values, noise),
+                numbers(values, noise),
                 np.zeros((many, 1)),
                 seen=lambda _, token: tokens.append(token[:, 0]),
             )

@@ -33,6 +33,7 @@ from gopa.learning.network_dp.responses import (
     shuffled,
     uniform_chance,
 )
+from tests.learning.network_dp.views import ReportAttack
 
 ONE = Privacy(1.0, 1e-5, view="neighbour")
 
@@ -200,13 +201,13 @@ def test_histograms_stay_below_the_corrected_closed_form() -> None:
     assert ring_histogram(local, 4, users, 3).epsilon(total) < claimed
 
 
-def test_attacks_on_a_histogram_stay_below() -> None:
+@pytest.mark.parametrize("users", [20, 100, 1000])
+def test_attacks_on_a_histogram_stay_below(users: int) -> None:
     """The user behind sees all others at once; all others hold the same value."""
-    local, users = 1.5, 30
+    local, beta = 1.5, uniform_chance(1.5, 2)
 
     def run(value: int) -> Callable[[np.random.Generator, int], np.ndarray]:
         def runs(rng: np.random.Generator, many: int) -> np.ndarray:
-            beta = uniform_chance(local, 2)
             ones = rng.binomial(users - 2, beta / 2, many)
             return ones + rng.binomial(1, 1 - beta / 2 if value else beta / 2, many)
 
@@ -214,7 +215,29 @@ def test_attacks_on_a_histogram_stay_below() -> None:
 
     found = distinguish(run(1), run(0), lambda ones: ones, 0.01, 40_000)
     claimed = shuffled(local, 2, users - 2).epsilon(0.01)
-    assert 0.5 * claimed < found.epsilon <= claimed
+    assert (0.5 if users == 20 else 0) * claimed <= found.epsilon <= claimed
+
+
+def test_attacks_on_reports_of_a_walk_stay_below() -> None:
+    _attack(20, 1, 2000)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("users", [20, 100, 1000])
+@pytest.mark.parametrize("colluders", [1, 3])
+def test_attacks_on_reports_with_many_draws(users: int, colluders: int) -> None:
+    _attack(users, colluders, 400_000 // (10 + users // 10))
+
+
+def _attack(users: int, colluders: int, draws: int) -> None:
+    local, cap, delta = 2.0, 3, 0.02
+    attack = ReportAttack(users, 3 * users, cap, colluders, local)
+    found = [
+        distinguish(attack.runs(a), attack.runs(b), lambda odds: odds, delta, draws, at_once=500)
+        for a, b in ((1, 0), (0, 1))
+    ]
+    claimed = walk_histogram(local, 2, users, cap, colluders).epsilon(delta)
+    assert 0.05 < max(each.epsilon for each in found) <= claimed
 
 
 def _expected_counts(
@@ -273,22 +296,50 @@ def test_histograms_are_unbiased(graph: Graph) -> None:
     assert added_reports(1.0, 6, 12) == math.ceil(12 * uniform_chance(1.0, 6))
 
 
-def test_whoever_sees_everything_needs_local_noise() -> None:
-    problem, near = ratings(12, seed=3), Privacy(1.0, 1e-5, view="neighbour")
-    for graph in (ring(12), complete(12)):
-        outcomes = [
-            fit_sum(problem, privacy=each, graph=graph, seed=1, runs=300, high=5)
-            for each in (
-                near,
-                Privacy(1.0, 1e-5),
-                Privacy(1.0, 1e-5, view="coalition", colluders=5),
-            )
-            if each.colluders == 1 or graph.degrees[0] > 2
-        ]
-        spreads = [each.model.std() for each in outcomes]
-        assert spreads[0] < spreads[1]
-        assert spreads == sorted(spreads[:1]) + spreads[1:]
-        assert "local" in outcomes[1].spent.theorem
+@pytest.mark.parametrize("graph", [ring(12), complete(12)], ids=["ring", "complete"])
+def test_reports_are_as_random_as_claimed(graph: Graph) -> None:
+    """All users hold the same value, so that reports alone make counts differ; a cap above all."""
+    same = stacked([(np.zeros((1, 1)), np.array([2]))] * 12, "here")
+    private = Privacy(3.0, 1e-2, view="neighbour")
+    ringed = graph.edge_count == 12
+    found = fit_histogram(
+        same, privacy=private, graph=graph, seed=1, values=3, runs=3000, cap=None if ringed else 12
+    )
+    local = float(found.spent.theorem.rpartition(" ")[2])
+    law = ring_histogram(local, 3, 12, 1) if ringed else walk_histogram(local, 3, 12, 12)
+    assert law.delta(3.0) <= 1.01e-2
+    beta, added = uniform_chance(local, 3), added_reports(local, 3, 12) if ringed else 0
+    true = 1 - beta + beta / 3
+    variance = 12 * true * (1 - true) + 2 * added * 2 / 9
+    assert found.model[:, 2].std() * 12 * (1 - beta) == pytest.approx(math.sqrt(variance), rel=0.05)
+
+
+def test_whoever_sees_more_needs_more_noise() -> None:
+    """One other user, several together, everybody: sums and histograms, at random."""
+    problem = ratings(12, seed=3)
+    views = (
+        Privacy(1.0, 1e-2, view="neighbour"),
+        Privacy(1.0, 1e-2, view="coalition", colluders=5),
+        Privacy(1.0, 1e-2),
+    )
+    sums = [fit_sum(problem, privacy=each, seed=1, high=5) for each in views]
+    counts = [fit_histogram(problem, privacy=each, seed=1, values=6) for each in views]
+    noises = [float(each.spent.theorem.rpartition(" ")[2]) for each in sums]
+    reports = [float(each.spent.theorem.rpartition(" ")[2]) for each in counts]
+    assert noises[0] < noises[1] < noises[2] * (1 - 1e-3)
+    assert reports[0] > reports[1] * 1.05 > reports[2] * 1.05
+    assert noises[1] == pytest.approx(sum_law(12, 2, 5).sigma(1.0, 1e-5, 5), rel=1e-3)
+    assert "local" in sums[2].spent.theorem
+    assert "local" in counts[2].spent.theorem
+
+
+def test_on_a_ring_all_messages_need_noise_in_all_steps() -> None:
+    problem = ratings(12, seed=3)
+    near, far = (
+        fit_sum(problem, privacy=each, graph=ring(12), seed=1, runs=300, high=5).model.std()
+        for each in (ONE, Privacy(1.0, 1e-5))
+    )
+    assert far > 2 * near
 
 
 def test_colluders_on_a_ring() -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
+from scipy.stats import binom
 
 from gopa.learning.clocks import Replayed
 from gopa.learning.network_dp import Visits, Walk, carry
 from gopa.learning.network_dp.counting import numbers
+from gopa.learning.network_dp.responses import uniform_chance
 
 Floats = npt.NDArray[np.float64]
 
@@ -136,3 +139,46 @@ class Attack:
         size = (self.steps + 1) * len(sight)
         sums = np.bincount(piece[held], values[held], size).astype(np.float64)
         return sums.reshape(len(sight), -1)
+
+
+@dataclass(frozen=True)
+class ReportAttack(Attack):
+    """The same for a token of reports of two values, all others holding 0: the exact odds.
+
+    `sigma` is the local epsilon. Pieces are seen as their length, how many reports are the
+    victim's, how many it made up, and how many ones there are.
+    """
+
+    def runs(self, value: float) -> Callable[[np.random.Generator, int], Floats]:
+        """Many runs with this value of the victim, one score each."""
+        beta = uniform_chance(self.sigma, 2)
+
+        def run(rng: np.random.Generator, many: int) -> Floats:
+            visits = self._visits(rng, many)
+            held, own = np.where(visits.users == VICTIM, value, 0), visits.users == VICTIM
+            # Others report in all of their visits, which hides less than uniform reports.
+            even = (rng.random(held.shape) < beta) | (own & ~visits.active)
+            reports = np.where(even, rng.integers(0, 2, held.shape), held)
+            told = (1.0, own & visits.active, own & ~visits.active, reports)
+            pieces = [self._pieces(visits, each).astype(np.int64) for each in told]
+            seen = pieces[1] > 0
+            kinds, which = np.unique([each[seen] for each in pieces], axis=1, return_inverse=True)
+            odds = np.array([self._odds(beta, *kind) for kind in kinds.T.tolist()])
+            scores = np.zeros(seen.shape)
+            scores[seen] = odds[which.ravel()]
+            return np.asarray(scores.sum(axis=1))
+
+        return run
+
+    @staticmethod
+    def _odds(beta: float, size: int, mine: int, random: int, ones: int) -> float:
+        """ln of the odds of the victim's 1 against its 0, from the number of ones of a piece."""
+        flips = [(size - mine - random, beta / 2), (random, 0.5)]
+        laws = [
+            reduce(
+                np.convolve,
+                [binom.pmf(np.arange(n + 1), n, p) for n, p in [*flips, (mine, chance)]],
+            )
+            for chance in (1 - beta / 2, beta / 2)
+        ]
+        return float(np.log(laws[0][ones]) - np.log(laws[1][ones]))

@@ -20,7 +20,7 @@ from gopa.learning.data import Users as Problem
 from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import History, Recorder
 from gopa.learning.network_dp.closed_forms import local_sigma
-from gopa.learning.network_dp.laws import colluder_chance, sum_law
+from gopa.learning.network_dp.laws import colluder_chance, least, sum_law
 from gopa.learning.network_dp.responses import added_reports, ring_histogram, walk_histogram
 from gopa.learning.network_dp.walks import Flags, Floats, Update, Users, Visits, Walk, carry
 from gopa.learning.outcome import Outcome
@@ -62,8 +62,17 @@ def fit_sum(  # noqa: PLR0913 - every algorithm is called like this
     first column, are cut off at `low` and `high`; users with several take turns with them, from
     any of them on. `distributed` noise (remark 4.2) withstands colluders on a ring.
     """
-    start, walk = perf_counter(), _walk(problem, privacy, graph, clock, rounds, cap)
-    visits = _visits(walk, problem, seed, rounds, runs)
+    start = perf_counter()
+    walk, visits = _visits(
+        problem,
+        privacy,
+        graph=graph,
+        clock=clock,
+        seed=seed,
+        rounds=rounds,
+        cap=cap,
+        runs=runs,
+    )
     width = width_of(low, high)
     sigma = _deviations(walk, privacy, width, rounds, distributed=distributed)
     noise = generator(seed, "network dp", "noise").standard_normal((len(sigma), runs))
@@ -101,8 +110,17 @@ def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
     them, from any of them on. The token begins and ends with as many uniform reports as hide those
     of a round on a ring.
     """
-    start, walk = perf_counter(), _walk(problem, privacy, graph, clock, rounds, cap)
-    visits = _visits(walk, problem, seed, rounds, runs)
+    start = perf_counter()
+    walk, visits = _visits(
+        problem,
+        privacy,
+        graph=graph,
+        clock=clock,
+        seed=seed,
+        rounds=rounds,
+        cap=cap,
+        runs=runs,
+    )
     if privacy is None:
         raise UsageError("reports that are not randomised hide nothing: ask for privacy", "privacy")
     users, steps, truth = len(problem), rounds * len(problem), _labels(problem, values)
@@ -176,35 +194,38 @@ def debiased(counts: Floats, beta: float, *, reports: float, uniform: float) -> 
     return np.asarray((counts - (uniform + beta * reports) / places) / (1 - beta))
 
 
-def _walk(  # noqa: PLR0913, PLR0917 - all that is asked for
+def _visits(  # noqa: PLR0913 - all that is asked for
     problem: Problem,
     privacy: Privacy | None,
+    *,
     graph: Graph | None,
     clock: Clock | None,
+    seed: int,
     rounds: int,
     cap: int | None,
-) -> Walk:
-    """The walk that was asked for, with a cap: on a ring the number of rounds."""
+    runs: int,
+) -> tuple[Walk, Visits]:
+    """The walk that was asked for, with a cap: on a ring the number of rounds.
+
+    Users begin with any of their rows, so that all rows count alike.
+    """
+    require_seed(seed)
     require_supported(privacy)
-    if (problem.counts != problem.counts[0]).any() or not problem.counts[0]:
+    users, rows = len(problem), int(problem.counts[0])
+    if not rows or (problem.counts != rows).any():
         raise UsageError("every user has as many rows, at least one", "problem")
-    walk = Walk.on(len(problem), graph, clock, cap=cap)
+    walk = Walk.on(users, graph, clock, cap=cap)
     require_law(walk.clock, ClockLaw.IN_TURN, ClockLaw.UNIFORM)
     if walk.turns and cap is not None:
         raise UsageError("on a ring everybody adds as often as there are rounds", "cap")
     if privacy is not None:
-        colluder_chance(len(problem), privacy.colluders)
-    most = whole(rounds, "rounds") * (1 if walk.turns else 2)
-    return Walk(walk.clock, most) if cap is None else walk
-
-
-def _visits(walk: Walk, problem: Problem, seed: int, rounds: int, runs: int) -> Visits:
-    """The visits, where users begin with any of their rows: so all rows count alike."""
-    require_seed(seed)
-    users, rows = len(problem), int(problem.counts[0])
-    found = walk.visits(seed, steps=rounds * users, runs=whole(runs, "runs"))
+        colluder_chance(users, privacy.colluders)
+    if cap is None:
+        walk = Walk(walk.clock, whole(rounds, "rounds") * (1 if walk.turns else 2))
+    found = walk.visits(seed, steps=whole(rounds, "rounds") * users, runs=whole(runs, "runs"))
     begun = Draws(seed, "network dp", "first row").below(rows, runs * users).reshape(runs, users)
-    return replace(found, times=found.times + np.take_along_axis(begun, found.users, axis=1))
+    times = found.times + np.take_along_axis(begun, found.users, axis=1)
+    return walk, replace(found, times=times)
 
 
 def _deviations(
@@ -245,13 +266,7 @@ def _report_epsilon(walk: Walk, privacy: Privacy, values: int) -> float:
             loss = walk_histogram(epsilon, values, users, most, privacy.colluders)
         return loss.delta(privacy.epsilon) <= privacy.delta
 
-    low, high = 1e-3, 16.0
-    if not keeps(low):
-        raise UsageError("no report that says anything keeps this: ask for less", "privacy")
-    while high - low > 1e-2 * high:
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if keeps(middle) else (low, middle)
-    return low
+    return 1 / least(lambda x: keeps(1 / x), 1 / 16, 1e3, close=1e-2)
 
 
 def width_of(low: float, high: float) -> float:

@@ -52,10 +52,9 @@ class Shares:
             raise UsageError("chances sum to 1", "chances")
 
     @classmethod
-    def after(cls, chances: Floats, shares: Floats | None = None) -> Shares:
-        """Seen after 1, 2, .. steps with these chances, the rest after the last of them."""
-        whole = np.append(chances[:-1], max(0.0, 1 - float(chances[:-1].sum())))
-        return cls(whole, 1 / np.arange(1.0, len(whole) + 1) if shares is None else shares)
+    def after(cls, chances: Floats) -> Shares:
+        """Seen after 1, 2, .. steps with these chances."""
+        return cls(chances, 1 / np.arange(1.0, len(chances) + 1))
 
     def thinned(self) -> Shares:
         """Fewer cases, spread to both ends of bins: convex functions of the share only grow."""
@@ -121,7 +120,7 @@ class WalkLaw:
 
         if not keeps(by_orders):
             return by_orders
-        return 0.0 if keeps(0.0) else _least(keeps, 0.0, by_orders)
+        return 0.0 if keeps(0.0) else least(keeps, 0.0, by_orders)
 
     def sigma(self, epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
         """The least noise in every step that keeps epsilon and delta, rounded up."""
@@ -130,7 +129,7 @@ class WalkLaw:
         def keeps(sigma: float) -> bool:
             return self.delta(epsilon, sigma, sensitivity) <= delta
 
-        return _least(keeps, known / 8, known) if keeps(known) else known
+        return least(keeps, known / 8, known) if keeps(known) else known
 
     def rdp(self, sigma: float, sensitivity: float = 1.0) -> Rdp:
         """The Renyi divergences, which need no grid: better for many visits."""
@@ -150,7 +149,7 @@ class WalkLaw:
         def keeps(sigma: float) -> bool:
             return self.rdp(sigma, sensitivity).epsilon(delta) <= epsilon
 
-        return _least(keeps, local * 1e-6, local + sensitivity)
+        return least(keeps, local * 1e-6, local + sensitivity)
 
 
 def gaps(users: int, colluders: int = 1, steps: Steps | None = None) -> Shares:
@@ -159,11 +158,11 @@ def gaps(users: int, colluders: int = 1, steps: Steps | None = None) -> Shares:
     By step i with chance p (1 - p)^(i - 1), p = (colluders + 1) / users. Steps that fall in
     length leave less noise behind: i is then the sum of squares relative to the first one's.
     """
-    count, chances = _geometric(colluder_chance(users, colluders))
+    chances, _ = spacings(colluder_chance(users, colluders), colluders)
     if steps is None or not steps.power:
         return Shares.after(chances)
-    squares = steps(count) ** 2
-    return Shares.after(chances, np.minimum(squares[0] / np.cumsum(squares), 1.0))
+    squares = steps(np.arange(1, len(chances) + 1)) ** 2
+    return Shares(chances, np.minimum(squares[0] / np.cumsum(squares), 1.0))
 
 
 def sgd_law(users: int, cap: int, colluders: int = 1, steps: Steps | None = None) -> WalkLaw:
@@ -175,14 +174,10 @@ def sgd_law(users: int, cap: int, colluders: int = 1, steps: Steps | None = None
 def sum_law(users: int, cap: int, colluders: int = 1) -> WalkLaw:
     """A token that walks on the complete graph with a sum: noise before a visit counts as well.
 
-    That is so if a colluder had it last, and not the user. Both gaps around a visit together cover
-    it by i steps with the chance of one gap of i steps, times i p.
+    That is so where a colluder had it last, and not the user.
     """
-    p = colluder_chance(users, colluders)
-    count, single = _geometric(p)
-    double = count * single * p
-    later = (single + colluders * double) / (colluders + 1)
-    return WalkLaw.of(Shares.after(single), Shares.after(later), cap)
+    first, later = spacings(colluder_chance(users, colluders), colluders)
+    return WalkLaw.of(Shares.after(first), Shares.after(later), cap)
 
 
 def ring_epsilon(  # noqa: PLR0913 - what a ring is
@@ -251,7 +246,8 @@ def graph_law(
         at = np.where(meet, 0.0, at)
         found.append(max(found[-1], float(1 - at.sum(axis=1).min())))
         at = at @ transitions
-    shares = Shares.after(np.diff(found))
+    # What is seen later than that counts as if it were seen then.
+    shares = Shares.after(np.diff([*found[:-1], 1.0]))
     bare = Shares(np.ones(1), np.ones(1))
     return WalkLaw.of(bare if published else shares, shares, whole(cap, "cap") + published)
 
@@ -262,12 +258,19 @@ def colluder_chance(users: int, colluders: int) -> float:
     return (whole(colluders, "colluders", 1, users - 1) + 1) / users
 
 
-def _geometric(p: float) -> tuple[Floats, Floats]:
-    """Numbers of steps 1, 2, .., and the chances that what has chance `p` comes after so many."""
-    if p == 1:
-        return np.ones(1), np.ones(1)
-    count = np.arange(1.0, min(_LONGEST, math.ceil(50 / p)) + 1)
-    return count, p * np.exp((count - 1) * math.log1p(-p))
+def spacings(p: float, colluders: int, most: int = _LONGEST) -> tuple[Floats, Floats]:
+    """Chances of 0, 1, .. others in the gap behind a visit, and in what covers a later visit.
+
+    A gap ends with chance `p` after each of them. The gap before the visit covers it as well if it
+    began with a colluder, and not with the user. The rest belongs to the largest number.
+    """
+    count = np.arange(1.0 if p == 1 else min(most, math.ceil(60 / p)))
+    single = p * np.exp(count * (0.0 if p == 1 else math.log1p(-p)))
+    both = single * p * (count + 1)
+    later = (single + colluders * both) / (colluders + 1)
+    for chances in (single, later):
+        chances[-1] = max(0.0, 1 - float(chances[:-1].sum()))
+    return single, later
 
 
 def _reach(first: Shares, later: Shares, cap: int) -> float:
@@ -306,11 +309,11 @@ def _power(one: _Gridded, count: int) -> _Gridded:
     return _sum(found, one) if count % 2 else found
 
 
-def _least(keeps: Callable[[float], bool], low: float, high: float) -> float:
-    """The least number that keeps what is asked for; `high` does."""
+def least(keeps: Callable[[float], bool], low: float, high: float, close: float = 1e-6) -> float:
+    """The least number that keeps what is asked for, nearly; `UsageError` unless `high` does."""
     if not keeps(high):
-        raise UsageError("no noise that floats hold is enough: ask for less", "privacy")
-    while high - low > 1e-6 * high and high >= 1e-9:
+        raise UsageError("no noise that can be had is enough: ask for less", "privacy")
+    while high - low > close * high and high >= 1e-9:
         middle = math.sqrt(low * high) if low > 0 else high / 2
         low, high = (low, middle) if keeps(middle) else (middle, high)
     return high

@@ -16,7 +16,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 from gopa import UsageError
 from gopa.accounting import Loss
 from gopa.learning.checks import whole
-from gopa.learning.network_dp.laws import colluder_chance
+from gopa.learning.network_dp.laws import colluder_chance, spacings
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -86,16 +86,11 @@ def walk_histogram(epsilon: float, values: int, users: int, cap: int, colluders:
     """
     p = colluder_chance(users, colluders)
     seen = p / (p + (1 - p) * uniform_chance(epsilon, values))
-    count = np.arange(min(_MOST, math.ceil(60 / seen)) + 1)
-    single = seen * (1 - seen) ** count.astype(np.float64)
-    double = single * seen * (count + 1)
-    later = (single + colluders * double) / (colluders + 1)
-    for chances in (single, later):
-        chances[-1] = max(0.0, 1 - float(chances[:-1].sum()))
+    single, double = spacings(seen, colluders, _MOST + 1)
     first = _among(epsilon, values, 0, single)
     if whole(cap, "cap") == 1:
         return first
-    return first.then(_among(epsilon, values, 0, later).repeated(cap - 1))
+    return first.then(_among(epsilon, values, 0, double).repeated(cap - 1))
 
 
 def _among(epsilon: float, values: int, fewest: int, chances: Floats) -> Loss:

@@ -37,6 +37,14 @@ def descent(
     return Descent(loss, rows, steepest=steepest, sigma=sigma, steps=steps, rng=rng, **more)
 
 
+@pytest.fixture(scope="module")
+def accepted() -> dict[str, object]:
+    """A call that is not refused."""
+    right: dict[str, object] = {"problem": users(), "privacy": NEAR, "seed": 1, "steps": 100}
+    fit_sgd(**right)  # type: ignore[arg-type]
+    return right
+
+
 def moved(update: Descent, token: np.ndarray, user: int, step: int = 0) -> np.ndarray:
     one = np.full(len(token), user)
     return token + update(token, step, one, one * 0, np.ones(len(token), dtype=bool))
@@ -151,12 +159,10 @@ def test_noise_is_what_was_asked_for() -> None:
 def test_noise_is_in_all_steps(tokens: int) -> None:
     """Rows of zeros have no slopes, so that a model is the noise of all of its steps."""
     empty = stacked([(np.zeros((1, 2)), np.array([1]))] * 6, "zeros")
-    found = fit_sgd(
-        empty, privacy=NEAR, seed=1, steps=60, step=0.5, cap=2, tokens=tokens, runs=3000
-    )
+    found = fit_sgd(empty, privacy=NEAR, seed=1, steps=60, step=0.5, cap=2, tokens=tokens, runs=600)
     sigma = sgd_law(6, 2 * tokens).sigma(4.0, 1e-5, 0.8)
     stated = 0.5 * sigma * math.sqrt(60 / tokens) / math.sqrt(tokens)
-    assert found.model.std() == pytest.approx(stated, rel=0.03)
+    assert found.model.std() == pytest.approx(stated, rel=0.08)
 
 
 def test_a_curator_needs_less() -> None:
@@ -206,11 +212,11 @@ def test_on_a_graph() -> None:
         ({"privacy": Privacy(1.0, 1e-5, relation="add-remove")}, "relation"),
     ],
 )
-def test_what_is_refused(change: dict[str, object], field: str) -> None:
-    right: dict[str, object] = {"problem": users(), "privacy": NEAR, "seed": 1, "steps": 100}
-    fit_sgd(**right)  # type: ignore[arg-type]
+def test_what_is_refused(
+    accepted: dict[str, object], change: dict[str, object], field: str
+) -> None:
     with pytest.raises(UsageError) as caught:
-        fit_sgd(**{**right, **change})  # type: ignore[arg-type]
+        fit_sgd(**{**accepted, **change})  # type: ignore[arg-type]
     assert caught.value.field == field
 
 

@@ -28,7 +28,12 @@ from gopa.learning import (
     ratings,
 )
 from gopa.learning.clocks import Poisson, events
+from gopa.learning.correlated import fit_correlated
 from gopa.learning.federated import fedavg
+from gopa.learning.network_dp import fit_sgd
+from gopa.learning.objectives import SQUARED, Linear
+from gopa.learning.rows import AgentRows
+from gopa.learning.without_replacement import fit_without_replacement
 from gopa.noise import (
     discrete_laplace,
     hadamard_bit,
@@ -70,7 +75,8 @@ def fit_noise() -> Outcome:
 
 def outcomes() -> dict[str, Outcome]:
     """Noise in sessions and without them, clocks and integers, and products of matrices."""
-    numbers = ratings(USERS, seed=3)
+    numbers, near = ratings(USERS, seed=3), Privacy(4.0, 1e-3, view="neighbour")
+    points = linear_models(20, 8, seed=3, rows=(4, 8))
     return {
         "verified mean": fit_mean(ratings(6, seed=3), privacy=Privacy(40.0, 1e-5), seed=3),
         "noise and clocks": fit_noise(),
@@ -83,6 +89,17 @@ def outcomes() -> dict[str, Outcome]:
             most_rows=30,
             mode="off",
             session={"corrupt": 1, "dropout": 0.0},
+        ),
+        "token": fit_sgd(points, privacy=near, seed=3, steps=300, runs=8),
+        "correlated noise": fit_correlated(
+            Linear(SQUARED, AgentRows.of(points.pairs()).clipped(2, 1.0), ridge=0.1),
+            graph=ring(20),
+            seed=3,
+            iterations=20,
+            runs=8,
+        ),
+        "without replacement": fit_without_replacement(
+            points, privacy=Privacy(4.0, 1e-3, unit="record"), seed=3, batch=2, runs=4
         ),
         "wide gossip": fit_gossip(numbers, graph=complete(USERS), seed=3, steps=5, runs=300),
     }
@@ -110,6 +127,9 @@ def facts() -> dict[str, object]:
             *found["gossip"].model.tolist(),
             *found["wide gossip"].model.tolist(),
             *found["FedAvg"].model["coef"].tolist(),
+            *found["token"].model.ravel().tolist(),
+            *found["correlated noise"].model.ravel().tolist(),
+            *found["without replacement"].model.public.ravel().tolist(),
             *data[0].truth["weights"].ravel().tolist(),
             *found["noise and clocks"].history["time"].tolist(),
         ],

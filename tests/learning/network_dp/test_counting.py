@@ -21,6 +21,7 @@ from gopa.learning.network_dp import (
     carry,
     fit_histogram,
     fit_sum,
+    local_sigma,
     ring_histogram,
     sum_law,
     walk_histogram,
@@ -129,7 +130,8 @@ def test_sums_are_unbiased_and_as_noisy_as_stated() -> None:
         error = found.model.std() / math.sqrt(2000)
         assert found.model.mean() == pytest.approx(mean, abs=4 * error)
         if exact:
-            sigma = float(found.spent.theorem.rpartition(" ")[2])
+            sigma = local_sigma(1.0, 1e-5, 4)
+            assert found.spent.theorem.endswith(f"noise {sigma:.4g}")
             stated = math.sqrt((ring_deviations(5, 4, sigma) ** 2).sum()) / 20
             assert found.model.std() == pytest.approx(stated, rel=0.05)
 
@@ -140,12 +142,14 @@ def test_all_numbers_of_a_user_count_alike(clock: Clock, cap: int | None) -> Non
     problem = holding([[0.0, 1.0], [0.0, 1.0], [0.0, 0.4]])
     found = fit_sum(problem, privacy=None, clock=clock, seed=1, cap=cap, runs=1500).model
     assert found.mean() == pytest.approx(0.4, abs=4 * found.std() / math.sqrt(1500))
-    labels = stacked([(np.zeros((2, 1)), np.array([0, 1]))] * 3, "here")
+    labels = stacked([(np.zeros((4, 1)), np.array([0, 1, 0, 0]))] * 3, "here")
     private = Privacy(4.0, 1e-2)
     shares = fit_histogram(
         labels, privacy=private, clock=clock, seed=1, cap=cap, values=2, runs=1500
     ).model[:, 0]
-    assert shares.mean() == pytest.approx(0.5, abs=4 * shares.std() / math.sqrt(1500))
+    # Past the cap reports are uniform: data in them would show as 0.86.
+    assert shares.mean() == pytest.approx(0.75, abs=4 * shares.std() / math.sqrt(1500))
+    assert shares.std() < 1
 
 
 def test_noise_of_a_walk_is_as_stated() -> None:
@@ -241,7 +245,7 @@ def test_attacks_on_a_histogram_stay_below(users: int) -> None:
 
 
 def test_attacks_on_reports_of_a_walk_stay_below() -> None:
-    _attack(8, 1, 2000, steps=16, cap=2)
+    _attack(6, 1, 1000, steps=12, cap=2)
 
 
 @pytest.mark.soak

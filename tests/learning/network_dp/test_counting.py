@@ -6,9 +6,11 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from gopa import UsageError
 from gopa.accounting import Loss
@@ -208,6 +210,22 @@ def test_reports_among_uniform_ones_are_hidden_exactly() -> None:
         assert exactly == pytest.approx(among_uniform(1.0, 3, 2).delta(epsilon), rel=1e-3)
 
 
+@pytest.mark.parametrize("values", [2, 20])
+def test_the_law_of_reports_is_below_that_of_clones(values: int) -> None:
+    """Feldman et al. 2021, theorem 3.1: others are clones of both values with chance e^-epsilon."""
+    local, users = 2.0, 100
+    clones = np.arange(users)
+    total = binom.pmf(clones, users - 1, math.exp(-local))[:, None]
+    mine = np.arange(users + 1)
+    one, other = binom.pmf(mine - 1, clones[:, None], 0.5), binom.pmf(mine, clones[:, None], 0.5)
+    keep = 1 / (1 + math.exp(-local))
+    p, q = (
+        (total * (share * one + (1 - share) * other)).ravel() + 1e-300 for share in (keep, 1 - keep)
+    )
+    published = Loss.of_tables(p, q * (p.sum() / q.sum())).epsilon(1e-6)
+    assert shuffled(local, values, users - 1).epsilon(1e-6) < published < local
+
+
 def test_histograms_hide_less_than_one_report_and_less_with_more_rounds() -> None:
     alone = Loss.randomised_response(1.0, 4).epsilon(1e-6)
     ring_of_many = ring_histogram(1.0, 4, 100, 1).epsilon(1e-6)
@@ -378,6 +396,18 @@ def test_colluders_on_a_ring() -> None:
     found = fit_sum(problem, privacy=private, graph=ring(12), seed=1, distributed=True)
     assert isinstance(found, Outcome)
     assert found.spent.colluders == 2
+    assert found.spent.theorem.endswith(f"noise {local_sigma(1.0, 1e-5, 1) * math.sqrt(11):.4g}")
+
+
+def test_colluders_on_a_ring_see_a_report_alone() -> None:
+    problem = ratings(12, seed=3)
+    alone, among = (
+        fit_histogram(problem, privacy=each, graph=ring(12), seed=1, values=6).spent.theorem
+        for each in (Privacy(1.0, 1e-2, view="coalition", colluders=2), replace(ONE, delta=1e-2))
+    )
+    local = [float(each.rpartition(" ")[2]) for each in (alone, among)]
+    kept = [Loss.randomised_response(each, 6).delta(1.0) <= 1e-2 for each in local]
+    assert kept == [True, False]
 
 
 @pytest.mark.parametrize(

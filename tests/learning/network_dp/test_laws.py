@@ -14,7 +14,7 @@ import pytest
 from gopa import UsageError
 from gopa.accounting import Loss, gaussian_sigma
 from gopa.adversary import distinguish
-from gopa.graph import complete, grid, ring
+from gopa.graph import Graph, complete, grid, path, ring
 from gopa.learning.network_dp import (
     GraphWalk,
     WalkLaw,
@@ -43,10 +43,12 @@ from gopa.learning.steps import constant, root
 from tests.learning.network_dp.views import (
     VICTIM,
     Attack,
+    contracted,
     cut,
     gaussian_delta,
     gaussian_deltas,
     of_all_paths,
+    paths,
     summed,
 )
 
@@ -70,6 +72,38 @@ def test_no_path_of_any_length_exceeds_the_law(users: int, colluders: int, cap: 
         for epsilon, sigma in itertools.product((0.2, 1.0, 3.0), (0.6, 2.0)):
             exactly = gaussian_deltas(epsilon, np.sqrt(shifts) / sigma).mean()
             assert exactly <= claims[shift].delta(epsilon, sigma) * (1 + 1e-9)
+
+
+def test_whatever_others_do_their_noise_covers_a_share() -> None:
+    """Gradient steps on parabolas multiply by -1 to 1; exact over all paths, maps drawn."""
+    rng, users, cap = np.random.default_rng(7), 3, 2
+    law, every = sgd_law(users, cap), list(paths(users, 5))
+    for slopes in [np.ones(3), *rng.choice([-1.0, 0.0, 0.5, 1.0], (15, 3))]:
+        shifts = np.array([contracted(each, slopes, cap) for each in every])
+        for epsilon, sigma in itertools.product((0.2, 1.0, 3.0), (0.6, 2.0)):
+            exactly = gaussian_deltas(epsilon, np.sqrt(shifts) / sigma).mean()
+            assert exactly <= law.delta(epsilon, sigma) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("graph", [path(3), ring(5)], ids=["path", "ring"])
+@pytest.mark.parametrize("steps", [1, 4])
+def test_no_path_on_a_graph_exceeds_the_law(graph: Graph, steps: int) -> None:
+    """Each path by its chance, for each pair of users, with the last token published."""
+    walk = GraphWalk(graph).transitions
+    claimed = graph_law(walk, 2)
+    for order in itertools.permutations(range(graph.parties)):
+        if list(order[2:]) != sorted(order[2:]):
+            continue
+        moved = walk[np.ix_(order, order)]
+        every = list(paths(graph.parties, steps))
+        shifts = np.array([summed(each, 2, 1) for each in every])
+        chances = [
+            math.prod(moved[pair] for pair in itertools.pairwise(each)) / graph.parties
+            for each in every
+        ]
+        for epsilon, sigma in itertools.product((0.2, 1.0, 3.0), (0.6, 2.0)):
+            exactly = gaussian_deltas(epsilon, np.sqrt(shifts) / sigma) @ chances
+            assert 0 < exactly <= claimed.delta(epsilon, sigma)
 
 
 def test_what_leaves_the_grid_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,9 +318,9 @@ def test_a_cap_on_edges_holds_on_every_path() -> None:
     cap, users = 4, 4
     bound = any_path_epsilon(1e-3, 1.0, 1.0, cap=cap, edge_cap=1)
     worst, bare = 0.0, 0.0
-    for path in itertools.product(range(users), repeat=6):
-        worst = max(worst, _with_edge_cap(path, cap, itself=True))
-        bare = max(bare, _with_edge_cap(path, cap, itself=False))
+    for each in paths(users, 6):
+        worst = max(worst, _with_edge_cap(each, cap, itself=True))
+        bare = max(bare, _with_edge_cap(each, cap, itself=False))
     assert any_path_epsilon(1e-3, 1.0, 1.0, cap=cap, edge_cap=9) > bound
     assert gaussian_delta(bound, math.sqrt(worst)) <= 1e-3
     assert bare == cap

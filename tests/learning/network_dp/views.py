@@ -65,6 +65,20 @@ def cut(path: tuple[int, ...], cap: int, colluders: int) -> float:
     return sum(1 / (end - place) for place, end in zip(own, after, strict=True))
 
 
+def contracted(path: tuple[int, ...], slopes: Floats, cap: int) -> float:
+    """The squared shift where each user multiplies the token by its slope before it adds."""
+    found, shift, noise, seen = 0.0, 0.0, 0.0, 0
+    for user in (*path, 1):
+        if user == 1:
+            found += shift**2 / noise if shift else 0.0
+            shift = noise = 0.0
+            continue
+        counts = user == VICTIM and seen < cap
+        seen += counts
+        shift, noise = slopes[user] * shift + counts, slopes[user] ** 2 * noise + 1
+    return found
+
+
 def of_all_paths(
     shift: Callable[[tuple[int, ...], int, int], float],
     users: int,

@@ -62,17 +62,8 @@ def fit_sum(  # noqa: PLR0913 - every algorithm is called like this
     first column, are cut off at `low` and `high`; users with several take turns with them, from
     any of them on. `distributed` noise (remark 4.2) withstands colluders on a ring.
     """
-    start = perf_counter()
-    walk, visits = _visits(
-        problem,
-        privacy,
-        graph=graph,
-        clock=clock,
-        seed=seed,
-        rounds=rounds,
-        cap=cap,
-        runs=runs,
-    )
+    start, asked = perf_counter(), {"seed": seed, "rounds": rounds, "runs": runs}
+    walk, visits = _visits(problem, privacy, graph, clock, cap, **asked)
     width = width_of(low, high)
     sigma = _deviations(walk, privacy, width, rounds, distributed=distributed)
     noise = generator(seed, "network dp", "noise").standard_normal((len(sigma), runs))
@@ -110,17 +101,8 @@ def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
     them, from any of them on. The token begins and ends with as many uniform reports as hide those
     of a round on a ring.
     """
-    start = perf_counter()
-    walk, visits = _visits(
-        problem,
-        privacy,
-        graph=graph,
-        clock=clock,
-        seed=seed,
-        rounds=rounds,
-        cap=cap,
-        runs=runs,
-    )
+    start, asked = perf_counter(), {"seed": seed, "rounds": rounds, "runs": runs}
+    walk, visits = _visits(problem, privacy, graph, clock, cap, **asked)
     if privacy is None:
         raise UsageError("reports that are not randomised hide nothing: ask for privacy", "privacy")
     users, steps, truth = len(problem), rounds * len(problem), _labels(problem, values)
@@ -197,12 +179,12 @@ def debiased(counts: Floats, beta: float, *, reports: float, uniform: float) -> 
 def _visits(  # noqa: PLR0913 - all that is asked for
     problem: Problem,
     privacy: Privacy | None,
-    *,
     graph: Graph | None,
     clock: Clock | None,
+    cap: int | None,
+    *,
     seed: int,
     rounds: int,
-    cap: int | None,
     runs: int,
 ) -> tuple[Walk, Visits]:
     """The walk that was asked for, with a cap: on a ring the number of rounds.

@@ -150,6 +150,8 @@ def test_noise_is_what_was_asked_for() -> None:
         assert found.spent.within(privacy)
     several = fit_sgd(problem, privacy=NEAR, seed=1, steps=100, tokens=4, cap=1)
     assert f"noise {sgd_law(40, 4).sigma(4.0, 1e-5, 0.8):.4g} " in several.spent.theorem
+    local = fit_sgd(problem, privacy=Privacy(4.0, 1e-5), seed=1, steps=100, tokens=4, cap=1)
+    assert f"noise {local_sigma(4.0, 1e-5, 4, 0.8):.4g} " in local.spent.theorem
     falling = fit_sgd(problem, privacy=NEAR, seed=1, steps=100, step=root(1.0))
     law = sgd_law(40, 3, 1, root(1.0))
     assert f"noise {law.sigma(4.0, 1e-5, 0.8):.4g} " in falling.spent.theorem

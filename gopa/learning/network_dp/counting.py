@@ -71,15 +71,11 @@ def fit_sum(  # noqa: PLR0913 - every algorithm is called like this
     update = numbers(np.clip(values, low, high), noise * sigma[:, None])
     sums, history = _carried(visits, update, np.zeros((runs, 1)), rounds, progress)
     name = "sum on a ring" if walk.turns else "sum by a random walk"
+    spent = claimed(privacy, *_CLAIMS[name], f"noise {sigma[0]:.4g}")
     return outcome(
-        name,
-        sums[:, 0] / _expected(walk, len(sigma)),
-        history,
-        claimed(privacy, *_CLAIMS[name], f"noise {sigma[0]:.4g}"),
-        messages=len(sigma) + len(problem) - 2,
-        start=start,
-        seed=seed,
-    )
+        name, sums[:, 0] / _expected(walk, len(sigma)), history, spent,
+        messages=len(sigma) + len(problem) - 2, start=start, seed=seed,
+    )  # fmt: skip
 
 
 def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
@@ -123,15 +119,8 @@ def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
     beta = float(law.other) * values
     shares = debiased(counts, beta, reports=steps - past, uniform=2 * added + past) / (steps - past)
     name = "histogram on a ring" if walk.turns else "histogram by a random walk"
-    return outcome(
-        name,
-        shares,
-        history,
-        claimed(privacy, *_CLAIMS[name], f"reports of epsilon {epsilon:.4g}"),
-        messages=steps + users - 2,
-        start=start,
-        seed=seed,
-    )
+    spent = claimed(privacy, *_CLAIMS[name], f"reports of epsilon {epsilon:.4g}")
+    return outcome(name, shares, history, spent, messages=steps + users - 2, start=start, seed=seed)
 
 
 def numbers(values: Floats, noise: Floats) -> Update:

@@ -173,41 +173,30 @@ def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
         else:
             law = _law(walk, most, tokens, privacy.colluders, schedule)
             sigma = law.sigma(privacy.epsilon, privacy.delta, moves)
-    rng = generator(seed, "network dp", "noise")
     update = Descent(
-        loss,
-        rows,
-        steepest=steepest,
-        sigma=sigma,
-        steps=schedule,
-        ridge=ridge,
-        radius=radius,
-        rng=rng,
-    )
+        loss, rows, steepest=steepest, sigma=sigma, steps=schedule, ridge=ridge, radius=radius,
+        rng=generator(seed, "network dp", "noise"),
+    )  # fmt: skip
     visits = walk.visits(seed, steps=each, runs=whole(runs, "runs") * tokens)
     models: Floats = np.zeros((runs * tokens, objective.dimension))
-    notes, whole_model = Recorder(), models
+    notes = Recorder()
     with told(progress) as advance, np.errstate(over="ignore"):
         for look in range(_LOOKS):
             first, last = look * each // _LOOKS, (look + 1) * each // _LOOKS
             models = carry(visits, update, models, first=first, last=last)
-            whole_model = models.reshape(runs, tokens, -1).mean(axis=1)
-            values = objective.value(np.repeat(whole_model[:, None], users, axis=1))
+            means = models.reshape(runs, tokens, -1).mean(axis=1)
+            values = objective.value(np.repeat(means[:, None], users, axis=1))
             noted = {"objective": values.mean(axis=-1)}
             if held_out is not None:
-                noted["accuracy"] = _accuracy(whole_model, held_out)
+                noted["accuracy"] = _accuracy(means, held_out)
             notes.note(step=last, **noted)
             advance("steps", last, each)
     theorem = _CENTRAL if curator else _THEOREMS[walk.clock.law]
+    spent = claimed(privacy, *theorem, f"noise {sigma:.4g} in a gradient")
     return outcome(
-        "gradient descent by a random walk",
-        whole_model,
-        notes.history(),
-        claimed(privacy, *theorem, f"noise {sigma:.4g} in a gradient"),
-        messages=tokens * each + users - 2,
-        start=start,
-        seed=seed,
-    )
+        "gradient descent by a random walk", models.reshape(runs, tokens, -1).mean(axis=1),
+        notes.history(), spent, messages=tokens * each + users - 2, start=start, seed=seed,
+    )  # fmt: skip
 
 
 def _law(walk: Walk, cap: int, tokens: int, colluders: int, steps: Steps) -> WalkLaw:

@@ -38,7 +38,7 @@ from gopa.learning.network_dp.closed_forms import (
     walk_descent,
     walk_order,
 )
-from gopa.learning.network_dp.laws import Shares, gaps
+from gopa.learning.network_dp.laws import Shares, gaps, spacings
 from gopa.learning.steps import constant, root
 from tests.learning.network_dp.views import (
     VICTIM,
@@ -104,6 +104,15 @@ def test_no_path_on_a_graph_exceeds_the_law(graph: Graph, steps: int) -> None:
         for epsilon, sigma in itertools.product((0.2, 1.0, 3.0), (0.6, 2.0)):
             exactly = gaussian_deltas(epsilon, np.sqrt(shifts) / sigma) @ chances
             assert 0 < exactly <= claimed.delta(epsilon, sigma)
+
+
+def test_what_covers_a_later_visit() -> None:
+    """The gap before it as well, unless that began with the user: one of four marks does."""
+    first, later = spacings(0.25, 3)
+    assert first[:5] == pytest.approx(0.25 * 0.75 ** np.arange(5))
+    both = np.convolve(first, first)[: len(later)]
+    assert later[:-1] == pytest.approx((first / 4 + 3 * both / 4)[:-1], abs=1e-15)
+    assert first.sum() == later.sum() == pytest.approx(1)
 
 
 def test_what_leaves_the_grid_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,6 +315,7 @@ def test_on_graphs_distance_hides() -> None:
     worst = graph_law(walk, 3, published=False)
     assert near.epsilon(1e-5, 2.0) <= worst.epsilon(1e-5, 2.0) * (1 + 1e-9)
     published = graph_law(walk, 3)
+    assert published.cap == 4
     assert published.epsilon(1e-5, 2.0) > worst.epsilon(1e-5, 2.0)
     with pytest.raises(UsageError):
         graph_law(GraphWalk(grid(7, 7)).transitions, 3)

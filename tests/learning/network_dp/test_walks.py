@@ -35,11 +35,13 @@ def test_past_the_cap_users_add_noise_only() -> None:
 
 
 def test_past_the_cap_of_an_edge_users_add_noise_only() -> None:
-    found = replayed(Walk(Poisson(3), edge_cap=1), PATH)
+    path = [*PATH, 2, 2, 0, 0, 0, 1]
+    found = replayed(Walk(Poisson(3), edge_cap=1), path)
     used: Counter[tuple[int, int]] = Counter()
-    for place, edge in enumerate(itertools.pairwise(PATH)):
+    for place, edge in enumerate(itertools.pairwise(path)):
         assert found.active[0, place] == (used[edge] < 1)
         used[edge] += 1
+    assert used[0, 0] == 3
     assert found.active[0, -1]
 
 

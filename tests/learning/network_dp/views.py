@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -185,6 +185,7 @@ class ReportAttack(Attack):
         return run
 
     @staticmethod
+    @cache
     def _odds(beta: float, size: int, mine: int, random: int, ones: int) -> float:
         """ln of the odds of the victim's 1 against its 0, from the number of ones of a piece."""
         flips = [(size - mine - random, beta / 2), (random, 0.5)]

@@ -158,10 +158,8 @@ def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
     if not 0 < number(steepest, "steepest") < math.inf:
         raise UsageError("above 0 and finite", "steepest")
     objective = Linear(loss, rows, ridge=number(ridge, "ridge"))
-    if held_out is not None and (
-        not len(held_out) or held_out.features.shape[1:] != rows.x.shape[2:]
-    ):
-        raise UsageError("rows, with the columns of the problem", "held_out")
+    if held_out is not None:
+        _require_signs(held_out, objective.dimension)
     _require_contraction(schedule, float(objective.smoothness().max()))
     sigma = 0.0
     if privacy is not None:
@@ -214,6 +212,13 @@ def _accuracy(models: Floats, table: Table) -> Floats:
     """The part of the signs that come out right, for each model."""
     signs = np.where(np.einsum("rd,md->rm", models, table.features) > 0, 1, -1)
     return np.asarray((signs == table.labels).mean(axis=1))
+
+
+def _require_signs(table: Table, columns: int) -> None:
+    """Refuses rows whose signs nothing here can foretell."""
+    signs = len(table) and np.isin(table.labels, (-1, 1)).all()
+    if not signs or table.features.shape[1] != columns:
+        raise UsageError("rows labelled -1 or 1, with the columns of the problem", "held_out")
 
 
 def _require_contraction(steps: Steps, smoothness: float) -> None:

@@ -201,6 +201,7 @@ def test_on_a_graph() -> None:
         ({"steepest": math.nan}, "steepest"),
         ({"held_out": Table(np.ones((4, 2)), np.ones(4), "narrow")}, "held_out"),
         ({"held_out": Table(np.ones((0, 3)), np.ones(0), "empty")}, "held_out"),
+        ({"held_out": Table(np.ones((2, 3)), np.array(["a", "b"]), "text")}, "held_out"),
         ({"curator": True, "cap": 3}, "cap"),
         ({"curator": True, "edge_cap": 1}, "cap"),
         ({"clock": InTurn(40)}, "clock"),

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Final
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from gopa import UsageError
 from gopa.accounting import Loss
@@ -261,7 +261,7 @@ def _expected(walk: Walk, steps: int) -> float:
     if walk.turns:
         return steps
     users = walk.clock.agents
-    return users * float(binom.sf(np.arange(walk.cap or steps), steps, 1 / users).sum())
+    return users * float(bdtrc(np.arange(min(walk.cap or steps, steps)), steps, 1 / users).sum())
 
 
 def _labels(problem: Problem, values: int) -> np.ndarray:

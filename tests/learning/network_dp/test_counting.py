@@ -211,8 +211,12 @@ def test_reports_among_uniform_ones_are_hidden_exactly() -> None:
 
 
 def test_with_one_other_user_later_reports_are_alone() -> None:
-    alone = Loss.randomised_response(1.0, 2).delta(0.9)
-    assert shuffled(1.0, 2, 1).delta(0.9) < alone <= ring_histogram(1.0, 2, 2, 2).delta(0.9)
+    alone = Loss.randomised_response(1.0, 2)
+    exactly = alone.then(among_uniform(1.0, 2, added_reports(1.0, 2, 2)))
+    claimed = ring_histogram(1.0, 2, 2, 2)
+    for epsilon in (0.5, 1.0, 1.5):
+        assert claimed.delta(epsilon) == pytest.approx(exactly.delta(epsilon), rel=1e-2)
+    assert shuffled(1.0, 2, 2).delta(0.5) < 0.9 * alone.delta(0.5)
 
 
 @pytest.mark.parametrize("values", [2, 20])
@@ -236,10 +240,10 @@ def test_histograms_hide_less_than_one_report_and_less_with_more_rounds() -> Non
     ring_of_many = ring_histogram(1.0, 4, 100, 1).epsilon(1e-6)
     assert ring_of_many < alone / 2
     assert ring_histogram(1.0, 4, 100, 3).epsilon(1e-6) > ring_of_many
-    walked = walk_histogram(1.0, 4, 40, 2).epsilon(1e-3)
+    walked = walk_histogram(1.0, 4, 20, 2).epsilon(1e-3)
     assert walked < Loss.randomised_response(1.0, 4).repeated(2).epsilon(1e-3)
-    assert walked < walk_histogram(1.0, 4, 40, 2, 5).epsilon(1e-3)
-    assert walk_histogram(1.0, 4, 40, 1).epsilon(1e-3) < walked
+    assert walked < walk_histogram(1.0, 4, 20, 2, 5).epsilon(1e-3)
+    assert walk_histogram(1.0, 4, 20, 1).epsilon(1e-3) < walked
 
 
 @pytest.mark.soak
@@ -355,7 +359,7 @@ def test_reports_are_as_random_as_claimed(graph: Graph) -> None:
     private = Privacy(3.0, 1e-2, view="neighbour")
     ringed = graph.edge_count == 5
     found = fit_histogram(
-        same, privacy=private, graph=graph, seed=1, values=3, runs=2000, cap=None if ringed else 5
+        same, privacy=private, graph=graph, seed=1, values=3, runs=1000, cap=None if ringed else 5
     )
     local = float(found.spent.theorem.rpartition(" ")[2])
     law = ring_histogram(local, 3, 5, 1) if ringed else walk_histogram(local, 3, 5, 5)
@@ -363,7 +367,7 @@ def test_reports_are_as_random_as_claimed(graph: Graph) -> None:
     beta, added = uniform_chance(local, 3), added_reports(local, 3, 5) if ringed else 0
     true = 1 - beta + beta / 3
     variance = 5 * true * (1 - true) + 2 * added * 2 / 9
-    assert found.model[:, 2].std() * 5 * (1 - beta) == pytest.approx(math.sqrt(variance), rel=0.06)
+    assert found.model[:, 2].std() * 5 * (1 - beta) == pytest.approx(math.sqrt(variance), rel=0.08)
 
 
 def test_whoever_sees_more_needs_more_noise() -> None:
@@ -379,7 +383,7 @@ def test_whoever_sees_more_needs_more_noise() -> None:
     noises = [float(each.spent.theorem.rpartition(" ")[2]) for each in sums]
     reports = [float(each.spent.theorem.rpartition(" ")[2]) for each in counts]
     assert noises[0] < noises[1] < noises[2] * (1 - 1e-3)
-    assert reports[0] > reports[1] * 1.05 > reports[2] * 1.05
+    assert reports[0] > reports[1] * 1.02 > reports[2] * 1.02
     assert noises[1] == pytest.approx(sum_law(12, 2, 5).sigma(1.0, 1e-2, 5), rel=1e-3)
     assert "local" in sums[2].spent.theorem
     assert "local" in counts[2].spent.theorem

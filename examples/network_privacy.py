@@ -109,7 +109,7 @@ PUBLISHED = {5: 1.13, 20: 1.55, 100: 2.21, 500: 2.97, 2000: 3.60, 4000: 3.89}
 )
 def gain(run: FigureRun) -> None:
     """How many times less noise hides a user from one other user than from everybody."""
-    counts, cap = (list(PUBLISHED)[:2] if run.quick else list(PUBLISHED)), 12
+    counts, cap = (list(PUBLISHED)[1:2] if run.quick else list(PUBLISHED)), 12
     local = local_sigma(1.0, DELTA, cap)
 
     def measured(users: int) -> History:

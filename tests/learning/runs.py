@@ -75,7 +75,7 @@ def fit_noise() -> Outcome:
 
 def outcomes() -> dict[str, Outcome]:
     """Noise in sessions and without them, clocks and integers, and products of matrices."""
-    numbers, near = ratings(USERS, seed=3), Privacy(4.0, 1e-3, view="neighbour")
+    numbers, private = ratings(USERS, seed=3), Privacy(4.0, 1e-3)
     points = linear_models(20, 8, seed=3, rows=(4, 8))
     return {
         "verified mean": fit_mean(ratings(6, seed=3), privacy=Privacy(40.0, 1e-5), seed=3),
@@ -90,7 +90,7 @@ def outcomes() -> dict[str, Outcome]:
             mode="off",
             session={"corrupt": 1, "dropout": 0.0},
         ),
-        "token": fit_sgd(points, privacy=near, seed=3, steps=300, runs=8),
+        "token": fit_sgd(points, privacy=private, seed=3, steps=300, runs=8),
         "correlated noise": fit_correlated(
             Linear(SQUARED, AgentRows.of(points.pairs()).clipped(2, 1.0), ridge=0.1),
             graph=ring(20),

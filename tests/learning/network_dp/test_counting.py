@@ -127,15 +127,15 @@ def test_sums_are_unbiased_and_as_noisy_as_stated() -> None:
     """On a ring and on the complete graph; a tenth of the numbers is cut off."""
     problem = holding([[0.0, 1.0], [0.5, 0.5], [1.0, 3.0], [0.25, 0.75], [0.0, -9.0]])
     for graph, exact in ((ring(5), True), (complete(5), False)):
-        found = fit_sum(problem, privacy=ONE, graph=graph, seed=1, rounds=4, runs=2000)
+        found = fit_sum(problem, privacy=ONE, graph=graph, seed=1, rounds=4, runs=1000)
         mean = np.clip(problem.table.features, 0, 1).mean()
-        error = found.model.std() / math.sqrt(2000)
+        error = found.model.std() / math.sqrt(1000)
         assert found.model.mean() == pytest.approx(mean, abs=4 * error)
         if exact:
             sigma = local_sigma(1.0, 1e-5, 4)
             assert found.spent.theorem.endswith(f"noise {sigma:.4g}")
             stated = math.sqrt((ring_deviations(5, 4, sigma) ** 2).sum()) / 20
-            assert found.model.std() == pytest.approx(stated, rel=0.05)
+            assert found.model.std() == pytest.approx(stated, rel=0.08)
 
 
 @pytest.mark.parametrize(("clock", "cap"), [(InTurn(3), None), (Poisson(3), 1)])
@@ -240,10 +240,10 @@ def test_histograms_hide_less_than_one_report_and_less_with_more_rounds() -> Non
     ring_of_many = ring_histogram(1.0, 4, 100, 1).epsilon(1e-6)
     assert ring_of_many < alone / 2
     assert ring_histogram(1.0, 4, 100, 3).epsilon(1e-6) > ring_of_many
-    walked = walk_histogram(1.0, 4, 20, 2).epsilon(1e-3)
+    walked = walk_histogram(1.0, 4, 10, 2).epsilon(1e-3)
     assert walked < Loss.randomised_response(1.0, 4).repeated(2).epsilon(1e-3)
-    assert walked < walk_histogram(1.0, 4, 20, 2, 5).epsilon(1e-3)
-    assert walk_histogram(1.0, 4, 20, 1).epsilon(1e-3) < walked
+    assert walked < walk_histogram(1.0, 4, 10, 2, 5).epsilon(1e-3)
+    assert walk_histogram(1.0, 4, 10, 1).epsilon(1e-3) < walked
 
 
 @pytest.mark.soak

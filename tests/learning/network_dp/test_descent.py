@@ -157,9 +157,9 @@ def test_noise_is_what_was_asked_for() -> None:
     assert f"noise {law.sigma(4.0, 1e-5, 0.8):.4g} " in falling.spent.theorem
 
 
-@pytest.mark.parametrize("tokens", [1, 2])
-def test_noise_is_in_all_steps(tokens: int) -> None:
+def test_noise_is_in_all_steps() -> None:
     """Rows of zeros have no slopes, so that a model is the noise of all of its steps."""
+    tokens = 2
     empty = stacked([(np.zeros((1, 2)), np.array([1]))] * 6, "zeros")
     found = fit_sgd(empty, privacy=NEAR, seed=1, steps=60, step=0.5, cap=2, tokens=tokens, runs=600)
     sigma = sgd_law(6, 2 * tokens).sigma(4.0, 1e-5, 0.8)

@@ -8,7 +8,7 @@ happen hardly ever: for one honest party in one round with a chance of at most 2
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -104,7 +104,7 @@ def _tilt(mean: float, values: Floats, probabilities: Floats) -> float:
 
 
 def _log_moments(
-    points: npt.NDArray[np.complex128], values: Floats, probabilities: Floats
+    points: npt.NDArray[np.complexfloating[Any, Any]], values: Floats, probabilities: Floats
 ) -> npt.NDArray[np.complex128]:
     """The logarithm of the mean of exp(z value) at each point z."""
     found = np.empty(len(points), np.complex128)

@@ -123,9 +123,11 @@ def _by_hashes(group: Group, choices: np.ndarray[tuple[int], np.dtype[np.bool_]]
     offset = fresh_offset(os.urandom)
     bits = np.unpackbits(offset, bitorder="little").astype(np.bool_)
     receiver, sender = BaseReceiver(group, bits, os.urandom), BaseSender(group, os.urandom)
-    labels, columns = extend_as_receiver(sender.keys(bytes(32), receiver.message), choices)
+    labels, columns = extend_as_receiver(
+        bytes(32), sender.keys(bytes(32), receiver.message), choices
+    )
     keys = receiver.keys(bytes(32), sender.point)
-    zero = extend_as_sender(keys, offset, columns, len(choices))
+    zero = extend_as_sender(bytes(32), keys, bits, columns, len(choices))
     require(bool((labels == zero ^ choices[:, None] * offset).all()), "labels by hashes")
     return len(receiver.message) + group.point_size + len(columns)
 

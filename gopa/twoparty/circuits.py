@@ -85,8 +85,8 @@ class Circuit:
             UsageError: not as many integers as the circuit takes, or one that is out of range.
         """
         widths = self.garbler if role == "garbler" else self.evaluator
-        if len(values) != len(widths):
-            raise UsageError(f"the {role} puts in {len(widths)} integers", "values")
+        if not isinstance(values, Sequence | np.ndarray) or len(values) != len(widths):
+            raise UsageError(f"the {role} puts in a list of {len(widths)} integers", "values")
         bits: list[int] = []
         for index, (value, width) in enumerate(zip(values, widths, strict=True)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
@@ -180,11 +180,13 @@ class Builder:
         """The circuit whose result is the unsigned integer of the outputs, plus `low`.
 
         Raises:
-            UsageError: no output, or more than 62.
+            UsageError: no output, or more than 62, or a `low` that has more bits.
         """
         wanted = tuple(outputs)
         if not 1 <= len(wanted) <= _MOST_BITS:
             raise UsageError(f"a result has 1 to {_MOST_BITS} bits", "outputs")
+        if type(low) is not int or abs(low) >> _MOST_BITS:
+            raise UsageError(f"must be an int of at most {_MOST_BITS} bits", "low")
         gates = self._needed(wanted)
         if ZERO in wanted:
             gates[ZERO] = (XOR, ONE, ONE)

@@ -96,7 +96,8 @@ class GarbledRun:
         with erasing() as secret:
             labels = secret(self._open(evaluator))
             # The label at hand is that of the garbler's bit, and of 1 for the constant.
-            add_where(labels[: circuit.garbler_bits], np.append(True, bits), offset)
+            labels[0] ^= offset
+            add_where(labels[1 : circuit.garbler_bits], bits, offset)
             gates = circuit.gates.reshape(-1)
             tables = self.kernels.garble_gates(self.key, 0, gates, offset, labels)
             outputs = secret(labels[list(circuit.outputs)])

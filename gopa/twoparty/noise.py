@@ -140,7 +140,7 @@ def randomised_answer(
 
     Raises:
         UsageError: not from 2 to 64 values, an epsilon that is not from 10^-9 to 100, or one so
-            large that this many coins give the other values no fair chance.
+            large or so small that it takes more coins.
     """
     if type(values) is not int or not 2 <= values <= 64:
         raise UsageError("must be an integer from 2 to 64", "values")
@@ -148,8 +148,9 @@ def randomised_answer(
         raise UsageError(f"must be an integer from 8 to {_MOST_COINS}", "coins")
     exact = _number(epsilon, Fraction(1, 10**9), Fraction(100), "epsilon")
     noise = RandomisedAnswer(values, exact, coins)
-    if noise.numerator < 16:
-        raise UsageError("too large for this many coins: take more coins", "epsilon")
+    # Rounded below the others, the chance of the true answer would tell more than epsilon.
+    if noise.numerator < 16 or noise.keep <= noise.other:
+        raise UsageError("too few to give these values their chances: take more", "coins")
     return noise
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import socket
 from abc import abstractmethod
 from collections.abc import Generator, Sequence
-from typing import ClassVar, TypeAlias
+from time import monotonic
+from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from gopa.twoparty.transfer import (
 from wire.errors import MalformedMessage, Unattributed, UsageError
 from wire.randomness import Rng, draw
 from wire.secret import Guarded
+
+_MOST_SECONDS: Final = 86_400
 
 _Talk: TypeAlias = Generator[tuple[bytes, Awaited | None], bytes, None]
 """Yields what to send and what to wait for, and is sent the bodies of messages."""
@@ -111,8 +114,9 @@ class _Party(Guarded):
 
     def close(self) -> None:
         """Erases the secrets of a run that does not go on; a run that is over has none left."""
-        self._awaited = None
+        self._awaited, self._started = None, True
         self._talk.close()
+        self._bits.fill(False)
 
     @abstractmethod
     def _speak(self) -> _Talk: ...
@@ -133,7 +137,6 @@ class Garbler(_Party):
     def _speak(self) -> _Talk:
         group, chain, rng, circuit = self._group, self._chain, self._rng, self._circuit
         with erasing() as secret:
-            secret(self._bits.view(np.uint8))
             offset = secret(fresh_offset(rng))
             if _is_extended(circuit):
                 bits = np.unpackbits(offset, bitorder="little").astype(np.bool_)
@@ -144,7 +147,9 @@ class Garbler(_Party):
                 body = yield frame, self._await(MessageKind.COLUMNS)
                 point, columns = body[: group.point_size], body[group.point_size :]
                 keys = secret(receiver.keys(asked, group.decode_point(point)))
-                zero = secret(extend_as_sender(keys, offset, columns, circuit.evaluator_bits))
+                zero = secret(extend_as_sender(
+                    asked, keys, bits, columns, circuit.evaluator_bits
+                ))
                 transfer = b""
             else:
                 body = yield b"", self._await(MessageKind.CHOICES)
@@ -172,12 +177,11 @@ class Evaluator(_Party):
         group, chain, rng, circuit = self._group, self._chain, self._rng, self._circuit
         size = group.point_size
         with erasing() as secret:
-            secret(self._bits.view(np.uint8))
             if _is_extended(circuit):
                 body = yield b"", self._await(MessageKind.CHOICES)
-                sender = BaseSender(group, rng)
-                zero, one = map(secret, sender.keys(chain.digest, body))
-                labels, columns = extend_as_receiver((zero, one), self._bits)
+                sender, asked = BaseSender(group, rng), chain.digest
+                zero, one = map(secret, sender.keys(asked, body))
+                labels, columns = extend_as_receiver(asked, (zero, one), self._bits)
                 frame = self._write(MessageKind.COLUMNS, sender.point.to_bytes(), columns)
             else:
                 receiver = BaseReceiver(group, self._bits, rng)
@@ -210,15 +214,18 @@ def converse(
         OutOfTurn: a message that is not the next one.
         MalformedMessage: a message that no honest party writes, or that ends too early.
         WrongLabel: a label that was not made for this run.
-        Unattributed: the connection ended between two messages, or nothing came for so long.
+        Unattributed: the connection ended between two messages, or one took so many seconds.
     """
-    connection.settimeout(seconds)
+    if not 0 < seconds <= _MOST_SECONDS:
+        raise UsageError(f"must lie between 0 and {_MOST_SECONDS}", "seconds")
     try:
-        _send(connection, party.start())
+        _send(connection, party.start(), seconds)
         while party.result is None:
-            header = _receive(connection, HEADER, 0)
-            body = _receive(connection, party.check(header), HEADER)
-            _send(connection, party.step(header + body))
+            # For the whole message: who sends a byte now and then does not hold us up.
+            deadline = monotonic() + seconds
+            header = _receive(connection, HEADER, 0, deadline)
+            body = _receive(connection, party.check(header), HEADER, deadline)
+            _send(connection, party.step(header + body), seconds)
     except OSError as error:
         name = type(error).__name__
         raise Unattributed(f"the connection to the other party failed ({name})") from error
@@ -227,15 +234,20 @@ def converse(
     return party.result
 
 
-def _send(connection: socket.socket, frame: bytes) -> None:
+def _send(connection: socket.socket, frame: bytes, seconds: float) -> None:
+    connection.settimeout(seconds)
     if frame:
         connection.sendall(frame)
 
 
-def _receive(connection: socket.socket, size: int, offset: int) -> bytes:
+def _receive(connection: socket.socket, size: int, offset: int, deadline: float) -> bytes:
     """Exactly so many bytes, which stand at this offset of their message."""
     received = bytearray()
     while len(received) < size:
+        seconds = deadline - monotonic()
+        if seconds <= 0:
+            raise TimeoutError
+        connection.settimeout(seconds)
         piece = connection.recv(size - len(received))
         if not piece:
             if offset or received:

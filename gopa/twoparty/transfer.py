@@ -17,7 +17,7 @@ from commitments import derive_generators
 from commitments.gates import Labels
 from commitments.group import FixedBases, Group, Point, PointVec, SecretScalar, SecretScalarVec
 from gopa.twoparty.circuits import Bits
-from gopa.twoparty.labels import BLOCK, add_where
+from gopa.twoparty.labels import BLOCK, add_where, erasing
 from wire.domains import TWO_PARTY_COLUMN, TWO_PARTY_TRANSFER
 from wire.randomness import Rng
 
@@ -71,36 +71,49 @@ class BaseSender:
         return next(made), next(made)
 
 
-def extend_as_receiver(keys: tuple[Labels, Labels], choices: Bits) -> tuple[Labels, bytes]:
+def extend_as_receiver(
+    conversation: bytes, keys: tuple[Labels, Labels], choices: Bits
+) -> tuple[Labels, bytes]:
     """A label for each choice bit, and the columns that the sender needs for both of its own."""
     size = -(-len(choices) // 8)
-    zero, one = (_columns(each, size) for each in keys)
-    sent = zero ^ one ^ np.packbits(choices, bitorder="little")
-    return _rows(zero, len(choices)), sent.tobytes()
+    with erasing() as secret:
+        zero, one = (secret(_columns(conversation, each, size)) for each in keys)
+        one ^= zero
+        one ^= secret(np.packbits(choices, bitorder="little"))
+        return _rows(zero, len(choices)), one.tobytes()
 
 
-def extend_as_sender(keys: Labels, offset: Labels, sent: bytes, count: int) -> Labels:
+def extend_as_sender(
+    conversation: bytes, keys: Labels, chosen: Bits, sent: bytes, count: int
+) -> Labels:
     """The zero labels: the receiver has them, plus the offset where its choice bit is 1.
 
-    `keys` are those that the bits of the offset chose.
+    `chosen` are the bits of the offset, `keys` those that they chose.
     """
     size = -(-count // 8)
-    columns = _columns(keys, size)
-    bits = np.unpackbits(offset, bitorder="little").astype(np.bool_)
-    add_where(columns, bits, np.frombuffer(sent, np.uint8).reshape(COLUMNS, size))
-    return _rows(columns, count)
+    with erasing() as secret:
+        columns = secret(_columns(conversation, keys, size))
+        add_where(columns, chosen, np.frombuffer(sent, np.uint8).reshape(COLUMNS, size))
+        return _rows(columns, count)
 
 
-def _columns(keys: Labels, size: int) -> npt.NDArray[np.uint8]:
+def _columns(conversation: bytes, keys: Labels, size: int) -> npt.NDArray[np.uint8]:
     """A row of so many pseudorandom bytes for each key."""
-    rows = [hashlib.shake_128(TWO_PARTY_COLUMN + key.tobytes()).digest(size) for key in keys]
-    return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), size).copy()
+    start = hashlib.shake_128(TWO_PARTY_COLUMN + conversation)
+    rows = np.empty((len(keys), size), np.uint8)
+    for index, key in enumerate(keys):
+        state = start.copy()
+        state.update(index.to_bytes(4) + key.tobytes())
+        rows[index] = np.frombuffer(state.digest(size), np.uint8)
+    return rows
 
 
 def _rows(columns: npt.NDArray[np.uint8], count: int) -> Labels:
     """The transposed bits: label i is made of bit i of all columns."""
-    bits = np.unpackbits(columns, axis=1, count=count, bitorder="little")
-    return np.packbits(bits.T, axis=1, bitorder="little")
+    with erasing() as secret:
+        bits = secret(np.unpackbits(columns, axis=1, count=count, bitorder="little"))
+        turned = secret(np.ascontiguousarray(bits.T))
+        return np.packbits(turned, axis=1, bitorder="little")
 
 
 def _hashed(

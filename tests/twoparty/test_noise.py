@@ -56,13 +56,27 @@ def test_answers_have_their_exact_chances(values: int, epsilon: float | Fraction
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**9), Fraction(1, 3), Fraction(1), Fraction(8)])
 @pytest.mark.parametrize("values", [2, 3, 64])
 def test_answers_keep_their_epsilon(values: int, epsilon: Fraction) -> None:
-    """Rounded towards more noise, and by less than one coin too much."""
-    for coins in (20, 60, 120):
+    """Rounded towards more noise, by less than one coin too much, and never past no answer."""
+    for coins in (20, 60, 120) if epsilon > Fraction(1, 100) else (60, 120):
         law = randomised_answer(values, epsilon, coins=coins)
         low, high = enclosure(epsilon)
-        assert law.keep <= low * law.other
+        assert law.other < law.keep <= low * law.other
         less = Fraction(law.numerator - 1, 1 << coins)
         assert 1 - (values - 1) * less > high * less
+
+
+@pytest.mark.parametrize(
+    ("values", "epsilon", "coins"),
+    [(2, 1e-9, 20), (3, 1e-9, 20), (15, 0.05, 8), (34, 1e-9, 9), (64, 1, 9), (2, 40, 20)],
+)
+def test_chances_that_so_few_coins_cannot_give_are_refused(
+    values: int, epsilon: float, coins: int
+) -> None:
+    """Rounded up, the others' chance may pass that of the truth: 4.5 times it in the third case."""
+    assert randomised_answer(values, epsilon, coins=120).numerator >= 16
+    with pytest.raises(UsageError) as caught:
+        randomised_answer(values, epsilon, coins=coins)
+    assert caught.value.field == "coins"
 
 
 def enclosure(epsilon: Fraction) -> tuple[Fraction, Fraction]:

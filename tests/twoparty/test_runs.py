@@ -12,6 +12,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -110,13 +111,18 @@ def frames_of(circuit: Circuit, context: bytes = CONTEXT, seed: str = "run") -> 
     return [frame for _, frame in made.messages()]
 
 
-def until(circuit: Circuit, count: int, change: Callable[[bytes], bytes]) -> Pair:
-    """Parties after `count` messages, the last of them changed."""
+def waiting(circuit: Circuit, count: int) -> tuple[Pair, Garbler | Evaluator, bytes]:
+    """Parties before one of their messages, who waits for it, and the message."""
     parties = pair(circuit, *VALUES, rng=seeded("run"))
     messages = parties.messages()
     for _ in range(count - 1):
         next(messages)
-    receiver, frame = next(messages)
+    return parties, *next(messages)
+
+
+def until(circuit: Circuit, count: int, change: Callable[[bytes], bytes]) -> Pair:
+    """Parties after `count` messages, the last of them changed."""
+    parties, receiver, frame = waiting(circuit, count)
     receiver.step(change(frame))
     return parties
 
@@ -129,15 +135,21 @@ def test_unchanged_messages_are_taken(circuit: Circuit) -> None:
 
 @BOTH
 def test_every_message_of_another_length_is_malformed(circuit: Circuit) -> None:
-    def lengths(frame: bytes) -> Iterator[bytes]:
-        yield from (frame[:-1], frame + b"\0", frame[:HEADER], frame[: HEADER - 1], b"")
-        for size in (len(frame) - HEADER - 1, 2**32 - 1):
-            yield frame[:1] + size.to_bytes(4) + frame[5:]
-
-    for count, frame in enumerate(frames_of(circuit), 1):
-        for wrong in lengths(frame):
+    for count, own in enumerate(frames_of(circuit), 1):
+        _, receiver, frame = waiting(circuit, count)
+        assert frame == own
+        assert receiver.check(frame[:HEADER]) == len(frame) - HEADER
+        wrong = [frame[: HEADER - 1], frame[: HEADER + 1], b""]
+        sizes = (0, len(frame) - HEADER - 1, len(frame) - HEADER + 1, 2**32 - 1)
+        for header in [*wrong, *(frame[:1] + size.to_bytes(4) + frame[5:HEADER] for size in sizes)]:
             with pytest.raises(MalformedMessage):
-                until(circuit, count, lambda _, wrong=wrong: wrong)  # type: ignore[misc]
+                receiver.check(header)
+        with pytest.raises(MalformedMessage):
+            receiver.step(frame[:-1])
+        with pytest.raises(MalformedMessage):
+            until(circuit, count, lambda frame: frame + b"\0")
+        with pytest.raises(MalformedMessage):
+            until(circuit, count, lambda frame: frame[:4] + bytes([frame[4] ^ 1]) + frame[5:])
 
 
 @BOTH
@@ -145,17 +157,18 @@ def test_every_message_out_of_turn_is_refused(circuit: Circuit) -> None:
     """Reordered, replayed, of another run, another context or another circuit."""
     own = frames_of(circuit)
     other = frames_of(circuit, seed="another run")
-    foreign = frames_of(circuit, context=b"round 8")[:2]
-    strange = frames_of(equality(6))[:1] + frames_of(comparison(7))[:1]
+    strange = frames_of(circuit, context=b"round 8")[:2]
+    strange += frames_of(equality(6))[:1] + frames_of(comparison(7))[:1]
     for count, right in enumerate(own, 1):
-        wrongs = [frame for at, frame in enumerate(own, 1) if at != count] + foreign + strange
+        _, receiver, _ = waiting(circuit, count)
+        wrongs = [frame for at, frame in enumerate(own, 1) if at != count] + strange
         wrongs += other if count > 1 else other[1:]  # a first message belongs to no run yet
+        wrongs += [bytes([kind]) + right[1:] for kind in {0, 1, 2, 3, 4, 5} - {right[0]}]
         for wrong in wrongs:
             with pytest.raises(OutOfTurn):
-                until(circuit, count, lambda _, wrong=wrong: wrong)  # type: ignore[misc]
-        for kind in {0, 3, 4, 5} - {right[0]}:
-            with pytest.raises(OutOfTurn):
-                until(circuit, count, lambda frame, kind=kind: bytes([kind]) + frame[1:])  # type: ignore[misc]
+                receiver.check(wrong[:HEADER])
+        with pytest.raises(OutOfTurn):
+            receiver.step(other[count % len(own)])
 
 
 @BOTH
@@ -163,7 +176,7 @@ def test_a_changed_byte_anywhere_ends_in_a_typed_error(circuit: Circuit) -> None
     """At the latest when the next message comes: each carries a hash of all before it."""
     draws = np.random.default_rng(4)
     for count, frame in enumerate(frames_of(circuit), 1):
-        for place in {0, 1, 5, HEADER, len(frame) - 1, *draws.integers(0, len(frame), 4).tolist()}:
+        for place in {0, 1, 5, HEADER, len(frame) - 1, *draws.integers(0, len(frame), 2).tolist()}:
             changed = bytearray(frame)
             changed[place] ^= 1 << int(draws.integers(0, 8))
             parties = pair(circuit, *VALUES, rng=seeded("run"))
@@ -238,6 +251,10 @@ def test_a_party_runs_once() -> None:
             party.start()
         with pytest.raises(UsageError):
             party.step(b"")
+    closed = pair(FEW, *VALUES).evaluator
+    closed.close()
+    with pytest.raises(UsageError):
+        closed.start()
 
 
 def test_careless_users_are_told() -> None:
@@ -248,8 +265,13 @@ def test_careless_users_are_told() -> None:
     for wrong in ([], [1, 2], [64], [-1], [0.5], ["1"]):
         with pytest.raises(UsageError):
             Evaluator(FEW, wrong, context=CONTEXT, rng=os.urandom)
+    not_a_list: Any = 9
     with pytest.raises(UsageError):
-        Garbler(FEW, [1], context=CONTEXT, rng=lambda _: bytes(5)).start()
+        Garbler(FEW, not_a_list, context=CONTEXT, rng=os.urandom)
+    coins: Any
+    for coins in (bytes(5), bytearray(64 * 6)):
+        with pytest.raises(UsageError):
+            Evaluator(FEW, [1], context=CONTEXT, rng=lambda _, coins=coins: coins).start()  # type: ignore[misc]
 
 
 # What shows of secrets
@@ -368,11 +390,43 @@ def test_nobody_waits_forever_or_reads_what_is_too_long() -> None:
         with pytest.raises(Unattributed):
             converse(garbler, left, seconds=0.05)
     with connected() as (left, right):
+        dripping = threading.Thread(target=drip, args=(right, frames_of(FEW)[0]))
+        dripping.start()
+        with pytest.raises(Unattributed):
+            converse(pair(FEW, *VALUES, rng=seeded("run")).garbler, left, seconds=0.1)
+        left.close()
+        dripping.join()
+    with connected() as (left, right):
         frame = frames_of(FEW)[0]
         right.sendall(frame[:1] + (2**32 - 1).to_bytes(4) + frame[5:HEADER])
         with pytest.raises(MalformedMessage) as caught:
             converse(pair(FEW, *VALUES, rng=seeded("run")).garbler, left, seconds=5)
         assert caught.value.field == "length"
+
+
+def drip(connection: socket.socket, frame: bytes) -> None:
+    """A byte now and then, for longer than anybody should wait."""
+    for byte in frame[:100]:
+        sleep(0.01)
+        try:
+            connection.sendall(bytes([byte]))
+        except OSError:
+            return
+
+
+@BOTH
+def test_a_connection_that_cannot_be_used_ends_the_run(circuit: Circuit) -> None:
+    with connected() as (left, _):
+        wrong: Any
+        for wrong in (0, -1, float("nan"), float("inf")):
+            with pytest.raises(UsageError) as caught:
+                converse(pair(circuit, *VALUES).garbler, left, seconds=wrong)
+            assert caught.value.field == "seconds"
+    party = pair(circuit, *VALUES).garbler
+    with pytest.raises(Unattributed):
+        converse(party, left)
+    with pytest.raises(UsageError):
+        party.start()
 
 
 def evaluate_many(connection: socket.socket, circuit: Circuit, runs: int) -> None:

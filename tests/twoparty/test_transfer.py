@@ -81,9 +81,9 @@ def test_extension_gives_labels_that_differ_by_the_offset(group: Group, count: i
     offset = fresh_offset(rng)
     bits = np.unpackbits(offset, bitorder="little").astype(np.bool_)
     zero, one = (np.frombuffer(rng(16 * COLUMNS), np.uint8).reshape(-1, 16) for _ in range(2))
-    labels, columns = extend_as_receiver((zero, one), choices)
+    labels, columns = extend_as_receiver(SAID, (zero, one), choices)
     assert len(columns) == COLUMNS * -(-count // 8)
-    made = extend_as_sender(np.where(bits[:, None], one, zero), offset, columns, count)
+    made = extend_as_sender(SAID, np.where(bits[:, None], one, zero), bits, columns, count)
     assert (labels == made ^ choices[:, None] * offset).all()
     assert len({label.tobytes() for label in labels}) == count
     assert group.name
@@ -94,7 +94,7 @@ def test_columns_hide_the_choices() -> None:
     rng = seeded("extension")
     zero, one = (np.frombuffer(rng(16 * COLUMNS), np.uint8).reshape(-1, 16) for _ in range(2))
     some, other = choices_of(200, 1), choices_of(200, 2)
-    first, second = (extend_as_receiver((zero, one), choices) for choices in (some, other))
+    first, second = (extend_as_receiver(SAID, (zero, one), choices) for choices in (some, other))
     assert (first[0] == second[0]).all()
     differ = np.frombuffer(first[1], np.uint8) ^ np.frombuffer(second[1], np.uint8)
     packed = np.packbits(some ^ other, bitorder="little")

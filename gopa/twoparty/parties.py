@@ -139,17 +139,14 @@ class Garbler(_Party):
         with erasing() as secret:
             offset = secret(fresh_offset(rng))
             if _is_extended(circuit):
-                bits = np.unpackbits(offset, bitorder="little").astype(np.bool_)
-                secret(bits.view(np.uint8))
+                bits = secret(np.unpackbits(offset, bitorder="little")).view(np.bool_)
                 receiver = BaseReceiver(group, bits, rng)
                 frame = self._write(MessageKind.CHOICES, receiver.message)
                 asked = chain.digest
                 body = yield frame, self._await(MessageKind.COLUMNS)
                 point, columns = body[: group.point_size], body[group.point_size :]
                 keys = secret(receiver.keys(asked, group.decode_point(point)))
-                zero = secret(extend_as_sender(
-                    asked, keys, bits, columns, circuit.evaluator_bits
-                ))
+                zero = secret(extend_as_sender(asked, keys, bits, columns, circuit.evaluator_bits))
                 transfer = b""
             else:
                 body = yield b"", self._await(MessageKind.CHOICES)

@@ -6,8 +6,9 @@ Specification: `specs/21-two-parties.md`, section 6.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from gopa.twoparty.circuits import Circuit
 from gopa.twoparty.errors import OutOfTurn
@@ -28,62 +29,58 @@ class MessageKind(IntEnum):
     RESULT = 4
 
 
-class Awaited(NamedTuple):
-    """The kind of a message and the length of its body, which both parties know beforehand."""
-
-    kind: MessageKind
-    size: int
-
-
 class MessageChain:
-    """Chains all messages of one run, in both directions, by a hash."""
+    """Chains all messages of one run, in both directions, by a hash.
 
-    __slots__ = ("digest",)
+    `sizes` are the lengths of bodies, which both parties know from the circuit.
+    """
 
-    def __init__(self, circuit: Circuit, context: bytes) -> None:
+    __slots__ = ("_sizes", "digest")
+
+    def __init__(self, circuit: Circuit, context: bytes, sizes: Mapping[MessageKind, int]) -> None:
         if not isinstance(context, bytes) or len(context) > 255:
             raise UsageError("must be at most 255 bytes that name this run", "context")
         start = TWO_PARTY_RUN + bytes([len(context)]) + context + circuit.digest
         self.digest = hashlib.sha256(start).digest()
+        self._sizes = sizes
 
-    def write(self, kind: MessageKind, body: bytes) -> bytes:
+    def write(self, kind: MessageKind, *parts: bytes) -> bytes:
         """The frame of the next message."""
+        body = b"".join(parts)
         frame = bytes([kind]) + len(body).to_bytes(4) + self.digest[:_TAG] + body
         self._chain(frame)
         return frame
 
-    def check(self, header: bytes, awaited: Awaited) -> None:
-        """Refuses a header that is not the one of this message.
+    def check(self, header: bytes, kind: MessageKind) -> int:
+        """The length of the body behind the header of the next message.
 
         Raises:
             OutOfTurn: another kind of message, or one of another conversation.
             MalformedMessage: not the length that the circuit says.
         """
+        size = self._sizes[kind]
         if len(header) != HEADER:
             raise MalformedMessage(f"a message begins with {HEADER} bytes", "header", len(header))
-        if header[0] != awaited.kind:
-            raise OutOfTurn(
-                f"expected {awaited.kind.name.lower()}, not message {header[0]}", "kind"
-            )
+        if header[0] != kind:
+            raise OutOfTurn(f"expected {kind.name.lower()}, not message {header[0]}", "kind")
         if header[5:] != self.digest[:_TAG]:
             raise OutOfTurn("the message follows another circuit, context or message", "tag")
-        if int.from_bytes(header[1:5]) != awaited.size:
-            raise MalformedMessage(f"needs {awaited.size} bytes", "length", 1)
+        if int.from_bytes(header[1:5]) != size:
+            raise MalformedMessage(f"needs {size} bytes", "length", 1)
+        return size
 
-    def read(self, frame: bytes, awaited: Awaited) -> bytes:
+    def read(self, frame: bytes, kind: MessageKind) -> bytes:
         """The body of the next message.
 
         Raises:
             OutOfTurn: as `check`.
             MalformedMessage: as `check`, or the frame ends too early or too late.
         """
-        self.check(frame[:HEADER], awaited)
-        if len(frame) != HEADER + awaited.size:
-            raise MalformedMessage(
-                f"{len(frame) - HEADER} bytes, not {awaited.size}", "body", len(frame)
-            )
+        size, body = self.check(frame[:HEADER], kind), frame[HEADER:]
+        if len(body) != size:
+            raise MalformedMessage(f"{len(body)} bytes, not {size}", "body", len(frame))
         self._chain(frame)
-        return frame[HEADER:]
+        return body
 
     def _chain(self, frame: bytes) -> None:
         self.digest = hashlib.sha256(self.digest + frame).digest()

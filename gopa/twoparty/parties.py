@@ -17,7 +17,7 @@ import numpy as np
 from commitments import ristretto255
 from commitments.group import Group
 from gopa.twoparty.circuits import Circuit, Role
-from gopa.twoparty.conversation import HEADER, Awaited, MessageChain, MessageKind
+from gopa.twoparty.conversation import HEADER, MessageChain, MessageKind
 from gopa.twoparty.labels import BLOCK, TABLE, GarbledRun, add_where, erasing, fresh_offset
 from gopa.twoparty.transfer import (
     COLUMNS,
@@ -32,17 +32,14 @@ from wire.secret import Guarded
 
 _MOST_SECONDS: Final = 86_400
 
-_Talk: TypeAlias = Generator[tuple[bytes, Awaited | None], bytes, None]
+_Talk: TypeAlias = Generator[tuple[bytes, MessageKind | None], bytes, None]
 """Yields what to send and what to wait for, and is sent the bodies of messages."""
 
 
 class _Party(Guarded):
-    """What both parties share: the circuit, their own bits, and whose turn it is."""
+    """What both parties share: their own bits, what was said, and whose turn it is."""
 
-    __slots__ = (
-        *("_awaited", "_bits", "_chain", "_circuit", "_group"),
-        *("_rng", "_sizes", "_started", "_talk", "result"),
-    )
+    __slots__ = ("_awaited", "_bits", "_chain", "_started", "_talk", "result")
 
     role: ClassVar[Role]
 
@@ -60,13 +57,11 @@ class _Party(Guarded):
         Raises:
             UsageError: integers that the circuit does not take, or a context that is no bytes.
         """
-        self._group = ristretto255() if group is None else group
-        self._circuit, self._rng = circuit, rng
+        used = ristretto255() if group is None else group
         self._bits = circuit.bits_of(self.role, values, draw(rng, -(-circuit.coins // 8)))
-        self._chain = MessageChain(circuit, context)
-        self._sizes = _sizes(circuit, self._group.point_size)
-        self._talk, self._started = self._speak(), False
-        self._awaited: Awaited | None = None
+        self._chain = MessageChain(circuit, context, _sizes(circuit, used.point_size))
+        self._talk, self._started = self._speak(circuit, used, rng), False
+        self._awaited: MessageKind | None = None
         self.result: int | None = None
         """What was computed, once it is."""
 
@@ -78,12 +73,6 @@ class _Party(Guarded):
         frame, self._awaited = next(self._talk)
         return frame
 
-    def awaited(self) -> Awaited:
-        """The kind and the size of the next message."""
-        if self._awaited is None:
-            raise UsageError("a party that was not started, or is done, awaits no message")
-        return self._awaited
-
     def check(self, header: bytes) -> int:
         """The size of the body behind the header of the next message.
 
@@ -91,8 +80,7 @@ class _Party(Guarded):
             OutOfTurn: a message that is not the next one.
             MalformedMessage: not the length that the circuit says.
         """
-        self._chain.check(header, self.awaited())
-        return self.awaited().size
+        return self._chain.check(header, self._next())
 
     def step(self, frame: bytes) -> bytes:
         """The answer to a message, or nothing. After an error the party is done.
@@ -102,7 +90,7 @@ class _Party(Guarded):
             MalformedMessage: a message that no honest party writes.
             WrongLabel: a label that was not made for this run.
         """
-        awaited, self._awaited = self.awaited(), None
+        awaited, self._awaited = self._next(), None
         try:
             answer, self._awaited = self._talk.send(self._chain.read(frame, awaited))
         except StopIteration:
@@ -118,14 +106,13 @@ class _Party(Guarded):
         self._talk.close()
         self._bits.fill(False)
 
+    def _next(self) -> MessageKind:
+        if self._awaited is None:
+            raise UsageError("a party that was not started, or is done, awaits no message")
+        return self._awaited
+
     @abstractmethod
-    def _speak(self) -> _Talk: ...
-
-    def _write(self, kind: MessageKind, *parts: bytes) -> bytes:
-        return self._chain.write(kind, b"".join(parts))
-
-    def _await(self, kind: MessageKind) -> Awaited:
-        return Awaited(kind, self._sizes[kind])
+    def _speak(self, circuit: Circuit, group: Group, rng: Rng) -> _Talk: ...
 
 
 class Garbler(_Party):
@@ -134,22 +121,22 @@ class Garbler(_Party):
     __slots__ = ()
     role = "garbler"
 
-    def _speak(self) -> _Talk:
-        group, chain, rng, circuit = self._group, self._chain, self._rng, self._circuit
+    def _speak(self, circuit: Circuit, group: Group, rng: Rng) -> _Talk:
+        chain, size = self._chain, group.point_size
         with erasing() as secret:
             offset = secret(fresh_offset(rng))
             if _is_extended(circuit):
                 bits = secret(np.unpackbits(offset, bitorder="little")).view(np.bool_)
                 receiver = BaseReceiver(group, bits, rng)
-                frame = self._write(MessageKind.CHOICES, receiver.message)
+                frame = chain.write(MessageKind.CHOICES, receiver.message)
                 asked = chain.digest
-                body = yield frame, self._await(MessageKind.COLUMNS)
-                point, columns = body[: group.point_size], body[group.point_size :]
+                body = yield frame, MessageKind.COLUMNS
+                point, columns = body[:size], body[size:]
                 keys = secret(receiver.keys(asked, group.decode_point(point)))
                 zero = secret(extend_as_sender(asked, keys, bits, columns, circuit.evaluator_bits))
                 transfer = b""
             else:
-                body = yield b"", self._await(MessageKind.CHOICES)
+                body = yield b"", MessageKind.CHOICES
                 sender = BaseSender(group, rng)
                 zero, one = map(secret, sender.keys(chain.digest, body))
                 one ^= zero
@@ -158,8 +145,8 @@ class Garbler(_Party):
             seed = draw(rng, BLOCK)
             run = GarbledRun.derive(group, circuit, chain.digest, seed)
             tables, decoding = run.garble(self._bits, offset, zero)
-        frame = self._write(MessageKind.GARBLED, seed, transfer, tables, decoding)
-        body = yield frame, self._await(MessageKind.RESULT)
+        frame = chain.write(MessageKind.GARBLED, seed, transfer, tables, decoding)
+        body = yield frame, MessageKind.RESULT
         outputs = np.frombuffer(body, np.uint8).reshape(-1, BLOCK)
         self.result = run.decode(outputs, decoding)
 
@@ -170,21 +157,20 @@ class Evaluator(_Party):
     __slots__ = ()
     role = "evaluator"
 
-    def _speak(self) -> _Talk:
-        group, chain, rng, circuit = self._group, self._chain, self._rng, self._circuit
-        size = group.point_size
+    def _speak(self, circuit: Circuit, group: Group, rng: Rng) -> _Talk:
+        chain, size = self._chain, group.point_size
         with erasing() as secret:
             if _is_extended(circuit):
-                body = yield b"", self._await(MessageKind.CHOICES)
+                body = yield b"", MessageKind.CHOICES
                 sender, asked = BaseSender(group, rng), chain.digest
                 zero, one = map(secret, sender.keys(asked, body))
                 labels, columns = extend_as_receiver(asked, (zero, one), self._bits)
-                frame = self._write(MessageKind.COLUMNS, sender.point.to_bytes(), columns)
+                frame = chain.write(MessageKind.COLUMNS, sender.point.to_bytes(), columns)
             else:
                 receiver = BaseReceiver(group, self._bits, rng)
-                frame = self._write(MessageKind.CHOICES, receiver.message)
+                frame = chain.write(MessageKind.CHOICES, receiver.message)
             asked = chain.digest
-            body = yield frame, self._await(MessageKind.GARBLED)
+            body = yield frame, MessageKind.GARBLED
             seed, body = body[:BLOCK], body[BLOCK:]
             if not _is_extended(circuit):
                 labels = receiver.keys(asked, group.decode_point(body[:size]))
@@ -196,7 +182,7 @@ class Evaluator(_Party):
             tables, decoding = body[: TABLE * circuit.ands], body[TABLE * circuit.ands :]
             outputs = run.evaluate(tables, secret(labels))
             self.result = run.decode(outputs, decoding)
-        yield self._write(MessageKind.RESULT, outputs.tobytes()), None
+        yield chain.write(MessageKind.RESULT, outputs.tobytes()), None
 
 
 def converse(
@@ -216,25 +202,23 @@ def converse(
     if not 0 < seconds <= _MOST_SECONDS:
         raise UsageError(f"must lie between 0 and {_MOST_SECONDS}", "seconds")
     try:
-        _send(connection, party.start(), seconds)
-        while party.result is None:
+        frame = party.start()
+        while True:
+            if frame:
+                connection.settimeout(seconds)
+                connection.sendall(frame)
+            if party.result is not None:
+                return party.result
             # For the whole message: who sends a byte now and then does not hold us up.
             deadline = monotonic() + seconds
             header = _receive(connection, HEADER, 0, deadline)
             body = _receive(connection, party.check(header), HEADER, deadline)
-            _send(connection, party.step(header + body), seconds)
+            frame = party.step(header + body)
     except OSError as error:
         name = type(error).__name__
         raise Unattributed(f"the connection to the other party failed ({name})") from error
     finally:
         party.close()
-    return party.result
-
-
-def _send(connection: socket.socket, frame: bytes, seconds: float) -> None:
-    connection.settimeout(seconds)
-    if frame:
-        connection.sendall(frame)
 
 
 def _receive(connection: socket.socket, size: int, offset: int, deadline: float) -> bytes:

@@ -12,7 +12,7 @@ from commitments import ristretto255
 from commitments.gates import Labels
 from gopa.twoparty import Builder, Circuit, Garbler, comparison
 from gopa.twoparty import parties as parties_module
-from gopa.twoparty.conversation import HEADER, Awaited, MessageChain, MessageKind
+from gopa.twoparty.conversation import HEADER, MessageChain, MessageKind
 from gopa.twoparty.labels import BLOCK, GarbledRun, fresh_offset
 from gopa.twoparty.transfer import COLUMNS, BaseSender, extend_as_receiver
 from tests.randomness import seeded
@@ -102,9 +102,10 @@ def test_an_evaluator_that_cheats_in_columns_learns_the_offset_and_the_integers(
     y = [wire for width in (62, 62, 4) for wire in build.word("evaluator", width)]
     circuit = build.build([build.and_(a, b) for a, b in zip(x, y, strict=False)])
     garbler = Garbler(circuit, [0xBEEF], context=CONTEXT, rng=rng)
-    chain = MessageChain(circuit, CONTEXT)
     frame = garbler.start()
-    asked = chain.read(frame, Awaited(MessageKind.CHOICES, len(frame) - HEADER))
+    sizes = dict.fromkeys(MessageKind, len(frame) - HEADER)
+    chain = MessageChain(circuit, CONTEXT, sizes)
+    asked = chain.read(frame, MessageKind.CHOICES)
     sender, said = BaseSender(group, rng), chain.digest
     labels, sent = extend_as_receiver(said, sender.keys(said, asked), np.zeros(128, np.bool_))
     columns = np.frombuffer(sent, np.uint8).reshape(COLUMNS, -1).copy()
@@ -113,7 +114,8 @@ def test_an_evaluator_that_cheats_in_columns_learns_the_offset_and_the_integers(
     point = sender.point.to_bytes()
     frame = garbler.step(chain.write(MessageKind.COLUMNS, point + columns.tobytes()))
     run_of = chain.digest
-    body = chain.read(frame, Awaited(MessageKind.GARBLED, len(frame) - HEADER))
+    sizes[MessageKind.GARBLED] = len(frame) - HEADER
+    body = chain.read(frame, MessageKind.GARBLED)
     run = GarbledRun.derive(group, circuit, run_of, body[:BLOCK])
     tables, tags = body[BLOCK : -2 * BLOCK * BLOCK], body[-2 * BLOCK * BLOCK :]
     listed = np.frombuffer(tags, np.uint8).reshape(-1, 2, BLOCK)

@@ -81,6 +81,7 @@ def secured(connection: socket.socket, folder: Path, user: str) -> ssl.SSLSocket
     settings.minimum_version = ssl.TLSVersion.TLSv1_3
     settings.load_cert_chain(folder / f"{user}.crt", folder / f"{user}.key")
     settings.load_verify_locations(folder / f"{other}.crt")
+    connection.settimeout(30)  # for the handshake: `converse` sets its own
     return settings.wrap_socket(connection, server_side=is_server)
 
 

@@ -77,12 +77,13 @@ def bits(values: list[Integers], width: int) -> Integers:
 
 
 def integers(circuit: Circuit, width: int, count: int, seed: int) -> list[list[Integers]]:
-    """Random integers of both parties; every fourth pair is close: ties and borrows occur."""
+    """Random integers of both parties; every fourth pair is close, the first four are the ends."""
     draws = np.random.default_rng(seed)
     mine = [draws.integers(0, 1 << width, count) for _ in circuit.garbler]
     yours = [draws.integers(0, 1 << width, count) for _ in circuit.evaluator]
     for x, y in zip(mine, yours, strict=True):
         y[::4] = np.clip(x[::4] + draws.integers(-1, 2, len(y[::4])), 0, (1 << width) - 1)
+        x[:4], y[:4] = np.array([[0, 0, 1, 1], [0, 1, 0, 1]]) * ((1 << width) - 1)
     return [mine, yours]
 
 

@@ -92,10 +92,10 @@ def enclosure(epsilon: Fraction) -> tuple[Fraction, Fraction]:
 def test_laplace_noise_has_its_exact_chances(scale: Fraction) -> None:
     law = LaplaceNoise(scale, 3, 4)
     circuit = distance(2, law)
-    found = over_all_coins(circuit, [1, 1], [1, 0])  # |3 - 1| = 2
+    found = over_all_coins(circuit, [1, 1], [0, 0])  # the largest distance: |3 - 0|
     expected = {value: int(law.probability(value) * 2**16) for value in range(-8, 8)}
     assert sum(expected.values()) == 2**16
-    assert found == {2 + value: count for value, count in expected.items() if count}
+    assert found == {3 + value: count for value, count in expected.items() if count}
     assert law.probability(8) == law.probability(-9) == 0
 
 
@@ -161,10 +161,10 @@ def test_noise_that_cannot_be_is_refused() -> None:
     for wrong in (1.0, "laplace", Fraction(1)):
         with pytest.raises(UsageError):
             comparison(4, wrong)
-    with pytest.raises(UsageError):
-        concordance(4, randomised_answer(2, 1))
-    with pytest.raises(UsageError):
-        distance(4, randomised_answer(2, 1))
+    for circuit, values in ((comparison, 2), (concordance, 3), (distance, 16)):
+        assert circuit(4, randomised_answer(values, 1)).coins == 20
+        with pytest.raises(UsageError):
+            circuit(4, randomised_answer(values + 1, 1))
 
 
 def counted(circuit: Circuit, mine: list[int], yours: list[int], runs: int) -> dict[int, int]:

@@ -100,7 +100,7 @@ class LaplaceNoise:
 
     def charged(self, epsilon: float, draws: int = 1) -> Fraction:
         """What so many draws in one release add to its delta at this epsilon."""
-        if not 0 <= epsilon <= 1000 or draws < 0:
+        if not (0 <= epsilon <= 1000 and draws >= 0):
             raise UsageError("epsilon lies between 0 and 1000, draws are 0 or more", "epsilon")
         factor = Fraction(1 + 3 ** ceil(epsilon))
         return min(Fraction(1), factor * draws * self.truncation)

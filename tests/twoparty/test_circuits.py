@@ -18,6 +18,7 @@ from gopa.twoparty import (
     concordance,
     distance,
     equality,
+    randomised_answer,
 )
 from gopa.twoparty.circuits import ONE, ZERO, Word
 from gopa.twoparty.labels import BLOCK, GarbledRun, add_where, fresh_offset
@@ -196,6 +197,8 @@ def test_the_name_of_a_circuit_is_that_of_all_its_parts() -> None:
     x, y = build.word("garbler", 8), build.word("evaluator", 8)
     differ = [comparison(8), comparison(9), equality(8), distance(8), concordance(8)]
     differ += [build.build([arithmetic.less(build, x, y)], low=low) for low in (1, 2)]
+    differ += [build.build(outputs) for outputs in (x[:1], x[1:2], x[:2])]
+    differ += [Circuit((8,), (8,), coins, differ[0].gates, x[:1], 0) for coins in (1, 2)]
     assert len({circuit.digest for circuit in differ}) == len(differ)
     assert build.build([arithmetic.less(build, x, y)]).digest == comparison(8).digest
 
@@ -208,6 +211,11 @@ def test_wrong_inputs_are_refused() -> None:
     for values in ([], [1, 2], [-1], [256], [1.0], [True], ["1"], [None], [float("nan")]):
         with pytest.raises(UsageError):
             circuit.bits_of("garbler", values, b"")
+    noisy = comparison(8, randomised_answer(2, 1))
+    assert not noisy.bits_of("garbler", [0], bytes(3)).any()
+    with pytest.raises(UsageError) as caught:
+        noisy.bits_of("garbler", [0], bytes(2))
+    assert caught.value.field == "coins"
     with pytest.raises(UsageError):
         Builder().word("garbler", 0)
     with pytest.raises(UsageError):

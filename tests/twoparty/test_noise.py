@@ -27,15 +27,18 @@ from tests.twoparty.runs import pair
 
 
 def over_all_coins(circuit: Circuit, mine: list[int], yours: list[int]) -> dict[int, int]:
-    """How often each result occurs over all joint coins, for these bits of integers."""
+    """How often each result occurs over all coins of one party, whatever those of the other are."""
     count = 1 << circuit.coins
     coins = (np.arange(count)[:, None] >> np.arange(circuit.coins) & 1).astype(np.bool_)
-    # Any coins of the evaluator do: those of the garbler run through all values.
     other = np.broadcast_to(np.arange(circuit.coins) % 3 == 0, coins.shape)
     fixed = [np.tile(np.array(bits, np.bool_), (count, 1)) for bits in (mine, yours)]
-    results = circuit.compute(np.hstack([fixed[0], coins]), np.hstack([fixed[1], other]))
-    values, counts = np.unique(results, return_counts=True)
-    return dict(zip(values.tolist(), counts.tolist(), strict=True))
+    laws = []
+    for garblers, evaluators in ((coins, other), (other, coins)):
+        sides = np.hstack([fixed[0], garblers]), np.hstack([fixed[1], evaluators])
+        values, counts = np.unique(circuit.compute(*sides), return_counts=True)
+        laws.append(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+    assert laws[0] == laws[1]
+    return laws[0]
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), 1, 2.5])
@@ -132,8 +135,11 @@ def test_what_is_charged() -> None:
     for wrong in (-1.0, math.nan, math.inf):
         with pytest.raises(UsageError):
             law.charged(wrong)
-    with pytest.raises(UsageError):
-        law.charged(1, -1)
+    assert law.charged(1, 0) == 0
+    draws: Any
+    for draws in (-1, math.nan):
+        with pytest.raises(UsageError):
+            law.charged(1, draws)
 
 
 def test_noise_that_cannot_be_is_refused() -> None:

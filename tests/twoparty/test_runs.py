@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from commitments import ristretto255
 from commitments.group import Group
 from gopa import GopaError, MalformedMessage, UsageError
 from gopa.twoparty import (
@@ -37,7 +38,7 @@ from gopa.twoparty import (
 )
 from gopa.twoparty import parties as parties_module
 from gopa.twoparty.conversation import HEADER
-from gopa.twoparty.labels import fresh_offset
+from gopa.twoparty.labels import GarbledRun, fresh_offset
 from tests.group.backends import installed_groups
 from tests.randomness import seeded
 from tests.twoparty.runs import CONTEXT, Pair, pair
@@ -157,7 +158,7 @@ def test_every_message_out_of_turn_is_refused(circuit: Circuit) -> None:
     """Reordered, replayed, of another run, another context or another circuit."""
     own = frames_of(circuit)
     other = frames_of(circuit, seed="another run")
-    strange = frames_of(circuit, context=b"round 8")[:2]
+    strange = frames_of(circuit, context=CONTEXT.replace(b"7", b"8"))[:2]
     strange += frames_of(equality(6))[:1] + frames_of(comparison(7))[:1]
     for count, right in enumerate(own, 1):
         _, receiver, _ = waiting(circuit, count)
@@ -192,6 +193,18 @@ def go_on_after(parties: Pair, count: int, changed: bytes) -> None:
             assert answer, "the last message was taken"
             other = parties.garbler if receiver is parties.evaluator else parties.evaluator
             other.step(answer)
+
+
+def test_every_run_has_a_key_of_its_own() -> None:
+    seen = {
+        (run.key, run.labels)
+        for conversation in (bytes(32), bytes(31) + b"\1")
+        for seed in (bytes(16), bytes(15) + b"\1")
+        for run in [GarbledRun.derive(ristretto255(), FEW, conversation, seed)]
+    }
+    assert len({key for key, _ in seen}) == 4
+    labels = [known[at : at + 16] for _, known in seen for at in range(0, len(known), 16)]
+    assert len(set(labels)) == len(labels) == 4 * FEW.garbler_bits
 
 
 def test_an_empty_answer_of_the_last_message_means_it_was_accepted() -> None:
@@ -468,29 +481,45 @@ def test_secrets_are_erased_whatever_happens(
     circuit: Circuit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the end, after a wrong message, when the connection ends, and when a user closes."""
-    made: list[Any] = []
+    offsets: list[Any] = []
+    bits: list[Any] = []
 
-    def remembered(rng: Any) -> Any:
-        made.append(fresh_offset(rng))
-        return made[-1]
+    def kept(made: list[Any], draw: Callable[..., Any]) -> Callable[..., Any]:
+        def remembered(*arguments: Any) -> Any:
+            made.append(draw(*arguments))
+            return made[-1]
 
-    monkeypatch.setattr(parties_module, "fresh_offset", remembered)
+        return remembered
+
+    def left() -> int:
+        return sum(secret.any() for secret in offsets + bits)
+
+    monkeypatch.setattr(parties_module, "fresh_offset", kept(offsets, fresh_offset))
+    monkeypatch.setattr(Circuit, "bits_of", kept(bits, Circuit.bits_of))
     pair(circuit, *VALUES).run()
-    assert not made[-1].any()
+    assert (len(offsets), len(bits), left()) == (1, 2, 0)
     parties = pair(circuit, *VALUES)
-    receiver, frame = next(parties.messages())
-    assert made[-1].any()
+    parties.evaluator.close()  # before it was started
+    assert left() == 1
+    parties.garbler.start()
+    assert left() == 2
+    with pytest.raises(MalformedMessage):
+        parties.garbler.step(b"")
+    assert left() == 0
+    parties, receiver, frame = waiting(circuit, 1)
+    assert left() == 3
     receiver.step(frame)
     parties.garbler.close()
-    assert not made[-1].any()
+    parties.evaluator.close()
+    assert (len(offsets), len(bits), left()) == (3, 6, 0)
     with pytest.raises(UsageError):
         parties.garbler.step(frame)
-    with connected() as (left, right):
+    with connected() as (here, there):
         garbler = pair(circuit, *VALUES).garbler
-        right.shutdown(socket.SHUT_WR)
+        there.shutdown(socket.SHUT_WR)
         with pytest.raises(Unattributed):
-            converse(garbler, left, seconds=5)
-    assert not made[-1].any()
+            converse(garbler, here, seconds=5)
+    assert left() == 1  # of the evaluator that nobody started or closed
 
 
 @pytest.mark.parametrize("role", ["garbler", "evaluator"])

@@ -14,6 +14,8 @@ from gopa import UsageError, noise
 from gopa.twoparty import (
     Builder,
     Circuit,
+    Evaluator,
+    Garbler,
     LaplaceNoise,
     RandomisedAnswer,
     comparison,
@@ -23,7 +25,8 @@ from gopa.twoparty import (
     randomised_answer,
 )
 from tests.randomness import seeded
-from tests.twoparty.runs import pair
+from tests.twoparty.runs import Pair, pair
+from wire.randomness import Rng
 
 
 def over_all_coins(circuit: Circuit, mine: list[int], yours: list[int]) -> dict[int, int]:
@@ -188,6 +191,32 @@ def counted(circuit: Circuit, mine: list[int], yours: list[int], runs: int) -> d
         result, _ = pair(circuit, mine, yours, rng=rng).run()
         found[result] = found.get(result, 0) + 1
     return found
+
+
+def stuck(seed: str) -> Rng:
+    """A source whose coins, the first that a party draws, are always zero."""
+    rng, first = seeded(seed), True
+
+    def draw(count: int) -> bytes:
+        nonlocal first
+        drawn, first = bytes(count) if first else rng(count), False
+        return drawn
+
+    return draw
+
+
+@pytest.mark.parametrize("role", ["garbler", "evaluator", "nobody"])
+def test_the_coins_of_one_party_are_enough(role: str) -> None:
+    circuit, results = comparison(2, randomised_answer(2, 0.01)), set()
+    for run in range(16):
+        rngs = [
+            (seeded if side == role else stuck)(f"{side} {run}")
+            for side in ("garbler", "evaluator")
+        ]
+        garbler = Garbler(circuit, [1], context=b"", rng=rngs[0])
+        evaluator = Evaluator(circuit, [2], context=b"", rng=rngs[1])
+        results.add(Pair(garbler, evaluator).run()[0])
+    assert results == ({0, 1} if role != "nobody" else {0})
 
 
 def fits(found: dict[int, int], exact: dict[int, Fraction]) -> float:

@@ -172,6 +172,20 @@ def test_every_message_out_of_turn_is_refused(circuit: Circuit) -> None:
             receiver.step(other[count % len(own)])
 
 
+@pytest.mark.parametrize(
+    ("circuit", "count", "at"), [(FEW, 1, 0), (FEW, 2, 16), (MANY, 1, 0), (MANY, 2, 0)]
+)
+@pytest.mark.parametrize("point", [bytes(32), bytes([255] * 32)], ids=["identity", "no point"])
+def test_a_point_that_no_honest_party_sends_is_malformed(
+    circuit: Circuit, count: int, at: int, point: bytes
+) -> None:
+    def replaced(frame: bytes) -> bytes:
+        return frame[: HEADER + at] + point + frame[HEADER + at + 32 :]
+
+    with pytest.raises(MalformedMessage):
+        until(circuit, count, replaced)
+
+
 @BOTH
 def test_a_changed_byte_anywhere_ends_in_a_typed_error(circuit: Circuit) -> None:
     """At the latest when the next message comes: each carries a hash of all before it."""

@@ -53,6 +53,18 @@ def test_keys_belong_to_one_conversation(group: Group) -> None:
 
 
 @GROUPS
+def test_keys_belong_to_one_place_and_one_point(group: Group) -> None:
+    """Though the shared point is the same: of a point twice, and of P + C with the other choice."""
+    sender, base = BaseSender(group, seeded("transfer")), derive_generators(group, FAMILY, 1)[0]
+    received = group.generator + base
+    message = b"".join(point.to_bytes() for point in (received, received, received + base))
+    zero, one = sender.keys(SAID, message)
+    assert len({key.tobytes() for keys in (zero, one) for key in keys}) == 6
+    shifted = sender.keys(SAID, (received + base).to_bytes() + message[32:])[1]
+    assert (shifted[0] != zero[0]).any()
+
+
+@GROUPS
 def test_points_of_both_choices_are_the_same_but_for_the_offset(group: Group) -> None:
     """So a uniform exponent makes either one a uniform point."""
     base = derive_generators(group, FAMILY, 1)[0]
@@ -87,6 +99,16 @@ def test_extension_gives_labels_that_differ_by_the_offset(group: Group, count: i
     assert (labels == made ^ choices[:, None] * offset).all()
     assert len({label.tobytes() for label in labels}) == count
     assert group.name
+
+
+def test_columns_belong_to_one_place_and_one_conversation() -> None:
+    """So what is computed for the keys of one run says nothing of another one."""
+    alike = np.zeros((COLUMNS, 16), np.uint8), np.ones((COLUMNS, 16), np.uint8)
+    seen = set()
+    for conversation in (SAID, bytes(32)):
+        _, sent = extend_as_receiver(conversation, alike, choices_of(160))
+        seen |= {sent[at : at + 20] for at in range(0, len(sent), 20)}
+    assert len(seen) == 2 * COLUMNS
 
 
 def test_columns_hide_the_choices() -> None:

@@ -101,6 +101,26 @@ def test_extension_gives_labels_that_differ_by_the_offset(group: Group, count: i
     assert group.name
 
 
+def test_no_label_stays_behind_bit_by_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+
+    def kept(draw: Any) -> Any:
+        def remembered(*arguments: Any, **options: Any) -> Any:
+            made.append(draw(*arguments, **options))
+            return made[-1]
+
+        return remembered
+
+    bits, keys = choices_of(COLUMNS), np.ones((COLUMNS, 16), np.uint8)
+    for name in ("unpackbits", "ascontiguousarray", "empty"):
+        monkeypatch.setattr(np, name, kept(getattr(np, name)))
+    labels = extend_as_sender(SAID, keys, bits, bytes(COLUMNS * 20), 160)
+    monkeypatch.undo()
+    assert labels.any(axis=1).all()
+    assert len(made) == 3
+    assert not any(array.any() for array in made)
+
+
 def test_columns_belong_to_one_place_and_one_conversation() -> None:
     """So what is computed for the keys of one run says nothing of another one."""
     alike = np.zeros((COLUMNS, 16), np.uint8), np.ones((COLUMNS, 16), np.uint8)

@@ -70,19 +70,6 @@ def test_both_learn_the_result(
     assert pair(circuit, mine, yours, group=group).run()[0] == result
 
 
-def test_the_two_backends_write_the_same_bytes() -> None:
-    written = [
-        [frame for _, frame in pair(circuit, *VALUES, group=group).messages()]
-        for circuit in (FEW, MANY)
-        for group in installed_groups()
-    ]
-    assert len(written[0]) == 3
-    assert len(written[-1]) == 4
-    half = len(installed_groups())
-    assert all(frames == written[0] for frames in written[:half])
-    assert all(frames == written[half] for frames in written[half:])
-
-
 def test_extension_begins_at_128_bits() -> None:
     sizes = []
     for width in (54, 55):  # and 73 or 74 coins, below
@@ -130,8 +117,10 @@ def until(circuit: Circuit, count: int, change: Callable[[bytes], bytes]) -> Pai
 
 @BOTH
 def test_unchanged_messages_are_taken(circuit: Circuit) -> None:
-    for count in range(1, len(frames_of(circuit)) + 1):
-        until(circuit, count, lambda frame: frame)
+    count = len(frames_of(circuit))
+    assert count == (3 if circuit is FEW else 4)
+    for each in range(1, count + 1):
+        until(circuit, each, lambda frame: frame)
 
 
 @BOTH
@@ -191,7 +180,7 @@ def test_a_changed_byte_anywhere_ends_in_a_typed_error(circuit: Circuit) -> None
     """At the latest when the next message comes: each carries a hash of all before it."""
     draws = np.random.default_rng(4)
     for count, frame in enumerate(frames_of(circuit), 1):
-        for place in {0, 1, 5, HEADER, len(frame) - 1, *draws.integers(0, len(frame), 2).tolist()}:
+        for place in {0, 1, 5, HEADER, len(frame) - 1, int(draws.integers(0, len(frame)))}:
             changed = bytearray(frame)
             changed[place] ^= 1 << int(draws.integers(0, 8))
             parties = pair(circuit, *VALUES, rng=seeded("run"))

@@ -12,9 +12,15 @@ and `Evaluator(circuit, [y], ..)` at the other end. Specification:
 
 from gopa.twoparty.circuits import Builder, Circuit, Wire, Word
 from gopa.twoparty.errors import OutOfTurn, WrongLabel
-from gopa.twoparty.kernels import comparison, concordance, distance, equality
+from gopa.twoparty.kernels import (
+    comparison,
+    concordance,
+    distance,
+    equality,
+    squared_distance,
+)
 from gopa.twoparty.noise import LaplaceNoise, RandomisedAnswer, laplace_noise, randomised_answer
-from gopa.twoparty.parties import Evaluator, Garbler, converse
+from gopa.twoparty.parties import Evaluator, Garbler, converse, traffic
 
 __all__ = [
     "Builder",
@@ -34,4 +40,6 @@ __all__ = [
     "equality",
     "laplace_noise",
     "randomised_answer",
+    "squared_distance",
+    "traffic",
 ]

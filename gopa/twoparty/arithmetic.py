@@ -55,6 +55,17 @@ def absolute_difference(build: Builder, left: Word, right: Word) -> Word:
     return add(build, flipped, (), negative)[:-1]
 
 
+def square(build: Builder, word: Word) -> Word:
+    """The product of a word with itself: about 3 n^2 / 2 tables."""
+    total: Word = ()
+    for place, bit in enumerate(word):
+        # Each product of two different bits occurs twice: once, one place higher, is enough.
+        row = [ZERO] * (2 * place) + [bit]
+        row += [ZERO, *(build.and_(bit, other) for other in word[place + 1 :])]
+        total = add(build, total, tuple(row))
+    return total
+
+
 def below(build: Builder, word: Word, bound: int) -> Wire:
     """Whether the word is below a constant from 0 to 2^n: at most n - 1 tables."""
     if bound >> len(word):

@@ -34,6 +34,14 @@ def distance(width: int, noise: Noise | None = None) -> Circuit:
     return _finished(build, result, 0, 1 << width, noise)
 
 
+def squared_distance(width: int, noise: Noise | None = None) -> Circuit:
+    """The square of the difference of both integers, of at most 31 bits each."""
+    build = Builder()
+    left, right = build.word("garbler", width), build.word("evaluator", width)
+    result = arithmetic.square(build, arithmetic.absolute_difference(build, left, right))
+    return _finished(build, result[: 2 * width], 0, ((1 << width) - 1) ** 2 + 1, noise)
+
+
 def concordance(width: int, noise: Noise | None = None) -> Circuit:
     """Kendall's kernel of two pairs of integers: sign(x - y) sign(x' - y'), which is -1, 0 or 1."""
     build = Builder()

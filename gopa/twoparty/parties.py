@@ -221,6 +221,14 @@ def converse(
         party.close()
 
 
+def traffic(circuit: Circuit, group: Group | None = None) -> tuple[int, int]:
+    """How many messages one run takes, and their bytes in all."""
+    sizes = _sizes(circuit, (ristretto255() if group is None else group).point_size)
+    if not _is_extended(circuit):
+        del sizes[MessageKind.COLUMNS]
+    return len(sizes), sum(HEADER + size for size in sizes.values())
+
+
 def _receive(connection: socket.socket, size: int, offset: int, deadline: float) -> bytes:
     """Exactly so many bytes, which stand at this offset of their message."""
     received = bytearray()

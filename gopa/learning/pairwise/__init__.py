@@ -1,9 +1,11 @@
 """Estimates statistics of all pairs of users, and learns from losses of pairs.
 
-By gossip between neighbours, from private reports, or from verified histograms. Specification:
+By gossip between neighbours, from private reports, from circuits of two users each, or from
+verified histograms. Specification:
 `specs/23-pairwise.md`.
 """
 
+from gopa.learning.pairwise.answers import PrivateAnswers, WholeKernel
 from gopa.learning.pairwise.averaging import (
     DualIterate,
     OpenRows,
@@ -54,6 +56,15 @@ from gopa.learning.pairwise.ranking import (
     ordered_pairs,
     tree_error_bound,
 )
+from gopa.learning.pairwise.subsampling import (
+    PairError,
+    PublicLaw,
+    answers_within,
+    best_rounds,
+    pairings,
+    shared_out,
+)
+from gopa.learning.pairwise.two_party import PairRun, Transport, fit_two_party, in_this_process
 from gopa.learning.pairwise.verified import fit_verified, from_counts
 
 __all__ = [
@@ -74,11 +85,19 @@ __all__ = [
     "MeanLoss",
     "Method",
     "OpenRows",
+    "PairError",
     "PairLoss",
+    "PairRun",
     "Pairs",
+    "PrivateAnswers",
     "PrivateRows",
     "Prox",
+    "PublicLaw",
+    "Transport",
+    "WholeKernel",
+    "answers_within",
     "area_under_curve",
+    "best_rounds",
     "cells_of",
     "default_cells",
     "dual_averages",
@@ -92,14 +111,18 @@ __all__ = [
     "fit_local",
     "fit_pairwise",
     "fit_ranking",
+    "fit_two_party",
     "fit_verified",
     "from_counts",
     "gradient_bias",
+    "in_this_process",
     "mean_over_pairs",
     "optimality_bound",
     "ordered_pairs",
+    "pairings",
     "renyi_entropy",
     "rows_of",
+    "shared_out",
     "statistic",
     "tree_error_bound",
     "variance_bound",

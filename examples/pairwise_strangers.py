@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from gopa.accounting import gaussian_sigma
-from gopa.learning import Charge, History, Privacy, generator, ratings
+from gopa.learning import Charge, History, Privacy, Table, Users, generator, ratings
 from gopa.learning.experiments import FigureRun, FigureSet
 from gopa.learning.pairwise import (
     KENDALL,
@@ -41,13 +41,17 @@ from gopa.learning.pairwise import (
     shared_out,
     statistic,
 )
-from gopa.twoparty import Circuit, Evaluator, Garbler, converse
+from gopa.twoparty import Circuit, Evaluator, Garbler, RandomisedAnswer, converse
 
 figures = FigureSet(__doc__.partition("\n")[0])
 
 CELLS = Cells(tuple(range(6)), tuple(range(6)))
 ASKED = WholeKernel(KENDALL, bits=3, low=0, high=7)
 """Ratings from 0 to 5 are whole numbers of three bits as they are."""
+
+
+TAU: float = ratings(1, seed=0).truth["tau"]
+"""Of all people, as `ratings` makes them up."""
 
 
 def in_two_processes(run: PairRun) -> int:
@@ -75,6 +79,15 @@ def be_other(
 def public_law() -> PublicLaw:
     """How ratings are made up: everybody knows it."""
     return PublicLaw(CELLS.points(), ratings(1, seed=0).truth["law"].ravel())
+
+
+def people(users: int, seed: int) -> tuple[Users, np.ndarray]:
+    """Users whose ratings are drawn from the public law, and the cell of each of them."""
+    law = public_law()
+    cells = generator(seed, "people").choice(CELLS.count, users, p=law.chances)
+    points = law.points[cells]
+    table = Table(points[:, :1], points[:, 1], f"made up: ratings of {users} users, seed {seed}")
+    return Users(table, tuple(np.arange(users)[:, None])), cells
 
 
 def deviation_of_reports(epsilon: float, users: int) -> float:
@@ -114,13 +127,14 @@ def noise_of_all(answers: PrivateAnswers, cells: np.ndarray, seed: int) -> float
     counts = np.bincount(cells, minlength=CELLS.count).astype(float)
     points = CELLS.points()
     truth = KENDALL.value(points[:, None], points[None])
-    rng, low, total = generator(seed, "all pairs"), answers.asked.ends[0], 0.0
-    keep, other = float(answers.noise.keep), float(answers.noise.other)
-    every = np.arange(low, low + answers.noise.values)
+    rng, noise, total = generator(seed, "all pairs"), answers.noise, 0.0
+    if not isinstance(noise, RandomisedAnswer):
+        raise TypeError("answers are randomised here")
+    every = np.arange(-1, 2)
     worth = answers.values(every)
     for result in every:
         among = counts @ (truth == result) @ counts - (counts.sum() if result == 0 else 0.0)
-        chances = np.where(every == result, keep, other)
+        chances = np.where(every == result, float(noise.keep), float(noise.other))
         total += float(rng.multinomial(round(among / 2), chances / chances.sum()) @ worth)
     return total / (len(cells) * (len(cells) - 1) / 2)
 
@@ -140,8 +154,7 @@ def errors(epsilon: float, delta: float, users: int, runs: range) -> History:
     rounds = 1
     every = [answers_of_all(epsilon, delta, users, tight=tight) for tight in (False, True)]
     for seed in runs:
-        problem = ratings(users, seed=seed)
-        goal = problem.truth["tau"]
+        problem, cells = people(users, seed)
         asked: dict[str, Any] = {
             "kernel": KENDALL,
             "privacy": Privacy(epsilon, delta),
@@ -151,13 +164,11 @@ def errors(epsilon: float, delta: float, users: int, runs: range) -> History:
         once = fit_two_party(problem, **circuit)
         best = fit_two_party(problem, **circuit, law=public_law())
         rounds = int(best.history["answers_each"][0])
-        rows["once"].append(once.model - goal)
-        rows["best"].append(best.model - goal)
-        rows["reports"].append(fit_local(problem, **asked, cells=CELLS).model - goal)
-        points = np.column_stack([problem.table.features[:, 0], problem.table.labels])
-        own = CELLS.of(points, seed)
+        rows["once"].append(once.model - TAU)
+        rows["best"].append(best.model - TAU)
+        rows["reports"].append(fit_local(problem, **asked, cells=CELLS).model - TAU)
         for name, answers in zip(("advanced", "tight"), every, strict=True):
-            rows[name].append(noise_of_all(answers, own, seed) - goal)
+            rows[name].append(noise_of_all(answers, cells, seed) - TAU)
     found = {name: [math.sqrt(np.mean(np.square(each)))] for name, each in rows.items()}
     exact = dict(zip(WAYS, exact_errors(epsilon, delta, users, rounds), strict=True))
     theory = {f"{name}_exact": [each] for name, each in exact.items()}
@@ -197,9 +208,9 @@ def verified(epsilon: float, delta: float, users: int, runs: range) -> History:
     """Errors of the same statistic from verified counts: real sessions."""
     found = [
         fit_verified(
-            ratings(users, seed=seed), kernel=KENDALL, privacy=Privacy(epsilon, delta),
+            people(users, seed)[0], kernel=KENDALL, privacy=Privacy(epsilon, delta),
             cells=CELLS, seed=seed, corrupt=1, mode="signed",
-        ).model - ratings(1, seed=0).truth["tau"]
+        ).model - TAU
         for seed in runs
     ]  # fmt: skip
     return History({"epsilon": [epsilon], "verified": [math.sqrt(np.mean(np.square(found)))]})
@@ -211,7 +222,7 @@ def fig37(run: FigureRun) -> None:
     sizes = {"many": 2000, "few": 12} if run.quick else {"many": 246_000, "few": 60}
     epsilons = (1.0, 8.0) if run.quick else (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
     runs = range(run.seed, run.seed + (3 if run.quick else 20))
-    run.uses(ratings(1, seed=run.seed))
+    run.uses(people(sizes["many"], run.seed)[0])
     titles = [f"Kendall's tau of {users:,} users" for users in sizes.values()]
     with run.picture(*titles) as axes:
         for place, (name, users) in zip(axes, sizes.items(), strict=True):
@@ -247,13 +258,13 @@ def fig37(run: FigureRun) -> None:
 
 def demonstrate() -> None:
     """Eight users, four pairs, eight processes; then the same in a simulation."""
-    problem, tau = ratings(8, seed=1), ratings(1, seed=0).truth["tau"]
+    problem = ratings(8, seed=1)
     found = fit_two_party(
         problem, kernel=KENDALL, privacy=Privacy(4.0), seed=1, low=0, high=7, bits=3,
         transport=in_two_processes,
     )  # fmt: skip
     print(found)
-    print(f"of these users {statistic(KENDALL, problem):.3f}, of all people {tau:.3f}")
+    print(f"of these users {statistic(KENDALL, problem):.3f}, of all people {TAU:.3f}")
 
 
 if __name__ == "__main__":

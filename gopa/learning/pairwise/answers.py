@@ -129,7 +129,7 @@ class WholeKernel:
         exact = self.form.times * self.kernel.value(first, second) + self.form.shift
         return np.rint(exact).astype(np.int64)
 
-    def values(self, results: Floats) -> Floats:
+    def values(self, results: Floats | Places) -> Floats:
         """The kernel of numbers that integers of the circuit stand for."""
         return (results - self.form.shift) * (self.unit / self.form.times)
 
@@ -178,7 +178,7 @@ class PrivateAnswers:
     def values(self, answers: Places) -> Floats:
         """The kernel of each pair, right in expectation."""
         if isinstance(self.noise, LaplaceNoise):
-            return self.asked.values(answers.astype(np.float64))
+            return self.asked.values(answers)
         keep, other = float(self.noise.keep), float(self.noise.other)
         return self.asked.values((answers - other * self._possible.sum()) / (keep - other))
 

@@ -200,7 +200,7 @@ def _between(asked: WholeKernel, law: PublicLaw) -> tuple[Floats, Floats, Floats
     if not (low.sum() and high.sum()):
         raise UsageError("points of both labels, 1 and -1", "law")
     one, two = (points[side] for side in sides)
-    table = asked.values(asked.results(one[:, None], two[None]).astype(np.float64))
+    table = asked.values(asked.results(one[:, None], two[None]))
     return table, low / low.sum(), high / high.sum()
 
 

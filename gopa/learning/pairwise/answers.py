@@ -131,7 +131,8 @@ class WholeKernel:
 
     def values(self, results: Floats | Places) -> Floats:
         """The kernel of numbers that integers of the circuit stand for."""
-        return (results - self.form.shift) * (self.unit / self.form.times)
+        share = self.unit / self.form.times
+        return np.asarray((results - self.form.shift) * share, dtype=np.float64)
 
 
 @dataclass(frozen=True)

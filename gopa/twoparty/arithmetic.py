@@ -56,7 +56,7 @@ def absolute_difference(build: Builder, left: Word, right: Word) -> Word:
 
 
 def square(build: Builder, word: Word) -> Word:
-    """The product of a word with itself: about 3 n^2 / 2 tables."""
+    """The product of a word with itself: n^2 - 2 tables."""
     total: Word = ()
     for place, bit in enumerate(word):
         # Each product of two different bits occurs twice: once, one place higher, is enough.

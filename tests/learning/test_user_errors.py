@@ -27,12 +27,14 @@ from gopa.learning.federated import (
 )
 from gopa.learning.objectives import LOGISTIC, Linear
 from gopa.learning.pairwise import (
+    AUC,
     GINI,
     Cells,
     fit_dual_averaging,
     fit_local,
     fit_pairwise,
     fit_ranking,
+    fit_two_party,
 )
 from gopa.learning.rows import AgentRows
 from gopa.learning.without_replacement import fit_with_replacement, fit_without_replacement
@@ -230,6 +232,24 @@ register(
     Registered(
         "private bits of scores",
         partial(fit_ranking, depth=3, low=-1.0, high=2.0),
+        lambda: {
+            "problem": linear_models(6, 2, seed=1, rows=(1, 1)),
+            "privacy": Privacy(2.0),
+            "seed": 1,
+        },
+        {
+            **PAIRS,
+            Mistake.ONE_USER: Refused(UsageError, "problem"),
+            Mistake.NO_ROWS: Refused(UsageError, "problem"),
+            Mistake.ONE_CLASS: Refused(UsageError, "problem"),
+            Mistake.CONSTANT: Works("an estimate of 0", lambda found: found.spent.hides),
+        },
+    )
+)
+register(
+    Registered(
+        "answers of two users",
+        partial(fit_two_party, kernel=AUC, bits=4, low=-1.0, high=2.0),
         lambda: {
             "problem": linear_models(6, 2, seed=1, rows=(1, 1)),
             "privacy": Privacy(2.0),

@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from examples.pairwise import figures
+from examples import pairwise, pairwise_strangers
 from gopa.learning import DataNotFound
 from gopa.learning.experiments import FigureRun
+
+SETS = dict.fromkeys(pairwise.figures.names, pairwise.figures)
+SETS |= dict.fromkeys(pairwise_strangers.figures.names, pairwise_strangers.figures)
 
 
 def made(name: str, folder: Path) -> FigureRun:
     try:
-        return figures.make(name, folder, quick=True)
+        return SETS[name].make(name, folder, quick=True)
     except DataNotFound as missing:
         pytest.skip(str(missing))
 
@@ -22,7 +25,7 @@ def made(name: str, folder: Path) -> FigureRun:
     "name",
     [
         "depth",
-        *(pytest.param(name, marks=pytest.mark.soak) for name in figures.names if name != "depth"),
+        *(pytest.param(name, marks=pytest.mark.soak) for name in SETS if name != "depth"),
     ],
 )
 def test_a_figure_is_made(name: str, tmp_path: Path) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,16 @@ from examples.pairwise_strangers import (
 )
 from gopa import UsageError
 from gopa.draws import Draws
-from gopa.learning import BudgetExceeded, Charge, Privacy, PrivacyLedger, Users, ratings, stacked
+from gopa.learning import (
+    BudgetExceeded,
+    Charge,
+    Privacy,
+    PrivacyLedger,
+    Users,
+    pairwise,
+    ratings,
+    stacked,
+)
 from gopa.learning.pairwise import (
     AUC,
     GINI,
@@ -487,3 +499,17 @@ def test_strangers_in_two_processes() -> None:
     )
     # Coins are their own, but at this epsilon no answer is changed.
     assert found.model == simulated.model
+
+
+def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs/learning/pairwise.md").read_text()
+    section = page.partition("## Two strangers")[2].partition("\n## ")[0]
+    (program,) = re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    assert len(ast.parse(program).body) <= 10
+    exec(compile(program, "page", "exec"), {})  # noqa: S102
+    said = capsys.readouterr().out.split()
+    assert said[-1] == "True"
+    assert abs(float(said[0]) - float(said[1])) < 0.2
+    names = re.findall(r"`([A-Za-z_]+)(?:\(|`|\.of)", section)
+    known = {"low", "high", "bits", "answers_each", "transport", "python", "epsilon"}
+    assert [n for n in names if n not in known and not hasattr(pairwise, n)] == []

@@ -15,7 +15,7 @@ import numpy as np
 
 from gopa import UsageError
 from gopa.draws import Draws
-from gopa.learning.checks import whole
+from gopa.learning.checks import number, whole
 from gopa.learning.pairwise.kernels import (
     AUC,
     GINI,
@@ -75,7 +75,8 @@ class WholeKernel:
 
     def __post_init__(self) -> None:
         whole(self.bits, "bits", 1, _MOST_BITS)
-        if not -math.inf < self.low < self.high < math.inf:
+        ends = number(self.low, "low"), number(self.high, "high")
+        if not -math.inf < ends[0] < ends[1] < math.inf:
             raise UsageError("the lower end is below the higher one", "low")
         if self.kernel.value not in _FORMS:
             raise UsageError("there is no circuit for this kernel", "kernel")
@@ -168,13 +169,12 @@ class PrivateAnswers:
         size = (ones[1:] << np.arange(self.noise.magnitude)[:, None]).sum(axis=0)
         return np.asarray(results + np.where(ones[0], ~size, size))
 
-    def require_possible(self, answers: Places) -> None:
-        """Refuses answers that no circuit gives: one of them could move a mean anywhere."""
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the largest answer that the circuit has."""
         low, high = self.asked.ends
-        if isinstance(self.noise, LaplaceNoise):
-            low, high = low - 2**self.noise.magnitude, high + 2**self.noise.magnitude - 1
-        if not ((answers >= low) & (answers <= high)).all():
-            raise UsageError("gave an answer that the circuit does not have", "transport")
+        reach = 0 if isinstance(self.noise, RandomisedAnswer) else 2**self.noise.magnitude
+        return low - reach, high + max(0, reach - 1)
 
     def values(self, answers: Places) -> Floats:
         """The kernel of each pair, right in expectation."""

@@ -126,9 +126,9 @@ def answers_within(
         each = shared_out(
             privacy, times, lambda epsilon: Charge.randomised_response(epsilon, spans + 1)
         )
-        coins = 20 + math.ceil(abs(math.log2(math.e) * each) + max(0.0, -math.log2(each)))
-        capped = min(each, _MOST_EPSILON)
-        return PrivateAnswers(asked, randomised_answer(spans + 1, capped, coins=min(coins, 62)))
+        coins = min(20 + math.ceil(1.5 * each + max(0.0, -math.log2(each))), MOST_COINS)
+        noise = randomised_answer(spans + 1, min(each, _MOST_EPSILON), coins=coins)
+        return PrivateAnswers(asked, noise)
     truncation = _truncation(privacy, times)
     each = shared_out(
         privacy,
@@ -136,10 +136,10 @@ def answers_within(
         lambda epsilon: Charge.discrete_laplace(spans / epsilon, spans),
         lost=float(_factor(privacy) * times * truncation),
     )
-    noise = laplace_noise(Fraction(spans) / Fraction(each), truncation=truncation)
-    if noise.coins > MOST_COINS:
-        raise UsageError("too small for noise that is cut off: raise it", "delta")
-    return PrivateAnswers(asked, noise)
+    scale = Fraction(spans) / Fraction(min(each, _MOST_EPSILON))
+    if scale > 2**32:
+        raise UsageError("too many for this epsilon: take fewer", "bits")
+    return PrivateAnswers(asked, laplace_noise(scale, truncation=truncation))
 
 
 def shared_out(
@@ -155,7 +155,10 @@ def shared_out(
         return low
     for _ in range(25):
         middle = (low + high) / 2
-        total = charge(middle).loss().repeated(times).epsilon(privacy.delta - lost)
+        one = charge(middle)
+        total = one.pure * times
+        if one.has_loss:
+            total = min(total, one.loss().repeated(times).epsilon(privacy.delta - lost))
         low, high = (middle, high) if total <= privacy.epsilon * (1 - 1e-9) else (low, middle)
     return low
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from gopa.draws import Draws
 from gopa.learning.charges import Charge
+from gopa.learning.checks import whole
 from gopa.learning.data import Users
 from gopa.learning.fitting import Progress, require_neither, require_seed, told
 from gopa.learning.history import History
@@ -98,13 +99,14 @@ def fit_two_party(  # noqa: PLR0913 - every algorithm is called like this
     require_neither(graph, clock, "an aggregator draws pairs: leave graph and clock out")
     begun, asked = perf_counter(), require_local(privacy, problem)
     require_seed(seed)
-    whole_kernel = WholeKernel(kernel, bits, low, high)
+    rounding = WholeKernel(kernel, bits, low, high)
     points = points_of(problem.table)[np.concatenate(problem.rows)]
-    labels, rounded = points[:, 1], whole_kernel.rounded(points)
+    labels, rounded = points[:, 1], rounding.rounded(points)
     divisor = kernel.divisor(labels)
     if answers_each is None:
-        answers_each = best_rounds(whole_kernel, asked, labels, law, laplace=laplace)
-    answers = answers_within(whole_kernel, asked, answers_each, laplace=laplace)
+        answers_each = best_rounds(rounding, asked, labels, law, laplace=laplace)
+    whole(answers_each, "answers_each")
+    answers = answers_within(rounding, asked, answers_each, laplace=laplace)
     ledger, each = _charged(answers, asked, answers_each)
     pairs = pairings(kernel, labels, answers_each, seed)
     draws, found = Draws(seed, "pairwise", "coins"), np.empty(pairs.shape[:2], dtype=np.int64)
@@ -112,15 +114,15 @@ def fit_two_party(  # noqa: PLR0913 - every algorithm is called like this
         for number, chosen in enumerate(pairs):
             coins, done = answers.coins(draws, len(chosen)), number * len(chosen)
             if transport is None:
-                results = whole_kernel.results(rounded[chosen[:, 0]], rounded[chosen[:, 1]])
+                results = rounding.results(rounded[chosen[:, 0]], rounded[chosen[:, 1]])
                 found[number] = answers.drawn(results, coins)
             else:
                 name = f"pairs of seed {seed}, round {number}"
                 for place, run in enumerate(_runs(answers, rounded, chosen, coins, name)):
-                    found[number, place] = transport(run)
+                    # One answer that no circuit gives could move the mean anywhere.
+                    found[number, place] = whole(transport(run), "transport", *answers.ends)
                     advance("pairs", done + place, found.size)
             advance("pairs", done + len(chosen), found.size)
-    answers.require_possible(found)
     ordered = 2 * (labels < 0).sum() * (labels > 0).sum()
     if kernel.labels != "public":
         ordered = len(points) * (len(points) - 1)

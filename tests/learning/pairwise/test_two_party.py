@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import permutations, product
 from pathlib import Path
 from typing import Any
@@ -104,9 +105,11 @@ def test_garbled_circuits_give_what_the_simulation_gives(kernel: Kernel, laplace
     assert fit_two_party(**{**call, "seed": 5}).model != simulated.model
     assert len({run.context for run in runs}) == len(runs) == 2 * rounds
     assert all(b"round" in run.context and len(run.context) < 256 for run in runs)
-    with pytest.raises(UsageError) as caught:
-        fit_two_party(**call, transport=lambda _: 10**9)
-    assert caught.value.field == "transport"
+    for wrong in (10**9, -(10**9), 1.0, None):
+        lying: Any = partial(lambda answer, _: answer, wrong)
+        with pytest.raises(UsageError) as caught:
+            fit_two_party(**call, transport=lying)
+        assert caught.value.field == "transport"
 
 
 @pytest.mark.parametrize(("kernel", "laplace"), WAYS, ids=NAMES)
@@ -468,12 +471,12 @@ def test_calls_that_make_no_sense() -> None:
     wrong: dict[str, dict[str, Any]] = {
         "kernel": {"kernel": mine},
         "privacy": {"privacy": None},
-        "bits": {"bits": 17},
+        "bits": {"kernel": VARIANCE, "bits": 16, "answers_each": 8},
         "high": {"high": 4.5},
         "low": {"low": 8.0},
         "delta": {"kernel": GINI, "privacy": Privacy(1.0)},
         "epsilon": {"privacy": Privacy(101.0)},
-        "rounds": {"answers_each": 0},
+        "answers_each": {"answers_each": 0},
         "graph": {"clock": 1},
         "problem": {"problem": users(6, each=2)},
     }
@@ -484,8 +487,10 @@ def test_calls_that_make_no_sense() -> None:
     for points, chances_ in ((np.ones((2, 2)), np.ones(2)), (np.ones(2), np.ones(2) / 2)):
         with pytest.raises(UsageError):
             PublicLaw(points, chances_)
-    for epsilon in (1e-9, 1e-5, 50.0, 100.0):
-        assert fit_two_party(**{**good, "privacy": Privacy(epsilon)}).spent.epsilon <= epsilon
+    for epsilon in (1e-9, 5e-7, 50.0, 100.0):
+        for privacy in (Privacy(epsilon), Privacy(epsilon, 1e-5)):
+            found = fit_two_party(**{**good, "privacy": privacy, "answers_each": 3})
+            assert found.spent.epsilon <= epsilon
 
 
 @pytest.mark.soak

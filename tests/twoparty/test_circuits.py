@@ -53,6 +53,7 @@ CASES: dict[str, Case] = {
     "comparison": (comparison, 1, lambda x, y: x[0] < y[0]),
     "equality": (equality, 1, lambda x, y: x[0] == y[0]),
     "distance": (distance, 1, lambda x, y: abs(x[0] - y[0])),
+    "square": (squared_distance, 1, lambda x, y: (x[0] - y[0]) ** 2),
     "concordance": (concordance, 4, signs),
     "sum": (built(arithmetic.add), 1, lambda x, y: x[0] + y[0]),
     "difference": (
@@ -67,7 +68,7 @@ CASES: dict[str, Case] = {
         lambda x, y: (x[0] < 37) + 2 * (x[0] & y[0] & 1),
     ),
 }
-TABLES = {"comparison": 16, "equality": 15, "distance": 31, "concordance": 64}
+TABLES = {"comparison": 16, "equality": 15, "distance": 31, "square": 285, "concordance": 64}
 TABLES |= {"sum": 16, "difference": 15, "smaller": 32}
 
 

@@ -35,6 +35,7 @@ from gopa.twoparty import (
     equality,
     laplace_noise,
     randomised_answer,
+    traffic,
 )
 from gopa.twoparty import parties as parties_module
 from gopa.twoparty.conversation import HEADER
@@ -78,6 +79,12 @@ def test_extension_begins_at_128_bits() -> None:
     assert [bits for bits, _ in sizes] == [127, 128]
     assert sizes[0][1] > 0
     assert sizes[1][1] == 0
+
+
+@BOTH
+def test_traffic_is_known_beforehand(circuit: Circuit) -> None:
+    frames = [frame for _, frame in pair(circuit, *VALUES).messages()]
+    assert traffic(circuit) == (len(frames), sum(map(len, frames)))
 
 
 def test_sizes_are_those_of_the_specification() -> None:

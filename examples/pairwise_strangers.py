@@ -17,13 +17,14 @@ import multiprocessing
 import os
 import socket
 import sys
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from gopa.accounting import gaussian_sigma
-from gopa.learning import Charge, History, Privacy, Table, Users, generator, ratings
+from gopa.learning import Charge, History, Privacy, Recorder, Table, Users, generator, ratings
 from gopa.learning.experiments import FigureRun, FigureSet
 from gopa.learning.pairwise import (
     KENDALL,
@@ -49,6 +50,9 @@ CELLS = Cells(tuple(range(6)), tuple(range(6)))
 ASKED = WholeKernel(KENDALL, bits=3, low=0, high=7)
 """Ratings from 0 to 5 are whole numbers of three bits as they are."""
 
+
+Drawn: TypeAlias = tuple[Users, np.ndarray]
+"""Users, and the cell of each of them."""
 
 TAU: float = ratings(1, seed=0).truth["tau"]
 """Of all people, as `ratings` makes them up."""
@@ -81,7 +85,7 @@ def public_law() -> PublicLaw:
     return PublicLaw(CELLS.points(), ratings(1, seed=0).truth["law"].ravel())
 
 
-def people(users: int, seed: int) -> tuple[Users, np.ndarray]:
+def people(users: int, seed: int) -> Drawn:
     """Users whose ratings are drawn from the public law, and the cell of each of them."""
     law = public_law()
     cells = generator(seed, "people").choice(CELLS.count, users, p=law.chances)
@@ -148,31 +152,39 @@ WAYS = {
 }
 
 
-def errors(epsilon: float, delta: float, users: int, runs: range) -> History:
+def one_run(epsilon: float, delta: float, drawn: Drawn, seed: int) -> dict[str, float]:
+    """The estimates of all ways for the same users, and how often these answered at best."""
+    problem, cells = drawn
+    asked: dict[str, Any] = {"kernel": KENDALL, "privacy": Privacy(epsilon, delta), "seed": seed}
+    circuit = {**asked, "low": 0, "high": 7, "bits": 3}
+    best = fit_two_party(problem, **circuit, law=public_law())
+    every = [answers_of_all(epsilon, delta, len(cells), tight=tight) for tight in (False, True)]
+    return {
+        "rounds": float(best.history["answers_each"][0]),
+        "once": fit_two_party(problem, **circuit).model,
+        "best": best.model,
+        "reports": fit_local(problem, **asked, cells=CELLS).model,
+        "advanced": noise_of_all(every[0], cells, seed),
+        "tight": noise_of_all(every[1], cells, seed),
+    }
+
+
+def errors(epsilons: Sequence[float], delta: float, users: int, runs: range) -> History:
     """Errors of all ways in several runs, each with users of its own, and what theory says."""
-    rows: dict[str, list[float]] = {name: [] for name in WAYS}
-    rounds = 1
-    every = [answers_of_all(epsilon, delta, users, tight=tight) for tight in (False, True)]
+    found: list[list[dict[str, float]]] = [[] for _ in epsilons]
     for seed in runs:
-        problem, cells = people(users, seed)
-        asked: dict[str, Any] = {
-            "kernel": KENDALL,
-            "privacy": Privacy(epsilon, delta),
-            "seed": seed,
-        }
-        circuit = {**asked, "low": 0, "high": 7, "bits": 3}
-        once = fit_two_party(problem, **circuit)
-        best = fit_two_party(problem, **circuit, law=public_law())
-        rounds = int(best.history["answers_each"][0])
-        rows["once"].append(once.model - TAU)
-        rows["best"].append(best.model - TAU)
-        rows["reports"].append(fit_local(problem, **asked, cells=CELLS).model - TAU)
-        for name, answers in zip(("advanced", "tight"), every, strict=True):
-            rows[name].append(noise_of_all(answers, cells, seed) - TAU)
-    found = {name: [math.sqrt(np.mean(np.square(each)))] for name, each in rows.items()}
-    exact = dict(zip(WAYS, exact_errors(epsilon, delta, users, rounds), strict=True))
-    theory = {f"{name}_exact": [each] for name, each in exact.items()}
-    return History({"epsilon": [epsilon], "rounds": [rounds], **found, **theory})
+        drawn = people(users, seed)
+        for place, epsilon in enumerate(epsilons):
+            found[place].append(one_run(epsilon, delta, drawn, 1000 * seed + place))
+    notes = Recorder()
+    for epsilon, each in zip(epsilons, found, strict=True):
+        rounds = int(each[0]["rounds"])
+        exact = exact_errors(epsilon, delta, users, rounds)
+        squares = {way: np.mean([(one[way] - TAU) ** 2 for one in each]) for way in WAYS}
+        seen = {way: math.sqrt(square) for way, square in squares.items()}
+        theory = {f"{way}_exact": value for way, value in zip(WAYS, exact, strict=True)}
+        notes.note(epsilon=epsilon, rounds=rounds, **seen, **theory)
+    return notes.history()
 
 
 def exact_errors(epsilon: float, delta: float, users: int, rounds: int) -> list[float]:
@@ -204,16 +216,19 @@ def curator(epsilon: float, delta: float, users: int) -> float:
     return math.sqrt((moved + squares) / (users * (users - 1)) ** 2 + every)
 
 
-def verified(epsilon: float, delta: float, users: int, runs: range) -> History:
+def verified(epsilons: Sequence[float], delta: float, users: int, runs: range) -> History:
     """Errors of the same statistic from verified counts: real sessions."""
-    found = [
-        fit_verified(
-            people(users, seed)[0], kernel=KENDALL, privacy=Privacy(epsilon, delta),
-            cells=CELLS, seed=seed, corrupt=1, mode="signed",
-        ).model - TAU
-        for seed in runs
-    ]  # fmt: skip
-    return History({"epsilon": [epsilon], "verified": [math.sqrt(np.mean(np.square(found)))]})
+    notes = Recorder()
+    for epsilon in epsilons:
+        found = [
+            fit_verified(
+                people(users, seed)[0], kernel=KENDALL, privacy=Privacy(epsilon, delta),
+                cells=CELLS, seed=seed, corrupt=1, mode="signed",
+            ).model
+            for seed in runs
+        ]  # fmt: skip
+        notes.note(epsilon=epsilon, sessions=math.sqrt(np.mean(np.square(np.array(found) - TAU))))
+    return notes.history()
 
 
 @figures.figure("fig3.7")
@@ -227,30 +242,22 @@ def fig37(run: FigureRun) -> None:
     with run.picture(*titles) as axes:
         for place, (name, users) in zip(axes, sizes.items(), strict=True):
             delta = min(1e-5, users**-2.0)
-            parts = [
-                run.part(f"{name}-{each:g}", partial(errors, each, delta, users, runs))
-                for each in epsilons
-            ]
-            for each, epsilon in zip(parts, epsilons, strict=True):
-                run.number(f"{name}, epsilon {epsilon:g}: P chosen", each["rounds"][0])
+            found = run.part(name, partial(errors, epsilons, delta, users, runs))
             for way, label in WAYS.items():
-                seen, exact = (
-                    [float(each[way + end][0]) for each in parts] for end in ("", "_exact")
-                )
-                (line,) = place.plot(epsilons, exact, label=label)
-                place.plot(epsilons, seen, "o", color=line.get_color(), markersize=4)
-                for epsilon, one, two in zip(epsilons, seen, exact, strict=True):
-                    run.number(f"{name}, epsilon {epsilon:g}: {label}", one)
-                    run.number(f"{name}, epsilon {epsilon:g}: {label}, exact", two)
+                (line,) = place.plot(epsilons, found[f"{way}_exact"], label=label)
+                place.plot(epsilons, found[way], "o", color=line.get_color(), markersize=4)
             counts = [curator(each, delta, users) for each in epsilons]
             place.plot(epsilons, counts, "k:", label="counts of a trusted curator, computed")
+            shown = {column: found[column] for column in found.names} | {"curator": counts}
             if name == "few":
-                sessions = [
-                    run.part(f"verified-{each:g}", partial(verified, each, delta, users, runs[:3]))
-                    for each in epsilons
-                ]
-                found = [float(each["verified"][0]) for each in sessions]
-                place.plot(epsilons, found, "ks", markersize=4, label="verified counts, 3 sessions")
+                held = run.part("verified", partial(verified, epsilons, delta, users, runs[:3]))
+                shown["sessions"] = held["sessions"]
+                place.plot(
+                    epsilons, held["sessions"], "ks", markersize=4, label="verified counts, 3 runs"
+                )
+            for column, values in shown.items():
+                for epsilon, value in zip(epsilons, values, strict=True):
+                    run.number(f"{users} users, epsilon {epsilon:g}, {column}", value)
             place.set(xscale="log", yscale="log", xlabel="epsilon")
             place.set_ylabel("root mean square error")
             place.legend(fontsize=7)

@@ -211,6 +211,35 @@ def test_all_coins_of_randomised_answers(kernel: Kernel, epsilon: Fraction) -> N
     assert noise.keep >= exp_below(epsilon * Fraction(999, 1000)) * noise.other
 
 
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(4)])
+@pytest.mark.parametrize("kernel", [RENYI, AUC, WILCOXON, KENDALL], ids=lambda each: each.name)
+def test_all_coins_of_circuits_and_all_inputs(kernel: Kernel, epsilon: Fraction) -> None:
+    """Whatever one party changes, and whatever the other one has: exact chances of all answers."""
+    noise = answers_within(WholeKernel(kernel), Privacy(float(epsilon)), 1).noise
+    assert isinstance(noise, RandomisedAnswer)
+    few = PrivateAnswers(WholeKernel(kernel, bits=1), replace(noise, coins=10))
+    circuit, (low, high) = few.circuit, few.asked.ends
+    coins = (np.arange(2**10)[:, None] >> np.arange(10) & 1).astype(bool)
+    laws: dict[tuple[int, int], list[int]] = {}
+    widths = sum(circuit.garbler), sum(circuit.evaluator)
+    for one, other in product(range(2 ** widths[0]), range(2 ** widths[1])):
+        mine, yours = (
+            np.tile((value >> np.arange(width) & 1).astype(bool), (2**10, 1))
+            for value, width in zip((one, other), widths, strict=True)
+        )
+        # Coins of one party run through all values; those of the other one may be known to it.
+        known = np.tile(coins[37 * one + other], (2**10, 1))
+        found = circuit.compute(np.hstack([mine, coins]), np.hstack([yours, known]))
+        laws[one, other] = np.bincount(found - low, minlength=high - low + 1).tolist()
+    worst = max(
+        Fraction(x, y)
+        for (a, b), (c, d) in product(laws, repeat=2)
+        if a == c or b == d
+        for x, y in zip(laws[a, b], laws[c, d], strict=True)
+    )
+    assert exp_below(epsilon * Fraction(9, 10)) <= worst <= exp_below(epsilon)
+
+
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)])
 def test_two_answers_of_the_same_user_together(epsilon: Fraction) -> None:
     """Over all results of two pairs, before and after one of their users changes its point."""

@@ -140,6 +140,18 @@ def test_circuits_and_the_law_agree_on_all_inputs(kernel: Kernel, laplace: bool)
     assert (found == answers.drawn(results, coins)).all()
 
 
+@pytest.mark.parametrize("kernel", [GINI, VARIANCE, KENDALL, WILCOXON], ids=lambda each: each.name)
+def test_numbers_are_rounded_and_scaled_back(kernel: Kernel) -> None:
+    asked = WholeKernel(kernel, bits=3, low=-1.0, high=2.5)  # steps of a half
+    labels = np.array([-1.0, 1.0, 0.5, 2.5]) if kernel is KENDALL else np.array([-1.0, 1, 1, -1])
+    points = np.column_stack([[-1.0, 0.1, 1.6, 2.5], labels])
+    whole = asked.rounded(points)
+    assert whole[:, 0].tolist() == [0, 2, 5, 7]
+    near = np.column_stack([[-1.0, 0.0, 1.5, 2.5], labels])
+    found = asked.values(asked.results(whole[:, None], whole[None]))
+    assert np.allclose(found, kernel.value(near[:, None], near[None]))
+
+
 def chances(answers: PrivateAnswers, result: int) -> dict[int, Fraction]:
     """The exact law of answers where the kernel has this result."""
     noise, (low, high) = answers.noise, answers.asked.ends
@@ -453,6 +465,13 @@ def test_budgets_are_shared_out_by_the_better_composition() -> None:
         with pytest.raises(BudgetExceeded):
             PrivacyLedger(privacy).charge(charge(each * 1.01), times)
     assert each > 1.5 / times
+    # What is cut off needs a part of so small a delta.
+    found = fit_two_party(
+        ratings(4, seed=1), kernel=KENDALL, privacy=Privacy(1.0, 1e-9), seed=1, high=7, bits=3,
+        answers_each=100, laplace=True,
+    )  # fmt: skip
+    assert found.history["epsilon_of_answer"][0] > 1.1 / 100
+    assert found.spent.within(Privacy(1.0, 1e-9))
     assert shared_out(Privacy(1.0), 50, charge) == 1 / 50
 
 

@@ -251,11 +251,12 @@ def fig37(run: FigureRun) -> None:
             delta = min(1e-5, users**-2.0)
             found = run.part(name, partial(errors, epsilons, delta, users, runs))
             for way, label in WAYS.items():
-                (line,) = place.plot(epsilons, found[f"{way}_exact"], label=label)
+                style = "--" if way == "best" else "-"  # the same as once, where that is best
+                (line,) = place.plot(epsilons, found[f"{way}_exact"], style, label=label)
                 place.plot(epsilons, found[way], "o", color=line.get_color(), markersize=4)
             counts = [curator(each, delta, users) for each in epsilons]
             place.plot(epsilons, counts, "k:", label="counts of a trusted curator, computed")
-            shown = {column: found[column] for column in found.names} | {"curator": counts}
+            shown = {column: found[column] for column in found.names[1:]} | {"curator": counts}
             if name == "few":
                 held = run.part("verified", partial(verified, epsilons, delta, users, runs[:3]))
                 shown["sessions"] = held["sessions"]
@@ -266,6 +267,8 @@ def fig37(run: FigureRun) -> None:
                 for epsilon, value in zip(epsilons, values, strict=True):
                     run.number(f"{users} users, epsilon {epsilon:g}, {column}", value)
             place.set(xscale="log", yscale="log", xlabel="epsilon")
+            place.set_xticks(epsilons, [f"{each:g}" for each in epsilons])
+            place.set_xticks([], minor=True)
             place.set_ylabel("root mean square error")
             place.legend(fontsize=7)
 

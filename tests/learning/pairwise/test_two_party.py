@@ -267,7 +267,7 @@ def test_two_answers_of_the_same_user_together(epsilon: Fraction) -> None:
 @pytest.mark.parametrize("kernel", [GINI, KENDALL], ids=lambda each: each.name)
 def test_noise_that_is_cut_off_keeps_its_delta(kernel: Kernel) -> None:
     """All values of the noise in fractions, for every change of the result; in the circuit too."""
-    epsilon, delta = Fraction(3, 2), 1e-5
+    epsilon, delta = Fraction(3, 2), 1e-10
     asked = WholeKernel(kernel, bits=2)
     for rounds in (1, 2):
         answers = answers_within(asked, Privacy(float(epsilon), delta), rounds, laplace=True)

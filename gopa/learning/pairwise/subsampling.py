@@ -129,6 +129,8 @@ def answers_within(
         coins = min(20 + math.ceil(1.5 * each + max(0.0, -math.log2(each))), MOST_COINS)
         noise = randomised_answer(spans + 1, min(each, _MOST_EPSILON), coins=coins)
         return PrivateAnswers(asked, noise)
+    if spans * times > privacy.epsilon * 2**32:
+        raise UsageError("too many for this epsilon: take fewer", "bits")
     truncation = _truncation(privacy, times)
     each = shared_out(
         privacy,
@@ -137,8 +139,6 @@ def answers_within(
         lost=float(_factor(privacy) * times * truncation),
     )
     scale = Fraction(spans) / Fraction(min(each, _MOST_EPSILON))
-    if scale > 2**32:
-        raise UsageError("too many for this epsilon: take fewer", "bits")
     return PrivateAnswers(asked, laplace_noise(scale, truncation=truncation))
 
 

@@ -115,7 +115,7 @@ def test_garbled_circuits_give_what_the_simulation_gives(kernel: Kernel, laplace
 @pytest.mark.parametrize(("kernel", "laplace"), WAYS, ids=NAMES)
 def test_circuits_and_the_law_agree_on_all_inputs(kernel: Kernel, laplace: bool) -> None:
     """Every pair of points of two bits, with many coins each; each kernel by its formula."""
-    asked, times = WholeKernel(kernel, bits=2, high=3.0), 40
+    asked, times = WholeKernel(kernel, bits=2, high=3.0), 16
     answers = answers_within(asked, Privacy(2.0, 1e-5), 1, laplace=laplace)
     labels = (-1.0, 1.0) if kernel.labels == "public" else tuple(map(float, range(4)))
     points = np.array(list(product(range(4), labels)), dtype=float)
@@ -296,7 +296,7 @@ def test_noise_that_is_cut_off_keeps_its_delta(kernel: Kernel) -> None:
 @pytest.mark.parametrize("kernel", [KENDALL, AUC], ids=lambda each: each.name)
 def test_every_pair_is_equally_likely_and_nobody_meets_two(kernel: Kernel) -> None:
     for labels in (np.array([1, -1, -1, 1, -1]), np.array([1, -1, -1, 1, 1, 1])):
-        found = pairings(kernel, labels, 3000, seed=1)
+        found = pairings(kernel, labels, 1500, seed=1)
         assert all(len(set(each.ravel().tolist())) == each.size for each in found)
         if kernel is AUC:
             assert (labels[found[..., 0]] == -1).all()
@@ -310,7 +310,7 @@ def test_every_pair_is_equally_likely_and_nobody_meets_two(kernel: Kernel) -> No
         assert len(counts) == possible
         # A pair is there or not in each round, so counts scatter less than those of draws.
         assert stats.chisquare(counts).pvalue > 1e-3
-        assert (pairings(kernel, labels, 3, seed=1) == pairings(kernel, labels, 3000, 1)[:3]).all()
+        assert (pairings(kernel, labels, 3, seed=1) == pairings(kernel, labels, 1500, 1)[:3]).all()
 
 
 def matchings(left: tuple[int, ...]) -> list[list[tuple[int, int]]]:
@@ -357,8 +357,8 @@ def thesis(
 CASES = [
     pytest.param(KENDALL, False, 10, id="Kendall"),
     pytest.param(KENDALL, True, 10, id="Kendall, Laplace", marks=pytest.mark.soak),
-    pytest.param(GINI, True, 7, id="Gini, odd"),
-    pytest.param(AUC, False, 10, id="AUC"),
+    pytest.param(GINI, True, 5, id="Gini, odd"),
+    pytest.param(AUC, False, 10, id="AUC", marks=pytest.mark.soak),
 ]
 
 
@@ -476,8 +476,8 @@ def test_budgets_are_shared_out_by_the_better_composition() -> None:
 
 
 def test_one_answer_beats_reports_and_answers_of_all_pairs() -> None:
-    """Exactly, for two numbers of users; reports are better or worse than answers of all pairs."""
-    for many, epsilon in ((2000, 1.0), (246_000, 0.25), (246_000, 2.0)):
+    """Exactly; private reports are better or worse than answers of all pairs."""
+    for many, epsilon in ((246_000, 0.25), (246_000, 2.0)):
         once, best, reports, advanced, tight = exact_errors(epsilon, many**-2.0, many, 1)
         assert once == best < tight < advanced
         assert once < reports / 3.5
@@ -535,10 +535,9 @@ def test_calls_that_make_no_sense() -> None:
     for points, chances_ in ((np.ones((2, 2)), np.ones(2)), (np.ones(2), np.ones(2) / 2)):
         with pytest.raises(UsageError):
             PublicLaw(points, chances_)
-    for epsilon in (4e-9, 5e-7, 50.0, 100.0):
-        for privacy in (Privacy(epsilon), Privacy(epsilon, 1e-5)):
-            found = fit_two_party(**{**good, "privacy": privacy, "answers_each": 3})
-            assert found.spent.epsilon <= epsilon
+    for privacy in (Privacy(4e-9), Privacy(5e-7, 1e-5), Privacy(100.0)):
+        found = fit_two_party(**{**good, "privacy": privacy, "answers_each": 3})
+        assert found.spent.epsilon <= privacy.epsilon
 
 
 @pytest.mark.soak

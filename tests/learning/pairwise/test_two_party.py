@@ -513,6 +513,23 @@ def test_what_is_spent_and_reported() -> None:
     assert 0.25 <= row["epsilon_of_answer"] < 0.3
     assert row["meetings"] >= 2
     assert found.messages == 8 * 3 * 4
+    asked: dict[str, Any] = {"privacy": Privacy(2.0, 1e-5), "seed": 1, "high": 5}
+    plain = fit_two_party(ratings(7, seed=1), kernel=VARIANCE, **asked).model
+    whole = replace(VARIANCE, normalisation="n^2")
+    assert math.isclose(
+        fit_two_party(ratings(7, seed=1), kernel=whole, **asked).model, plain * 6 / 7
+    )
+    names: list[bytes] = []
+
+    def noted(run: PairRun) -> int:
+        names.append(run.context)
+        return 0
+
+    fit_two_party(
+        ratings(2, seed=1), privacy=Privacy(2.0), answers_each=3, **call,
+        transport=noted,
+    )  # fmt: skip
+    assert len(set(names)) == 3
     public = fit_two_party(labelled(7), kernel=AUC, privacy=Privacy(2.0), seed=1, high=3.0)
     assert "labels are public" in public.spent.assumptions
 

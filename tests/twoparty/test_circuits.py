@@ -19,6 +19,7 @@ from gopa.twoparty import (
     distance,
     equality,
     randomised_answer,
+    squared_distance,
 )
 from gopa.twoparty.circuits import ONE, ZERO, Word
 from gopa.twoparty.labels import BLOCK, GarbledRun, add_where, fresh_offset

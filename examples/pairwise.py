@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,24 +25,21 @@ from gopa.learning.pairwise import (
     RANKING,
     WILCOXON,
     Cells,
-    CountTree,
     Kernel,
     MeanLoss,
-    Method,
     OpenRows,
     Pairs,
     Prox,
     area_under_curve,
-    cells_of,
     dual_averages,
     estimates,
-    exact_tree_variance,
     fit_local,
     fit_verified,
-    gradient_bias,
-    ordered_pairs,
     statistic,
 )
+from gopa.learning.pairwise.averaging import gradient_bias
+from gopa.learning.pairwise.gossip import Method
+from gopa.learning.pairwise.ranking import CountTree, cells_of, exact_tree_variance, ordered_pairs
 from gopa.learning.steps import root
 from gopa.noise import subseed
 
@@ -140,16 +138,16 @@ def ranked(  # noqa: PLR0913 - as above
     mean, notes = MeanLoss(RANKING, rows), Recorder()
     marks = np.unique(np.geomspace(20, steps, 20).astype(int))
     some = np.linspace(0, len(rows) - 1, 6).astype(int)
-    walk = dual_averages(
-        OpenRows(RANKING, rows), graph, steps=steps, marks=marks, seed=seed, runs=runs
-    )
+    open_rows = OpenRows(RANKING, rows)
+    walk = dual_averages(open_rows, graph, steps=steps, marks=marks, seed=seed, runs=runs)
     for found in walk:
         values = mean.value(found.averaged[:, some])
         time = np.full(len(found.sums), float(found.number))
         central = Prox()(found.sums.mean(axis=1), time, root(1.0)(time))
         bias = math.nan
         if biased:
-            off = gradient_bias(RANKING, rows, found.first(biased))
+            few = replace(found, models=found.models[:biased], seen=found.seen[:biased])
+            off = gradient_bias(open_rows, few)
             bias = float(np.abs((off * central[:biased]).sum(axis=1)).mean())
         notes.note(
             step=found.number, loss=values.mean(axis=1), users=values.std(axis=1).mean(), bias=bias

@@ -6,7 +6,6 @@ Specification: `specs/23-pairwise.md`, section 2.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -16,20 +15,13 @@ import numpy.typing as npt
 from gopa import UsageError
 from gopa.graph import Graph
 from gopa.learning.checks import whole
-from gopa.learning.clocks import Clock, ClockLaw, EdgeClock, require_law
+from gopa.learning.clocks import EdgeClock
 from gopa.learning.data import Users
 from gopa.learning.fitting import Progress, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome
-from gopa.learning.pairwise.kernels import (
-    Between,
-    Floats,
-    Kernel,
-    Pairs,
-    Places,
-    mean_over_pairs,
-)
+from gopa.learning.pairwise.kernels import Between, Floats, Kernel, Pairs, Places
 from gopa.learning.pairwise.local import Cells, reports_of
 from gopa.learning.privacy import Privacy
 from gopa.noise import subseed
@@ -38,81 +30,34 @@ Method: TypeAlias = Literal["gosta", "gosta-sync", "u2"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 """GoSta where ends of an edge act alone, GoSta by a common clock, and its rival."""
 
+NUMBER_BYTES: Final = 8
 _CLOSE: Final = 0.05
 """Of the statistic: estimates that are farther away have not converged."""
 
 _LEAST: Final = 1e-3
-_NUMBER_BYTES: Final = 8
-_SHARE: Final = 4
-_FEWEST: Final = 32
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Exchanges:
-    """Holds exchanges in which nobody takes part twice, of one run or of several.
-
-    `slots` has both ends, in two halves; slot is run times users plus user. `step` counts from 1.
-    """
-
-    slots: Places
-    users: Places
-    steps: Places
-
-    @property
-    def partners(self) -> Places:
-        """Of each end the other one."""
-        return np.roll(self.slots, len(self.slots) // 2)
-
-
-def in_waves(actors: npt.NDArray[np.int32], first: int, users: int) -> Iterator[Exchanges]:
-    """The exchanges of a block (run, step, end), many at a time, everybody's in their order.
-
-    An exchange waits for those before it that share an end; so the result is that of one after
-    the other, bit by bit.
-    """
-    runs, steps, _ = actors.shape
-    ends = (actors + (np.arange(runs) * users)[:, None, None]).reshape(-1, 2)
-    numbers = np.tile(np.arange(first + 1, first + steps + 1), runs)
-    next_of = np.empty(runs * users, dtype=np.int64)
-    left = np.arange(len(ends))
-    while len(left):
-        # Of several values for one place the last is kept: here the earliest exchange.
-        next_of[ends[left[::-1]]] = left[::-1, None]
-        ready = (next_of[ends[left]] == left[:, None]).all(axis=1)
-        now, left = left[ready], left[~ready]
-        slots = ends[now].T.ravel()
-        yield Exchanges(slots, slots % users, np.tile(numbers[now], 2))
 
 
 class _Asynchronous:
     """Runs GoSta of the ends of an edge alone: both average, add what they see, and swap."""
 
-    copies = 1
-
     def __init__(self, pairs: Between, runs: int) -> None:
-        self._pairs, self._shape = pairs, (runs, pairs.users)
-        slots = runs * pairs.users
-        self._estimates, self._acted = np.zeros(slots), np.zeros(slots)
+        self._pairs = pairs
+        self._estimates, self._acted = np.zeros((2, runs * pairs.users))
         self._seen = np.tile(np.arange(pairs.users), runs)
 
-    def exchange(self, now: Exchanges, copy: int) -> None:
-        """Both ends of each edge act."""
-        del copy
-        at = now.slots
-        half = len(at) // 2
+    def exchange(self, step: int, copy: int, users: Places, at: Places) -> None:
+        """Both ends of an edge act."""
+        del step, copy
+        seen, acted = self._seen[at], self._acted[at] + 1
         held = self._estimates[at]
-        mean = (held[:half] + held[half:]) / 2
-        acted = self._acted[at] + 1
-        seen = self._seen[at]
-        mean = np.concatenate([mean, mean])
-        self._estimates[at] = mean + (self._pairs.between(now.users, seen) - mean) / acted
-        self._acted[at] = acted
-        self._seen[now.partners] = seen
+        mean = (held[0] + held[1]) / 2
+        self._estimates[at] = mean + (self._pairs.between(users, seen) - mean) / acted
+        self._acted[at], self._seen[at] = acted, seen[::-1]
 
     def at(self, step: int) -> Floats:
-        """All estimates after so many steps, by run and user."""
+        """All estimates."""
         del step
-        return self._estimates.reshape(self._shape).copy()
+        return self._estimates
 
 
 class _Synchronous:
@@ -122,31 +67,25 @@ class _Synchronous:
     number, so this is done when somebody does, or when it is asked for its estimate.
     """
 
-    def __init__(self, pairs: Between, runs: int, *, copies: int) -> None:
-        self._pairs, self._shape, self.copies = pairs, (runs, pairs.users), copies
-        slots = runs * pairs.users
-        self._sums, self._last = np.zeros(slots), np.zeros(slots, dtype=np.int64)
+    def __init__(self, pairs: Between, runs: int, copies: int) -> None:
+        self._pairs, self._averages = pairs, copies == 1
         own = np.tile(np.arange(pairs.users), runs)
-        self._copies = [own.copy() for _ in range(copies)]
+        self._sums, self._last = np.zeros((2, len(own)))
+        self._copies = np.tile(own, (copies, 1))
         self._adds = pairs.between(own, own)
 
-    def exchange(self, now: Exchanges, copy: int) -> None:
-        """The ends of each edge swap what they have seen; with one copy they also average."""
-        at = now.slots
-        half = len(at) // 2
-        sums = self._sums[at] + (now.steps - self._last[at]) * self._adds[at]
-        if self.copies == 1:
-            mean = (sums[:half] + sums[half:]) / 2
-            sums = np.concatenate([mean, mean])
-        self._sums[at], self._last[at] = sums, now.steps
-        self._copies[copy][now.partners] = self._copies[copy][at]
-        first = now.users if self.copies == 1 else self._copies[0][at]
-        self._adds[at] = self._pairs.between(first, self._copies[-1][at])
+    def exchange(self, step: int, copy: int, users: Places, at: Places) -> None:
+        """The ends of an edge swap what they have seen; with one copy they also average."""
+        sums = self._sums[at] + (step - self._last[at]) * self._adds[at]
+        self._sums[at] = (sums[0] + sums[1]) / 2 if self._averages else sums
+        self._last[at] = step
+        self._copies[copy, at] = self._copies[copy, at[::-1]]
+        first = users if self._averages else self._copies[0, at]
+        self._adds[at] = self._pairs.between(first, self._copies[-1, at])
 
     def at(self, step: int) -> Floats:
-        """All estimates after so many steps, by run and user."""
-        whole_sums = self._sums + (step - self._last) * self._adds
-        return np.asarray(whole_sums / max(step, 1)).reshape(self._shape)
+        """All estimates."""
+        return np.asarray((self._sums + (step - self._last) * self._adds) / step)
 
 
 def estimates(  # noqa: PLR0913 - gossip has many parts
@@ -154,7 +93,6 @@ def estimates(  # noqa: PLR0913 - gossip has many parts
     graph: Graph,
     *,
     method: Method = "gosta",
-    clock: Clock | None = None,
     steps: int,
     marks: npt.ArrayLike | None = None,
     seed: int,
@@ -165,86 +103,47 @@ def estimates(  # noqa: PLR0913 - gossip has many parts
     Raises:
         UsageError: parts do not fit together.
     """
-    require_gossip(graph, pairs.users, clock)
+    require_gossip(graph, pairs.users)
+    require_seed(seed)
+    ends = marked(marks, steps)
     if method not in METHODS:
         raise UsageError(f"one of {', '.join(METHODS)}", "method")
-    require_seed(seed)
-    whole(steps, "steps")
-    whole(runs, "runs")
+    seeds: list[Any] = [seed, subseed(seed, "pairwise", "second copy")][: 1 + (method == "u2")]
     state: _Asynchronous | _Synchronous = (
-        _Asynchronous(pairs, runs)
+        _Asynchronous(pairs, whole(runs, "runs"))
         if method == "gosta"
-        else _Synchronous(pairs, runs, copies=1 + (method == "u2"))
+        else _Synchronous(pairs, whole(runs, "runs"), len(seeds))
     )
-    seeds = [seed, subseed(seed, "second copy")][: state.copies]
-    ends = set(np.asarray([steps] if marks is None else marks).tolist())
-    for first, blocks in blocks_until(graph, clock, seeds, steps=steps, runs=runs, ends=ends):
-        for now, copy in exchanges(blocks, first, pairs.users):
-            state.exchange(now, copy)
-        done = first + blocks[0].shape[1]
-        if done in ends:
-            yield done, state.at(done)
+    streams = [exchanges(graph, each, steps=steps, runs=runs) for each in seeds]
+    for step, moves in enumerate(zip(*streams, strict=True), 1):
+        for copy, (users, at) in enumerate(moves):
+            state.exchange(step, copy, users, at)
+        if step in ends:
+            yield step, state.at(step).reshape(runs, -1).copy()
 
 
 def exchanges(
-    blocks: list[npt.NDArray[np.int32]], first: int, users: int
-) -> Iterator[tuple[Exchanges, int]]:
-    """Exchanges and the copy of each: in every step those of the first copy go first."""
-    copies = len(blocks)
-    merged = np.stack(blocks, axis=2).reshape(len(blocks[0]), -1, 2)
-    for now in in_waves(merged, copies * first, users):
-        if copies == 1:
-            yield now, 0
-            continue
-        steps, place = np.divmod(now.steps - 1, copies)
-        for copy in range(copies):
-            chosen = place == copy
-            if chosen.any():
-                yield Exchanges(now.slots[chosen], now.users[chosen], steps[chosen] + 1), copy
+    graph: Graph, seed: int | bytes, *, steps: int, runs: int
+) -> Iterator[tuple[Places, Places]]:
+    """Of each step both ends of an edge, by end and run: users, and run times users plus user."""
+    first = np.arange(runs) * graph.parties
+    for block in EdgeClock(graph, 1.0).blocks(seed, steps=steps, runs=runs):
+        for users in block.actors.transpose(1, 2, 0).astype(np.int64):
+            yield users, users + first
 
 
-def blocks_until(  # noqa: PLR0913 - blocks have many ends
-    graph: Graph,
-    clock: Clock | None,
-    seeds: list[Any],
-    *,
-    steps: int,
-    runs: int,
-    ends: set[int],
-    size: int | None = None,
-) -> Iterator[tuple[int, list[npt.NDArray[np.int32]]]]:
-    """Blocks of actors of each seed, none of which goes on behind one of the `ends`."""
-    chosen = EdgeClock(graph, 1.0) if clock is None else clock
-    many = max(_FEWEST, graph.parties // _SHARE) if size is None else size
-    streams = [chosen.blocks(each, steps=steps, runs=runs, size=many) for each in seeds]
-    for events in zip(*streams, strict=True):
-        first, length = events[0].first, events[0].actors.shape[1]
-        if clock is not None:
-            for each in events:
-                _require_edges(graph, each.actors)
-        cuts = [end - first for end in sorted(ends) if first < end < first + length]
-        for start, stop in zip([0, *cuts], [*cuts, length], strict=True):
-            yield first + start, [each.actors[:, start:stop] for each in events]
+def marked(marks: npt.ArrayLike | None, steps: int) -> set[int]:
+    """The steps to look at, or the last one; `UsageError` unless they are among the steps."""
+    last = whole(steps, "steps")
+    return {whole(each, "marks", 1, last) for each in np.ravel([last] if marks is None else marks)}
 
 
-def require_gossip(graph: Graph | None, users: int, clock: Clock | None) -> None:
-    """Refuses graphs on which no point gets everywhere, and clocks of other things."""
+def require_gossip(graph: Graph | None, users: int, clock: Any = None) -> None:
+    """Refuses graphs on which no point gets everywhere, and clocks: edges tick at equal rates."""
     if graph is None or graph.parties != users or users < 2 or not graph.is_connected():
         raise UsageError(f"a connected graph of all {users} users", "graph")
     if clock is not None:
-        require_law(clock, ClockLaw.UNIFORM_EDGES)
-        if clock.agents != users:
-            raise UsageError(f"its agents are the {users} users", "clock")
-
-
-def _require_edges(graph: Graph, actors: npt.NDArray[np.int32]) -> None:
-    first, second = graph.edges()
-    known = np.unique(np.minimum(first, second) * graph.parties + np.maximum(first, second))
-    low, high = actors.min(axis=-1).astype(np.int64), actors.max(axis=-1)
-    if not np.isin(low * graph.parties + high, known).all():
-        raise UsageError(
-            "it lets users act that are no neighbours: make it from this graph", "clock"
-        )
+        raise UsageError("edges of the graph tick at equal rates: leave it out", "clock")
 
 
 def expected_estimates(pairs: Between, graph: Graph, steps: int) -> Floats:
@@ -254,12 +153,12 @@ def expected_estimates(pairs: Between, graph: Graph, steps: int) -> Floats:
     column for each place: the phantom graphs. For few users: a matrix product a step.
     """
     users = pairs.users
-    require_gossip(graph, users, None)
+    require_gossip(graph, users)
     everybody = np.arange(users)
     laplacian = graph.laplacian().toarray() / graph.edge_count
     swap, average = np.eye(users) - laplacian, np.eye(users) - laplacian / 2
     phantom = pairs.between(everybody[:, None], everybody)
-    found, current = np.empty((steps, users)), np.zeros(users)
+    found, current = np.empty((whole(steps, "steps"), users)), np.zeros(users)
     for step in range(1, steps + 1):
         current = average @ (current + (np.diag(phantom) - current) / step)
         phantom = phantom @ swap
@@ -270,19 +169,16 @@ def expected_estimates(pairs: Between, graph: Graph, steps: int) -> Floats:
 def estimation_bound(pairs: Between, graph: Graph, steps: npt.ArrayLike) -> Floats:
     """Bounds how far expected estimates of synchronous GoSta are from the statistic, in L2.
 
-    It is proved in section 2, with other constants than Theorem 3.1 of Bellet's thesis.
+    It is proved in section 2 for at least three users, with other constants than Theorem 3.1 of
+    Bellet's thesis.
     """
+    require_gossip(graph, whole(pairs.users, "users", 3))
     everybody = np.arange(pairs.users)
     table = pairs.between(everybody[:, None], everybody)
     own = table.mean(axis=1)
-    rate = gap_per_step(graph) * np.asarray(steps, dtype=np.float64)
+    gap = np.linalg.eigvalsh(graph.laplacian().toarray())[1] / graph.edge_count
     uneven, spread = np.linalg.norm(own - own.mean()), np.linalg.norm(table - own[:, None])
-    return np.asarray((2 * uneven + spread) / rate)
-
-
-def gap_per_step(graph: Graph) -> float:
-    """The smallest eigenvalue of the Laplacian above 0, divided by the number of edges."""
-    return float(np.linalg.eigvalsh(graph.laplacian().toarray())[1]) / graph.edge_count
+    return np.asarray((2 * uneven + spread) / (gap * np.asarray(steps, dtype=np.float64)))
 
 
 def fit_pairwise(  # noqa: PLR0913 - every algorithm is called like this
@@ -291,7 +187,7 @@ def fit_pairwise(  # noqa: PLR0913 - every algorithm is called like this
     kernel: Kernel,
     privacy: Privacy | None = None,
     graph: Graph | None,
-    clock: Clock | None = None,
+    clock: Any = None,
     seed: int,
     progress: Progress = None,
     method: Method = "gosta",
@@ -302,7 +198,8 @@ def fit_pairwise(  # noqa: PLR0913 - every algorithm is called like this
     """Estimates the mean of a kernel over all pairs of points; the model is everybody's estimate.
 
     With `privacy` all users first replace their points by private reports (`cells`, see
-    `fit_local`), which then travel in their place. Without, points are shown to strangers.
+    `fit_local`), which then travel in their place. Without, points are shown to strangers. Errors
+    in the history are distances from the statistic of all that travels, which no user knows.
 
     Raises:
         UsageError: parts do not fit together.
@@ -311,32 +208,33 @@ def fit_pairwise(  # noqa: PLR0913 - every algorithm is called like this
     require_gossip(graph, len(problem), clock)
     assert graph is not None  # noqa: S101 - just refused
     require_seed(seed)
-    pairs: Between = Pairs(kernel, problem)
-    ledger = PrivacyLedger(privacy)
+    ledger = PrivacyLedger(privacy, assumptions=kernel.assumptions if privacy else ())
+    pairs: Between
     if privacy is not None:
-        pairs = reports_of(problem, kernel, cells, ledger, seed=seed).pairs()
+        pairs = reports_of(problem, kernel, cells, ledger, seed=seed)
     elif cells is not None:
         raise UsageError("points are put into cells to be hidden: say how well", "privacy")
+    else:
+        pairs = Pairs(kernel, problem)
     notes = Recorder()
-    marks = np.unique(np.geomspace(1, whole(steps, "steps"), 60).astype(int))
-    walk = estimates(
-        pairs, graph, method=method, clock=clock, steps=steps, marks=marks, seed=seed, runs=runs
-    )
+    marks = np.geomspace(1, whole(steps, "steps"), 60).astype(int)
+    walk = estimates(pairs, graph, method=method, steps=steps, marks=marks, seed=seed, runs=runs)
     with told(progress) as advance:
-        goal = mean_over_pairs(pairs, advance)
+        goal = pairs.mean(advance)
         for step, found in walk:
             missed = np.abs(found - goal).mean(axis=1)
             notes.note(step=step, error=missed, spread=found.std(axis=1))
             advance("steps", step, steps)
     sent = 2 * steps * (2 if method == "u2" else 1)
-    numbers = 2 if method == "u2" else 3
+    # A point, whose it is, and but for U2 an estimate.
+    numbers = 3 if method == "u2" else 4
     return Outcome(
         algorithm=f"statistic of pairs ({kernel.name}, {method})",
         model=found if runs > 1 else found[0],
         history=notes.history(),
         spent=ledger.spent(),
         messages=sent,
-        bytes=_NUMBER_BYTES * numbers * sent,
+        bytes=NUMBER_BYTES * numbers * sent,
         seconds=perf_counter() - begun,
         seed=seed,
         converged=bool((missed <= _CLOSE * max(abs(goal), _LEAST)).all()),

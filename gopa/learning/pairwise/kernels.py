@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,11 @@ class Kernel:
     def spans(self) -> float:
         """By how much it changes at most if a point does: what its noise is measured by."""
         return self.high - self.low
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What every claim about reports of points rests on."""
+        return ("labels are public",) if self.labels == "public" else ()
 
     def divisor(self, labels: npt.ArrayLike) -> float:
         """What the sum over all ordered pairs is divided by; `UsageError` if that is 0."""
@@ -115,22 +120,28 @@ def numeric_labels(table: Table) -> Floats:
     return np.asarray(table.labels, dtype=np.float64)
 
 
-def total(kernel: Kernel, first: Floats, second: Floats) -> float:
-    """The sum of the kernel over all pairs of points of two sets."""
-    rows = max(1, _BLOCK // max(1, len(second)))
-    blocks = (first[start : start + rows] for start in range(0, len(first), rows))
-    return math.fsum(float(kernel.value(each[:, None], second).sum()) for each in blocks)
+class TablePairs:
+    """Reads what two users have together off a table in which each has a row.
 
+    What a row has with itself counts for two users, and for one only if it has it with `itself`.
+    """
 
-class Between(Protocol):
-    """Tells what two users have together, exactly or behind noise."""
-
-    @property
-    def users(self) -> int:
-        """How many users there are."""
+    def __init__(self, table: Floats, rows: Places, *, itself: bool = False) -> None:
+        self.users, self.kinds = len(rows), len(table)
+        self._table, self._rows, self._itself = table, rows, itself
 
     def between(self, one: Places, other: Places) -> Floats:
         """What these users have together with those."""
+        found = self._table[self._rows[one], self._rows[other]]
+        return np.asarray(found if self._itself else np.where(one == other, 0.0, found))
+
+    def mean(self, advance: Advance = lambda *_: None) -> float:
+        """The mean over all pairs of users, from counts of rows."""
+        counts = np.bincount(self._rows, minlength=len(self._table)).astype(np.float64)
+        found = float(np.einsum("i,ij,j->", counts, self._table, counts))
+        own = 0.0 if self._itself else float(np.einsum("i,ii->", counts, self._table))
+        advance("pairs", self.users, self.users)
+        return (found - own) / self.users**2
 
 
 class Pairs:
@@ -140,44 +151,43 @@ class Pairs:
     """
 
     def __init__(self, kernel: Kernel, users: Users) -> None:
-        self._users = len(users)
+        self.users, self._kernel = len(users), kernel
         points = points_of(users.table)
         held = np.concatenate(users.rows)
-        self._scale = self.users**2 / kernel.divisor(points[held, 1])
-        self._kernel, self._table = kernel, None
-        if (users.counts == 1).all():
-            self._points = points[held]
-        elif self.users > _MOST_TABLE:
-            raise UsageError(f"at most {_MOST_TABLE} users have several points each", "problem")
-        else:
-            self._table = self._scale * _sums(kernel, [points[each] for each in users.rows])
-
-    @property
-    def users(self) -> int:
-        """How many users there are."""
-        return self._users
+        self._scale, self._points = self.users**2 / kernel.divisor(points[held, 1]), points[held]
+        self._sums: TablePairs | None = None
+        if (users.counts != 1).any():
+            if self.users > _MOST_TABLE:
+                raise UsageError(f"at most {_MOST_TABLE} users have several points each", "problem")
+            table = self._scale * _sums(kernel, [points[each] for each in users.rows])
+            self._sums = TablePairs(table, np.arange(self.users), itself=True)
 
     def between(self, one: Places, other: Places) -> Floats:
         """What these users have together; nothing if they are one user with one point."""
-        if self._table is not None:
-            return np.asarray(self._table[one, other])
+        if self._sums is not None:
+            return self._sums.between(one, other)
         found = self._kernel.value(self._points[one], self._points[other])
         return np.asarray(np.where(one == other, 0.0, self._scale * found))
+
+    def mean(self, advance: Advance = lambda *_: None) -> float:
+        """The mean over all pairs of users; `advance` hears how many are done."""
+        if self._sums is not None:
+            return self._sums.mean(advance)
+        everybody, found = np.arange(self.users), 0.0
+        rows = max(1, _BLOCK // self.users)
+        for start in range(0, self.users, rows):
+            found += float(self.between(everybody[start : start + rows, None], everybody).sum())
+            advance("pairs", min(start + rows, self.users), self.users)
+        return found / self.users**2
+
+
+Between: TypeAlias = Pairs | TablePairs
+"""Tells what two users have together, exactly or behind noise."""
 
 
 def statistic(kernel: Kernel, users: Users) -> float:
     """The exact statistic of all points."""
-    return mean_over_pairs(Pairs(kernel, users))
-
-
-def mean_over_pairs(pairs: Between, advance: Advance = lambda *_: None) -> float:
-    """The mean of `between` over all pairs of users; `advance` hears how many are done."""
-    everybody, found = np.arange(pairs.users), 0.0
-    rows = max(1, _BLOCK // pairs.users)
-    for start in range(0, pairs.users, rows):
-        found += float(pairs.between(everybody[start : start + rows, None], everybody).sum())
-        advance("pairs", min(start + rows, pairs.users), pairs.users)
-    return found / pairs.users**2
+    return Pairs(kernel, users).mean()
 
 
 def _sums(kernel: Kernel, sets: list[Floats]) -> Floats:
@@ -185,7 +195,10 @@ def _sums(kernel: Kernel, sets: list[Floats]) -> Floats:
     table = np.zeros((len(sets), len(sets)))
     for one, first in enumerate(sets):
         for other in range(one + 1):
-            table[one, other] = table[other, one] = total(kernel, first, sets[other])
+            rows = max(1, _BLOCK // max(1, len(sets[other])))
+            blocks = (first[at : at + rows, None] for at in range(0, len(first), rows))
+            found = math.fsum(kernel.value(each, sets[other]).sum() for each in blocks)
+            table[one, other] = table[other, one] = found
         # What is left of itself is the kernel of equal points.
-        table[one, one] -= float(kernel.value(first, first).sum())
+        table[one, one] -= kernel.value(first, first).sum()
     return table

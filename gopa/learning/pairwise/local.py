@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from time import perf_counter
 from typing import Any, Final, Literal, TypeAlias
 
@@ -26,9 +25,9 @@ from gopa.learning.fitting import Progress, require_neither, require_seed, told
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome
-from gopa.learning.pairwise.kernels import Floats, Kernel, Places, points_of
+from gopa.learning.pairwise.kernels import Floats, Kernel, Places, TablePairs, points_of
 from gopa.learning.privacy import Privacy
-from gopa.noise import randomised_response, subseed
+from gopa.noise import RandomisedResponse, randomised_response, subseed
 
 Rounding: TypeAlias = Literal["nearest", "random"]
 
@@ -88,17 +87,18 @@ class Cells:
 
         `UsageError` for points outside: they would all count as the outermost cell.
         """
-        values = np.array(self.values)
-        half = 0.0 if self.rounding == "random" else 0.5
-        _require_inside(values, points[:, 0], half, "numbers")
+        values, numbers = np.array(self.values), points[:, 0]
+        _require_inside(values, numbers, 0.0 if self.rounding == "random" else 0.5, "numbers")
         if self.rounding == "random":
-            return self._drawn(points[:, 0], seed)
-        found = _nearest(values, points[:, 0])
-        if not self.labels:
-            return found
-        labels = np.array(self.labels)
-        _require_inside(labels, points[:, 1], 0.5, "labels")
-        return found * len(self.labels) + _nearest(labels, points[:, 1])
+            below, share = self.share_above(numbers)
+            words = Draws(seed, "pairwise", "random rounding").below(_UNIT, len(numbers))
+            return np.asarray(below + (words < share))
+        found = _nearest(values, numbers)
+        if self.labels:
+            labels = np.array(self.labels)
+            _require_inside(labels, points[:, 1], 0.5, "labels")
+            found = found * len(labels) + _nearest(labels, points[:, 1])
+        return found
 
     def share_above(self, numbers: Floats) -> tuple[Places, npt.NDArray[np.int64]]:
         """The cell below each number, and the chance of the one above in units of 2^-53."""
@@ -107,11 +107,6 @@ class Cells:
         below = np.clip(np.searchsorted(values, inside, "right") - 1, 0, len(values) - 2)
         share = (inside - values[below]) / (values[below + 1] - values[below])
         return below, np.rint(share * _UNIT).astype(np.int64)
-
-    def _drawn(self, numbers: Floats, seed: int) -> Places:
-        below, share = self.share_above(numbers)
-        words = Draws(seed, "random rounding").below(_UNIT, len(numbers))
-        return np.asarray(below + (words < share))
 
 
 def default_cells(users: int, epsilon: float, lipschitz: float) -> int:
@@ -125,66 +120,12 @@ def default_cells(users: int, epsilon: float, lipschitz: float) -> int:
     return max(2, round(math.sqrt(math.sqrt(users) * lipschitz * epsilon)))
 
 
-@dataclass(frozen=True, eq=False)
-class Reports:
-    """Holds everybody's reported cell and public label, and how noise is taken out."""
-
-    reported: Places
-    groups: Places
-    kept: float
-    other: float
-    kernels: Floats
-    divisor: float
-
-    @cached_property
-    def table(self) -> Floats:
-        """The kernel of two reports, right in expectation: (3.10), by group and cell of both.
-
-        A report of the group g and cell i has the row g k + i.
-        """
-        clean = debiased(self.kernels, self.kept, self.other)
-        rows = clean.shape[0] * clean.shape[2]
-        return np.asarray(clean.transpose(0, 2, 1, 3).reshape(rows, rows))
-
-    def pairs(self) -> ReportedPairs:
-        """What two users have together, for gossip."""
-        return ReportedPairs(self)
-
-    @property
-    def rows(self) -> Places:
-        """The row of `table` of each user."""
-        return np.asarray(self.groups * self.kernels.shape[2] + self.reported)
-
-    def statistic(self) -> float:
-        """The estimate of the statistic: the mean of `table` over all pairs of users."""
-        counts = np.bincount(self.rows, minlength=len(self.table)).astype(np.float64)
-        everything = float(np.einsum("i,ij,j->", counts, self.table, counts))
-        return (everything - float(counts @ np.diag(self.table))) / self.divisor
-
-
-class ReportedPairs:
-    """Tells what two users have together as far as their reports tell; right in expectation."""
-
-    def __init__(self, reports: Reports) -> None:
-        self._users = len(reports.reported)
-        self._rows = reports.rows
-        self._table = reports.table * (self._users**2 / reports.divisor)
-
-    @property
-    def users(self) -> int:
-        """How many users there are."""
-        return self._users
-
-    def between(self, one: Places, other: Places) -> Floats:
-        """What these users have together with those; nothing if they are the same."""
-        found = self._table[self._rows[one], self._rows[other]]
-        return np.asarray(np.where(one == other, 0.0, found))
-
-
 def reports_of(
     problem: Users, kernel: Kernel, cells: Cells | None, ledger: PrivacyLedger, *, seed: int
-) -> Reports:
-    """Everybody's report; it costs the epsilon of the ledger's privacy, and no delta.
+) -> TablePairs:
+    """What two users have together as far as reports tell: right in expectation, by (3.10).
+
+    It costs the epsilon of the ledger's privacy, and no delta.
 
     Raises:
         UsageError: a user has not one row, or what is asked for is not what reports can hide.
@@ -192,19 +133,31 @@ def reports_of(
     privacy = require_local(ledger.privacy, problem)
     points = points_of(problem.table)[np.concatenate(problem.rows)]
     chosen = chosen_cells(cells, kernel, len(points), privacy.epsilon)
+    divisor, (public, groups) = kernel.divisor(points[:, 1]), groups_of(points, kernel)
     response = randomised_response(chosen.count, privacy.epsilon)
-    ledger.charge(Charge.randomised_response(privacy.epsilon, chosen.count), note="report")
-    truth = chosen.of(points, seed)
-    reported = response.report(truth, subseed(seed, "reports"))
-    public, groups = groups_of(points, kernel)
-    return Reports(
-        reported,
-        groups,
-        float(response.keep),
-        float(response.other),
-        kernels_between(kernel, chosen, public),
-        kernel.divisor(points[:, 1]),
+    reported = reported_by(
+        chosen.of(points, seed), response, ledger, subseed(seed, "pairwise", "reports")
     )
+    kernels = kernels_between(kernel, chosen, public)
+    return reported_pairs(reported, groups, kernels, response, divisor)
+
+
+def reported_by(
+    truth: Places, response: RandomisedResponse, ledger: PrivacyLedger, seed: bytes
+) -> Places:
+    """Everybody's report, after it was charged."""
+    charge = Charge.randomised_response(float(response.epsilon), response.values)
+    ledger.charge(charge, note="report")
+    return response.report(truth, seed)
+
+
+def reported_pairs(
+    reported: Places, groups: Places, kernels: Floats, response: RandomisedResponse, divisor: float
+) -> TablePairs:
+    """The same from reported cells, of users in groups of one public label each."""
+    clean, users, rows = debiased(kernels, response), len(reported), len(kernels) * response.values
+    table = clean.transpose(0, 2, 1, 3).reshape(rows, rows) * (users**2 / divisor)
+    return TablePairs(table, groups * response.values + reported)
 
 
 def chosen_cells(cells: Cells | None, kernel: Kernel, users: int, epsilon: float) -> Cells:
@@ -233,12 +186,20 @@ def kernels_between(kernel: Kernel, cells: Cells, labels: Floats) -> Floats:
     return kernel.value(points[:, None, :, None], points[None, :, None, :])
 
 
-def debiased(kernels: Floats, kept: float, other: float) -> Floats:
+def debiased(kernels: Floats, response: RandomisedResponse) -> Floats:
     """(3.10): kernels of reported cells, along the last two axes, that are right in expectation."""
+    kept, other = float(response.keep), float(response.other)
     rows, columns = kernels.sum(axis=-1, keepdims=True), kernels.sum(axis=-2, keepdims=True)
     everything = rows.sum(axis=-2, keepdims=True)
     clean = kernels - other * (rows + columns) + other**2 * everything
     return np.asarray(clean / (kept - other) ** 2)
+
+
+def weights_of(reported: Places, response: RandomisedResponse) -> Floats:
+    """For each report the weights of all values that are right in expectation."""
+    kept, other = float(response.keep), float(response.other)
+    told = np.equal.outer(reported, np.arange(response.values))
+    return np.asarray((told - other) / (kept - other))
 
 
 def require_local(privacy: Privacy | None, problem: Users) -> Privacy:
@@ -273,22 +234,18 @@ def fit_local(  # noqa: PLR0913 - every algorithm is called like this
     require_neither(graph, clock, "everybody reports once: leave graph and clock out")
     begun = perf_counter()
     require_seed(seed)
-    ledger = PrivacyLedger(
-        privacy, assumptions=["labels are public"] if kernel.labels == "public" else []
-    )
+    ledger = PrivacyLedger(privacy, assumptions=kernel.assumptions)
     with told(progress) as advance:
         advance("reports", 0, 1)
-        found = reports_of(problem, kernel, cells, ledger, seed=seed)
-        value = found.statistic()
-        advance("reports", 1, 1)
-    many = len(problem)
+        pairs = reports_of(problem, kernel, cells, ledger, seed=seed)
+        value = pairs.mean(advance)
     return Outcome(
         algorithm=f"statistic of pairs from private reports ({kernel.name})",
         model=value,
-        history=History({"users": [many], "estimate": [value]}),
+        history=History({"users": [len(problem)], "estimate": [value]}),
         spent=ledger.spent(),
-        messages=many,
-        bytes=many * max(1, math.ceil(math.log2(len(found.table)) / 8)),
+        messages=len(problem),
+        bytes=len(problem) * math.ceil(math.log2(pairs.kinds) / 8),
         seconds=perf_counter() - begun,
         seed=seed,
     )
@@ -307,18 +264,6 @@ def exact_variance(law: npt.ArrayLike, table: npt.ArrayLike, users: int) -> floa
     first = float(chances @ own**2) - mean**2
     second = float(chances @ kernel**2 @ chances) - mean**2
     return (4 * (users - 2) * first + 2 * second) / (users * (users - 1))
-
-
-def variance_bound(users: int, share_lost: float) -> float:
-    """Theorem 3.3 of the thesis, for kernels from 0 to 1: a bound, and a loose one."""
-    kept = 1 - share_lost
-    lost = (1 + share_lost) ** 2 / (2 * users * (users - 1) * kept**4)
-    return 1 / (users * kept**2) + lost
-
-
-def error_bound(users: int, share_lost: float, cells: int, lipschitz: float) -> float:
-    """Theorem 3.4 of the thesis: of the mean square error, for a Lipschitz kernel from 0 to 1."""
-    return variance_bound(users, share_lost) + lipschitz**2 / (2 * cells**2)
 
 
 def _nearest(values: Floats, numbers: Floats) -> Places:

@@ -14,9 +14,10 @@ import numpy as np
 
 from gopa import UsageError
 from gopa.learning.data import Users
+from gopa.learning.objectives import LOGISTIC
 from gopa.learning.pairwise.kernels import Floats, numeric_labels
 
-_BLOCK: Final = 2**20
+_ONE: Final = np.ones(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,14 @@ class PairLoss:
     def value(self, models: Floats, x: Floats, y: Floats) -> Floats:
         """The loss of each pair at a model of its own."""
         margin = np.einsum("...d,...d->...", self.features(x, y), models)
-        return np.asarray(self.weight(x, y) * np.logaddexp(0.0, -margin))
+        return np.asarray(self.weight(x, y) * LOGISTIC.value(margin, _ONE))
 
     def gradient(self, models: Floats, x: Floats, y: Floats) -> Floats:
         """The gradient of each of them."""
         features = self.features(x, y)
         margin = np.einsum("...d,...d->...", features, models)
-        # 1 / (1 + exp(margin)), which does not overflow in this form.
-        slope = self.weight(x, y) * np.exp(-np.logaddexp(0.0, margin))
-        return np.asarray(-slope[..., None] * features)
+        slope = self.weight(x, y) * LOGISTIC.slope(margin, _ONE)
+        return np.asarray(slope[..., None] * features)
 
 
 def _ranked(x: Floats, y: Floats) -> Floats:
@@ -100,12 +100,12 @@ class MeanLoss:
     def value(self, models: Floats) -> Floats:
         """Of each model, along all axes but the last."""
         flat = models.reshape(-1, models.shape[-1])
-        found = [np.logaddexp(0.0, -self._margins(each)).sum() for each in flat]
+        found = [LOGISTIC.value(self._margins(each), _ONE).sum() for each in flat]
         return np.array(found).reshape(models.shape[:-1]) / self._pairs
 
     def gradient(self, model: Floats) -> Floats:
         """Of one model."""
-        slope = -np.exp(-np.logaddexp(0.0, self._margins(model)))
+        slope = LOGISTIC.slope(self._margins(model), _ONE)
         return np.asarray(np.einsum("p,pd->d", slope, self._features) / self._pairs)
 
     def _margins(self, model: Floats) -> Floats:

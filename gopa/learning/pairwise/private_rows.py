@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.learning.charges import Charge
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.pairwise.kernels import Floats, Places
-from gopa.learning.pairwise.local import require_local
+from gopa.learning.pairwise.local import reported_by, require_local, weights_of
 from gopa.learning.pairwise.losses import PairLoss, rows_of
 from gopa.noise import randomised_response, subseed
 
@@ -26,14 +25,15 @@ _MOST: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateRows:
-    """Holds for each user the reported row of a public codebook, and its public label."""
+    """Holds for each user weights of the rows of a public codebook, and its public label.
+
+    Weighted rows are right in expectation: they stand for the row nearest to that of the user.
+    """
 
     loss: PairLoss
     codebook: Floats
     labels: Floats
-    reported: Places
-    kept: float
-    other: float
+    weights: Floats
 
     @classmethod
     def of(
@@ -49,23 +49,18 @@ class PrivateRows:
         privacy, rows = require_local(ledger.privacy, problem), rows_of(problem)
         if codebook is None:
             raise UsageError("the public rows that stand for all others are missing", "codebook")
-        public = finite(codebook, "codebook")
-        if (
-            public.ndim != 2
-            or public.shape[1] != rows.shape[1] - 1
-            or not 2 <= len(public) <= _MOST
-        ):
-            raise UsageError(f"from 2 to {_MOST} rows of {rows.shape[1] - 1} features", "codebook")
-        apart = ((rows[:, None, :-1] - public) ** 2).sum(axis=-1)
+        public, width = finite(codebook, "codebook"), rows.shape[1] - 1
+        if public.shape[1:] != (width,) or not 2 <= len(public) <= _MOST:
+            raise UsageError(f"from 2 to {_MOST} rows of {width} features", "codebook")
+        nearest = ((rows[:, None, :-1] - public) ** 2).sum(axis=-1).argmin(axis=1)
         response = randomised_response(len(public), privacy.epsilon)
-        ledger.charge(Charge.randomised_response(privacy.epsilon, len(public)), note="report")
-        reported = response.report(apart.argmin(axis=1), subseed(seed, "reports"))
-        return cls(loss, public, rows[:, -1], reported, float(response.keep), float(response.other))
+        reported = reported_by(nearest, response, ledger, subseed(seed, "pairwise", "rows"))
+        return cls(loss, public, rows[:, -1], weights_of(reported, response))
 
     @property
     def users(self) -> int:
         """How many users there are."""
-        return len(self.reported)
+        return len(self.labels)
 
     @property
     def dimension(self) -> int:
@@ -75,21 +70,14 @@ class PrivateRows:
     def gradient(self, models: Floats, one: Places, other: Places) -> Floats:
         """The gradient for each two users, at a model of its own.
 
-        A user that holds its own row needs no report: two equal rows have no features between
-        them, whichever they are.
+        Two users with equal rows have the same gradient whichever rows these are, so a user that
+        holds its own row needs no report.
         """
-        first, second = self._weights(one), self._weights(other)
-        same = one == other
-        second[same], first[same] = 0.0, 0.0
-        second[same, 0] = first[same, 0] = 1.0
+        first, second = self.weights[one], self.weights[other]
+        first[one == other] = second[one == other] = np.eye(len(self.codebook))[0]
         x, y = self._labelled(one)[:, :, None], self._labelled(other)[:, None]
         slope = self.loss.gradient(models[:, None, None], x, y)
         return np.asarray(np.einsum("mi,mj,mijd->md", first, second, slope))
-
-    def _weights(self, users: Places) -> Floats:
-        """Of each row of the codebook: unbiased for that of the row that a user has."""
-        hit = np.equal(self.reported[users, None], np.arange(len(self.codebook)))
-        return np.asarray((hit - self.other) / (self.kept - self.other))
 
     def _labelled(self, users: Places) -> Floats:
         shape = (len(users), *self.codebook.shape)

@@ -92,22 +92,18 @@ def ordered_pairs(above: CountTree, below: CountTree, patience: float | None = N
     With `patience` a, nodes with fewer pairs than a sqrt(V+ V-) are not looked into; half of their
     pairs are counted. Without, all are.
     """
-    threshold, floors = 0.0, (0.0, 0.0)
-    if patience is not None:
-        if not patience > 0:
-            raise UsageError("above 0, or None to look into everything", "patience")
-        threshold = patience * math.sqrt(above.variance * below.variance)
-        floors = (
-            math.sqrt(patience * above.variance) / 2,
-            math.sqrt(patience * below.variance) / 2,
-        )
+    if patience is not None and not patience > 0:
+        raise UsageError("above 0, or None to look into everything", "patience")
+    spread = [math.sqrt(each.variance) for each in (above, below)]
+    threshold = -math.inf if patience is None else patience * spread[0] * spread[1]
+    floors = [math.sqrt(patience or 0.0) / 2 * each for each in spread]
     found, open_nodes = 0.0, np.zeros(1, dtype=np.int64)
     for level in range(len(above.levels) - 1):
-        held = [
+        high, low = (
             np.maximum(tree.levels[level][open_nodes], floor)
             for tree, floor in zip((above, below), floors, strict=True)
-        ]
-        keep = held[0] * held[1] >= threshold if patience is not None else held[0] == held[0]
+        )
+        keep = high * low >= threshold
         first, second = (tree.levels[level + 1].reshape(-1, 2) for tree in (above, below))
         closed, open_nodes = open_nodes[~keep], open_nodes[keep]
         found += float((first[closed].sum(axis=1) * second[closed].sum(axis=1)).sum()) / 2
@@ -134,14 +130,6 @@ def exact_tree_variance(above: Places, below: Places, depth: int, epsilon: float
     return one + other + both + float(lower[above].sum())
 
 
-def tree_error_bound(above: int, below: int, depth: int, share: float, patience: float) -> float:
-    """Theorem 3.5: of the mean square error of `ordered_pairs`, where V = share * n * depth."""
-    many = above + below
-    last = 21 * math.sqrt(2 * many * share * depth) / (math.sqrt(patience) - 1)
-    inside = 2 * many + (4 * patience + 1) * min(above, below) + last
-    return share * above * below * depth**2 * inside
-
-
 def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,
@@ -165,38 +153,33 @@ def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
         UsageError: parts do not fit together.
     """
     require_neither(graph, clock, "everybody reports once: leave graph and clock out")
-    begun, asked = perf_counter(), require_local(privacy, problem)
+    begun, asked, many = perf_counter(), require_local(privacy, problem), len(problem)
     require_seed(seed)
     whole(depth, "depth", 1, _DEEPEST)
-    if not low < high:
-        raise UsageError("the lower end is below the higher one", "low")
     if patience is not None and not patience > 1:
         raise UsageError("above 1, or None to look into everything", "patience")
     points = points_of(problem.table)[np.concatenate(problem.rows)]
-    AUC.divisor(points[:, 1])
+    scores, above = points[:, 0], points[:, 1] > 0
+    pairs = AUC.divisor(points[:, 1]) / 2
     if not points[:, 1].all():
         raise UsageError("labels are above or below 0, such as 1 and -1", "problem")
-    if not low <= points[:, 0].min() <= points[:, 0].max() <= high:
-        raise UsageError("some scores are outside of low and high: scale them", "high")
-    cells = cells_of(points[:, 0], depth, low, high)
-    ledger = PrivacyLedger(asked, assumptions=["labels are public"])
-    times, epsilon = 1, asked.epsilon
-    if every_level:
-        times, epsilon = depth, _shared_out(asked, depth)
+    if not low < high or not low <= scores.min() <= scores.max() <= high:
+        raise UsageError("scores lie between low and high: scale them", "high")
+    cells = cells_of(scores, depth, low, high)
+    ledger = PrivacyLedger(asked, assumptions=AUC.assumptions)
+    times = depth if every_level else 1
+    epsilon = _shared_out(asked, depth) if every_level else asked.epsilon
     ledger.charge(Charge.randomised_response(epsilon), times=times, note="bits")
     with told(progress) as advance:
-        advance("reports", 0, 1)
         trees = []
-        for name, chosen in (("above", points[:, 1] > 0), ("below", points[:, 1] < 0)):
-            own = subseed(seed, "tree", name)
+        for done, (name, chosen) in enumerate((("above", above), ("below", ~above))):
+            advance("trees", done, 2)
+            own = subseed(seed, "pairwise", "tree", name)
             trees.append(
                 CountTree.reported(cells[chosen], depth, epsilon, own, every_level=every_level)
             )
-        pairs = ordered_pairs(trees[0], trees[1], patience)
-        advance("reports", 1, 1)
-    counts = [float(each.levels[0][0]) for each in trees]
-    value = pairs / (counts[0] * counts[1])
-    many = len(problem)
+        value = ordered_pairs(trees[0], trees[1], patience) / pairs
+        advance("trees", 2, 2)
     return Outcome(
         algorithm="AUC from private bits",
         model=value,

@@ -5,6 +5,7 @@ Specification: `specs/23-pairwise.md`, section 6.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -56,7 +57,7 @@ def fit_verified(  # noqa: PLR0913 - every algorithm is called like this
     chosen = chosen_cells(cells, kernel, len(points), asked.epsilon)
     public, groups = groups_of(points, kernel)
     divisor, inside = kernel.divisor(points[:, 1]), chosen.of(points, seed)
-    ledger = PrivacyLedger(asked, assumptions=["labels are public"] if len(public) > 1 else [])
+    ledger = PrivacyLedger(asked)
     # Nobody is in two groups, so all sessions together cost what one costs.
     ledger.charge(Charge.guarantee(asked.epsilon, asked.delta), note="counts")
     results = []
@@ -70,11 +71,12 @@ def fit_verified(  # noqa: PLR0913 - every algorithm is called like this
                     range=(0, chosen.count),
                     epsilon=asked.epsilon,
                     delta=asked.delta,
-                    seed=int.from_bytes(subseed(seed, "session", group)[:6]),
+                    seed=int.from_bytes(subseed(seed, "pairwise", "session", group)[:6]),
                     **options,
                 )
             )
         advance("sessions", len(public), len(public))
+    assumed = [line for each in results if each.privacy for line in each.privacy.assumptions]
     counts = np.stack([each.counts for each in results])
     deviations = np.stack([np.broadcast_to(each.sum_stderr, counts[0].shape) for each in results])
     value = from_counts(kernels_between(kernel, chosen, public), counts, deviations) / divisor
@@ -85,7 +87,9 @@ def fit_verified(  # noqa: PLR0913 - every algorithm is called like this
         history=History(
             {"users": [len(points)], "estimate": [value], "count_error": [float(deviations.max())]}
         ),
-        spent=ledger.spent(),
+        spent=replace(
+            ledger.spent(), assumptions=tuple(dict.fromkeys([*kernel.assumptions, *assumed]))
+        ),
         messages=sum(each.size for each in logs),
         bytes=sum(len(entry) for each in logs for entry in each.entries()),
         seconds=perf_counter() - begun,

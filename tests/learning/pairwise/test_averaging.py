@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,25 +12,25 @@ import pytest
 from scipy.optimize import minimize
 
 from gopa import UsageError
-from gopa.graph import complete, ring
+from gopa.graph import Graph, complete, ring
 from gopa.learning import Privacy, Users, stacked
-from gopa.learning.clocks import EdgeClock, events
+from gopa.learning.clocks import EdgeClock, Poisson, events
 from gopa.learning.pairwise import (
     METRIC,
     RANKING,
     MeanLoss,
     OpenRows,
     PairLoss,
-    PrivateRows,
     Prox,
     dual_averages,
     fit_dual_averaging,
-    gradient_bias,
-    optimality_bound,
-    rows_of,
 )
-from gopa.learning.pairwise.averaging import Method
-from gopa.learning.steps import root
+from gopa.learning.pairwise.averaging import Method, gradient_bias
+from gopa.learning.pairwise.local import weights_of
+from gopa.learning.pairwise.losses import rows_of
+from gopa.learning.pairwise.private_rows import PrivateRows
+from gopa.learning.steps import Steps, root
+from gopa.noise import randomised_response
 from tests.learning.pairwise.samples import GRAPHS
 
 LOSSES = [RANKING, METRIC]
@@ -107,7 +108,7 @@ def one_by_one(method: Method, graph: Any, steps: int, seed: int, run: int) -> n
 
 
 @pytest.mark.parametrize("method", ["asynchronous", "synchronous"])
-def test_waves_are_the_algorithms_one_exchange_after_the_other(method: Method) -> None:
+def test_runs_side_by_side_are_the_algorithms_as_they_are_written(method: Method) -> None:
     graph = GRAPHS["lollipop"]
     walk = dual_averages(
         OpenRows(RANKING, rows_of(people())), graph, method=method, prox=Prox(ridge=0.1),
@@ -150,6 +151,17 @@ def test_all_ways_lead_to_the_minimum(method: Method, loss: PairLoss) -> None:
     assert not outcome.spent.hides
 
 
+def optimality_bound(
+    graph: Graph, pace: Steps, steps: int, *, steepest: float, far: float, bias: float
+) -> float:
+    """C1 + C2 + C3 of Theorem 3.2, for a best model of length `far` and the summed third term."""
+    along = pace(np.arange(1, steps + 1))
+    summed, gap = along[:-1].sum() / steps, np.linalg.eigvalsh(graph.laplacian().toarray())[1]
+    first = far**2 / (2 * steps * along[-1]) + steepest**2 / 2 * summed
+    second = 3 * steepest**2 * summed / (1 - math.sqrt(1 - gap / graph.edge_count))
+    return float(first + second + bias / steps)
+
+
 def test_the_gap_is_below_the_three_terms() -> None:
     """Theorem 3.2 with a ball, where the third term is measured in every step of 40 runs."""
     among, graph, steps, runs = people(), GRAPHS["complete"], 40, 40
@@ -159,9 +171,9 @@ def test_the_gap_is_below_the_three_terms() -> None:
         mean.value, np.zeros(3), jac=mean.gradient, method="SLSQP",
         constraints={"type": "ineq", "fun": lambda m: 4.0 - m @ m},
     ).x  # fmt: skip
-    bias = 0.0
+    bias, open_rows = 0.0, OpenRows(RANKING, rows)
     walk = dual_averages(
-        OpenRows(RANKING, rows), graph, method="synchronous", prox=prox, steps=steps,
+        open_rows, graph, method="synchronous", prox=prox, steps=steps,
         marks=np.arange(1, steps + 1), seed=1, runs=runs,
     )  # fmt: skip
     for found in walk:
@@ -169,7 +181,7 @@ def test_the_gap_is_below_the_three_terms() -> None:
             average = found.sums.mean(axis=1)
             time = np.full(runs, float(found.number))
             central = prox(average, time, root(1.0)(time))
-            off = gradient_bias(RANKING, rows, found)
+            off = gradient_bias(open_rows, found)
             bias += float(((central - best) * off).sum(axis=1).mean())
     gap = mean.value(found.averaged).mean(axis=0) - mean.value(best)
     longest = float(np.linalg.norm(rows[:, :-1], axis=1).max())
@@ -184,24 +196,27 @@ def test_the_gap_is_below_the_three_terms() -> None:
 def test_private_gradients_are_right_in_expectation() -> None:
     """Over all reports of two users with their exact chances."""
     codebook, labels = np.array([[0.0, 1.0], [1.0, 0.5], [-1.0, 0.2]]), np.array([1.0, -1.0])
-    kept, other = 0.6, 0.2
+    response = randomised_response(3, 1.0)
+    law = np.full((3, 3), float(response.other))
+    np.fill_diagonal(law, float(response.keep))
     model = np.array([[0.3, -0.7]])
     one, two = np.array([0]), np.array([1])
-    for truth in ((0, 2), (1, 1)):
-        total = np.zeros((1, 2))
-        for first in range(3):
-            for second in range(3):
-                chance = math.prod(
-                    kept if said == true else other
-                    for said, true in zip((first, second), truth, strict=True)
+    for loss in LOSSES:
+        models = np.pad(model, ((0, 0), (0, loss.dimension(2) - 2)), constant_values=0.4)
+        for truth in ((0, 2), (1, 1)):
+            total = np.zeros(models.shape)
+            for said in product(range(3), repeat=2):
+                weights = weights_of(np.array(said), response)
+                rows = PrivateRows(loss, codebook, labels, weights)
+                total += (
+                    law[truth[0], said[0]]
+                    * law[truth[1], said[1]]
+                    * rows.gradient(models, one, two)
                 )
-                rows = PrivateRows(
-                    RANKING, codebook, labels, np.array([first, second]), kept, other
-                )
-                total += chance * rows.gradient(model, one, two)
-        exact = [np.append(codebook[each], labels[user]) for user, each in enumerate(truth)]
-        assert np.allclose(total, RANKING.gradient(model, exact[0][None], exact[1][None]))
-        assert not rows.gradient(model, one, one).any()
+                x = np.append(codebook[2], 1.0)
+                assert np.allclose(rows.gradient(models, one, one), loss.gradient(models, x, x))
+            x, y = (np.append(codebook[each], labels[user]) for user, each in enumerate(truth))
+            assert np.allclose(total, loss.gradient(models, x, y))
 
 
 def test_reports_of_rows_lead_to_a_model() -> None:
@@ -226,6 +241,8 @@ def test_reports_of_rows_lead_to_a_model() -> None:
         ({"graph": None}, "graph"),
         ({"graph": ring(6)}, "graph"),
         ({"method": "central"}, "graph"),
+        ({"clock": Poisson(7)}, "clock"),
+        ({"clock": Poisson(7), "method": "central", "graph": None}, "graph"),
         ({"method": "fast"}, "method"),
         ({"codebook": np.zeros((2, 3))}, "privacy"),
         ({"privacy": Privacy(1.0)}, "codebook"),

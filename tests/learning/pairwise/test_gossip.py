@@ -14,15 +14,13 @@ from gopa.learning.clocks import EdgeClock, Poisson, events
 from gopa.learning.pairwise import (
     AUC,
     GINI,
-    METHODS,
-    Method,
     Pairs,
     estimates,
-    estimation_bound,
     expected_estimates,
     fit_pairwise,
     statistic,
 )
+from gopa.learning.pairwise.gossip import METHODS, Method, estimation_bound
 from gopa.noise import subseed
 from tests.learning.pairwise.samples import GRAPHS, users
 
@@ -34,7 +32,7 @@ def one_by_one(method: Method, pairs: Pairs, graph: Any, seed: int, run: int) ->
     """Algorithm 3.1, its asynchronous variant or U2 as they are written, for all steps."""
     n = pairs.users
     clock = EdgeClock(graph, 1.0)
-    seeds: list[int | bytes] = [seed, subseed(seed, "second copy")]
+    seeds: list[int | bytes] = [seed, subseed(seed, "pairwise", "second copy")]
     drawn = [events(clock, each, steps=STEPS, runs=run + 1).actors[run] for each in seeds]
     z, acted = np.zeros(n), np.zeros(n)
     copies = [np.arange(n), np.arange(n)]
@@ -68,7 +66,9 @@ def one_by_one(method: Method, pairs: Pairs, graph: Any, seed: int, run: int) ->
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("each", [1, 2])
-def test_waves_are_the_algorithms_one_exchange_after_the_other(method: Method, each: int) -> None:
+def test_runs_side_by_side_are_the_algorithms_as_they_are_written(
+    method: Method, each: int
+) -> None:
     pairs, graph = Pairs(GINI, users(each=each)), GRAPHS["lollipop"]
     marks = np.array([1, 2, 31, 32, 33, 100, STEPS])
     walk = estimates(pairs, graph, method=method, steps=STEPS, marks=marks, seed=5, runs=3)
@@ -203,9 +203,7 @@ def test_a_run_that_did_not_converge_says_so() -> None:
         ({"graph": ring(6)}, "graph"),
         ({"graph": from_edges(7, [(0, 1)])}, "graph"),
         ({"clock": Poisson(7)}, "clock"),
-        ({"clock": EdgeClock(ring(6), 1.0)}, "clock"),
-        ({"clock": EdgeClock(complete(7), 1.0)}, "clock"),
-        ({"clock": EdgeClock(ring(7), np.arange(1.0, 8))}, "clock"),
+        ({"clock": EdgeClock(ring(7))}, "clock"),
         ({"method": "fast"}, "method"),
         ({"steps": 0}, "steps"),
         ({"runs": 0}, "runs"),
@@ -214,7 +212,6 @@ def test_a_run_that_did_not_converge_says_so() -> None:
 )
 def test_parts_that_do_not_fit_are_refused(change: dict[str, Any], field: str) -> None:
     right: dict[str, Any] = {"kernel": GINI, "graph": ring(7), "seed": 1, "steps": 20}
-    right["clock"] = EdgeClock(ring(7), 1.0)
     fit_pairwise(users(), **right)
     with pytest.raises(UsageError) as caught:
         fit_pairwise(users(), **{**right, **change})

@@ -16,7 +16,6 @@ from gopa.learning.pairwise import (
     AUC,
     GINI,
     KENDALL,
-    KERNELS,
     RENYI,
     VARIANCE,
     WILCOXON,
@@ -25,6 +24,7 @@ from gopa.learning.pairwise import (
     renyi_entropy,
     statistic,
 )
+from gopa.learning.pairwise.kernels import KERNELS
 from tests.learning.pairwise.samples import by_hand, users
 
 

@@ -35,6 +35,7 @@ from gopa.learning.pairwise import (
     fit_pairwise,
     fit_ranking,
     fit_two_party,
+    fit_verified,
 )
 from gopa.learning.rows import AgentRows
 from gopa.learning.without_replacement import fit_with_replacement, fit_without_replacement
@@ -209,7 +210,7 @@ register(
         },
         {
             **PAIRS,
-            Mistake.ONE_USER: Refused(UsageError, "graph"),
+            Mistake.ONE_USER: Refused(UsageError, "problem"),
             Mistake.NO_ROWS: Refused(UsageError, "problem"),
             Mistake.CONSTANT: Works("an estimate of 0", lambda found: found.spent.hides),
         },
@@ -220,6 +221,19 @@ register(
         "private reports of points",
         partial(fit_local, kernel=GINI, cells=Cells.even(3, 0.0, 5.0)),
         lambda: {"problem": ratings(6, seed=1), "privacy": Privacy(2.0), "seed": 1},
+        {
+            **PAIRS,
+            Mistake.ONE_USER: Refused(UsageError, "problem"),
+            Mistake.NO_ROWS: Refused(UsageError, "problem"),
+            Mistake.CONSTANT: Works("an estimate of 0", lambda found: found.spent.hides),
+        },
+    )
+)
+register(
+    Registered(
+        "verified counts of cells",
+        partial(fit_verified, kernel=GINI, cells=Cells.even(2, 0.0, 5.0), corrupt=1, mode="signed"),
+        lambda: {"problem": ratings(3, seed=1), "privacy": Privacy(20.0, 1e-5), "seed": 1},
         {
             **PAIRS,
             Mistake.ONE_USER: Refused(UsageError, "problem"),

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gopa import UsageError
 from gopa.draws import Draws
 from gopa.graph import Graph
-from gopa.learning.checks import whole
+from gopa.learning.checks import number, whole
 from gopa.learning.clipping import within
 from gopa.learning.data import Users
 from gopa.learning.fitting import Progress, require_seed, told
@@ -52,9 +52,9 @@ class Prox:
 
     def __post_init__(self) -> None:
         for name in ("ridge", "lasso"):
-            if not 0 <= getattr(self, name) < math.inf:
+            if not 0 <= number(getattr(self, name), name) < math.inf:
                 raise UsageError("at least 0", name)
-        if not self.radius > 0 or (self.lasso and self.radius < math.inf):
+        if not number(self.radius, "radius") > 0 or (self.lasso and self.radius < math.inf):
             raise UsageError("above 0, and infinite beside a lasso", "radius")
 
     def __call__(self, sums: Floats, times: Floats, step: Floats) -> Floats:

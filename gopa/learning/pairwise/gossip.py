@@ -140,7 +140,9 @@ def marked(marks: npt.ArrayLike | None, steps: int) -> set[int]:
 
 def require_gossip(graph: Graph | None, users: int, clock: Any = None) -> None:
     """Refuses graphs on which no point gets everywhere, and clocks: edges tick at equal rates."""
-    if graph is None or graph.parties != users or users < 2 or not graph.is_connected():
+    if users < 2:
+        raise UsageError("at least two users", "problem")
+    if graph is None or graph.parties != users or not graph.is_connected():
         raise UsageError(f"a connected graph of all {users} users", "graph")
     if clock is not None:
         raise UsageError("edges of the graph tick at equal rates: leave it out", "clock")

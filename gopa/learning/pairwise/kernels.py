@@ -61,11 +61,13 @@ class Kernel:
         given = np.asarray(labels)
         many = len(given)
         if self.normalisation == "2 n+ n-":
-            found = 2 * int((given > 0).sum()) * int((given < 0).sum())
+            found = 2 * int((given > 0).sum()) * int((given < 0).sum()) * bool(given.all())
         else:
             found = many * (many - (self.normalisation == "n(n-1)"))
         if not found:
-            needed = "points of both labels, 1 and -1" if self.labels == "public" else "two points"
+            needed = (
+                "points of both labels, 1 and -1 alone" if self.labels == "public" else "two points"
+            )
             raise UsageError(f"{self.name} needs {needed}", "problem")
         return float(found)
 

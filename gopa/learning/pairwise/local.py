@@ -18,7 +18,7 @@ import numpy.typing as npt
 from gopa import UsageError
 from gopa.draws import Draws
 from gopa.learning.charges import Charge
-from gopa.learning.checks import whole
+from gopa.learning.checks import number, whole
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.fitting import Progress, require_neither, require_seed, told
@@ -66,7 +66,7 @@ class Cells:
     ) -> Cells:
         """So many cells between public ends: their middles; by random rounding the ends too."""
         many = whole(count, "cells", 2, _MOST_CELLS)
-        if not low < high:
+        if not number(low, "low") < number(high, "high"):
             raise UsageError("the lower end is below the higher one", "low")
         inside = (np.arange(many) + 0.5) / many
         shares = np.linspace(0, 1, many) if rounding == "random" else inside
@@ -164,6 +164,8 @@ def chosen_cells(cells: Cells | None, kernel: Kernel, users: int, epsilon: float
     """The cells, or as many as Corollary 3.1 says; `UsageError` unless they fit the kernel."""
     if cells is None:
         cells = Cells.even(default_cells(users, epsilon, kernel.lipschitz))
+    if not isinstance(cells, Cells):
+        raise UsageError("Cells, such as Cells.even(8)", "cells")
     if (kernel.labels == "secret") != bool(cells.labels):
         what = "are secret: give them" if kernel.labels == "secret" else "are not: leave out their"
         raise UsageError(f"labels of this kernel {what} cells", "cells")
@@ -259,6 +261,8 @@ def exact_variance(law: npt.ArrayLike, table: npt.ArrayLike, users: int) -> floa
     chances, kernel = finite(law, "law"), finite(table, "table")
     if abs(chances.sum() - 1) > 1e-9 or (chances < 0).any() or whole(users, "users") < 2:
         raise UsageError("chances that sum to 1, of at least two users", "law")
+    if kernel.shape != (len(chances), len(chances)):
+        raise UsageError("a row and a column for each draw", "table")
     own = kernel @ chances
     mean = float(chances @ own)
     first = float(chances @ own**2) - mean**2

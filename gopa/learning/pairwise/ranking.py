@@ -18,6 +18,7 @@ from gopa import UsageError
 from gopa.draws import Draws
 from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
+from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.fitting import Progress, require_neither, require_seed, told
 from gopa.learning.history import History
@@ -161,8 +162,6 @@ def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
     points = points_of(problem.table)[np.concatenate(problem.rows)]
     scores, above = points[:, 0], points[:, 1] > 0
     pairs = AUC.divisor(points[:, 1]) / 2
-    if not points[:, 1].all():
-        raise UsageError("labels are above or below 0, such as 1 and -1", "problem")
     if not low < high or not low <= scores.min() <= scores.max() <= high:
         raise UsageError("scores lie between low and high: scale them", "high")
     cells = cells_of(scores, depth, low, high)
@@ -200,10 +199,10 @@ def cells_of(scores: npt.ArrayLike, depth: int, low: float = 0.0, high: float = 
 
 def area_under_curve(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """The exact AUC, ties counting nothing, however many pairs there are."""
-    numbers, kinds = np.asarray(scores, dtype=np.float64), np.asarray(labels)
+    numbers, kinds = finite(scores, "scores"), np.asarray(labels)
+    if kinds.shape != numbers.shape or not 0 < (kinds > 0).sum() < len(kinds):
+        raise UsageError("one for each score, and some of both kinds", "labels")
     above, below = numbers[kinds > 0], np.sort(numbers[kinds <= 0])
-    if not len(above) or not len(below):
-        raise UsageError("AUC needs points of both labels", "labels")
     return float(np.searchsorted(below, above, "left").mean() / len(below))
 
 
@@ -212,11 +211,11 @@ def _shared_out(privacy: Privacy, times: int) -> float:
     if not privacy.delta:
         raise UsageError("answers for all levels need a delta above 0", "delta")
     low, high = privacy.epsilon / times, privacy.epsilon
-    for _ in range(40):
+    for _ in range(24):
         middle = (low + high) / 2
-        fits = PrivacyLedger(privacy).room(Charge.randomised_response(middle)) >= times
+        fits = PrivacyLedger(privacy).room(Charge.randomised_response(middle), times) >= times
         low, high = (middle, high) if fits else (low, middle)
-    return float(f"{low * (1 - 1e-6):.6g}")
+    return low
 
 
 def _ones(cells: Places) -> Places:

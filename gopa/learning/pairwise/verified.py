@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import gopa
+from gopa import UsageError
 from gopa.learning.charges import Charge
 from gopa.learning.data import Users
 from gopa.learning.fitting import Progress, require_neither, require_seed, told
@@ -45,7 +46,7 @@ def fit_verified(  # noqa: PLR0913 - every algorithm is called like this
     """Estimates the mean of a kernel over all pairs, from verified counts of cells.
 
     Users with one public label are a session of their own. `options` are those of
-    `gopa.histogram`, such as `corrupt` and `mode`.
+    `gopa.histogram`, such as `corrupt` and `mode`; what its sessions assume stands in `spent`.
 
     Raises:
         UsageError: parts do not fit together.
@@ -53,6 +54,8 @@ def fit_verified(  # noqa: PLR0913 - every algorithm is called like this
     require_neither(graph, clock, "a session makes its own: leave graph and clock out")
     begun, asked = perf_counter(), require_local(privacy, problem)
     require_seed(seed)
+    if options.get("mode") == "off":
+        raise UsageError("a session leaves a log that can be audited: not off", "mode")
     points = points_of(problem.table)[np.concatenate(problem.rows)]
     chosen = chosen_cells(cells, kernel, len(points), asked.epsilon)
     public, groups = groups_of(points, kernel)

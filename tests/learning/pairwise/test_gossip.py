@@ -135,37 +135,48 @@ def as_printed(pairs: Pairs, graph: Any, steps: np.ndarray) -> np.ndarray:
     ["complete", "lollipop", *(pytest.param(each, marks=pytest.mark.soak) for each in REST)],
 )
 def test_the_mean_of_many_runs_is_the_expectation_and_below_the_bound(shape: str) -> None:
-    """Theorem 3.1: 2,000 runs, nearly all users within three standard errors, all within four."""
+    """Theorem 3.1: 2,000 runs, all users after each of 40 steps.
+
+    These are 280 comparisons: with a chance of 1 % one of them is off by 4.13 standard errors or
+    more. Of all, 99 % are within three.
+    """
     graph, pairs = GRAPHS[shape], Pairs(GINI, users())
-    marks = [10, 40]
+    marks, goal = np.arange(1, 41), statistic(GINI, users())
     exact = expected_estimates(pairs, graph, marks[-1])
-    goal = statistic(GINI, users())
     walk = estimates(pairs, graph, method="gosta-sync", steps=40, marks=marks, seed=3, runs=2000)
-    for step, found in walk:
-        errors = found.std(axis=0, ddof=1) / math.sqrt(2000)
-        apart = np.abs(found.mean(axis=0) - exact[step - 1]) / errors
-        assert apart.max() < 4
-        assert np.quantile(apart, 0.8) < 3
+    means, errors = [], []
+    for _, found in walk:
+        means.append(found.mean(axis=0))
+        errors.append(found.std(axis=0, ddof=1) / math.sqrt(2000))
+    apart = np.abs(np.array(means) - exact)
+    assert (apart <= 4.13 * np.array(errors) + 1e-12).all()
+    assert (apart <= 3 * np.array(errors) + 1e-12).mean() >= 0.99
     missed = np.linalg.norm(exact - goal, axis=1)
-    steps = np.arange(1, marks[-1] + 1)
-    assert (missed <= estimation_bound(pairs, graph, steps)).all()
-    assert (missed <= as_printed(pairs, graph, steps)).all()
+    assert (missed <= estimation_bound(pairs, graph, marks)).all()
+    assert (missed <= as_printed(pairs, graph, marks)).all()
     far = expected_estimates(pairs, graph, 4000)[-1]
     assert np.abs(far - goal).max() < 0.02 * goal
 
 
-@pytest.mark.parametrize("last", [3000, pytest.param(100_000, marks=pytest.mark.soak)])
-def test_asynchronous_errors_fall_as_promised(last: int) -> None:
-    """The mean over runs comes to the statistic as log t / t, up to 10^5 steps."""
-    among = users(12, 4)
-    marks = [100, 1000, last]
-    scaled = [
-        np.linalg.norm(found.mean(axis=0) - statistic(GINI, among)) * step / math.log(step)
-        for step, found in estimates(
-            Pairs(GINI, among), complete(12), steps=last, marks=marks, seed=2, runs=20
-        )
-    ]
-    assert max(scaled[1:]) < 4 * scaled[0]
+@pytest.mark.parametrize(
+    ("shape", "runs", "last"),
+    [
+        ("lollipop", 200, 3000),
+        pytest.param("complete", 1000, 100_000, marks=pytest.mark.soak),
+        pytest.param("lollipop", 1000, 100_000, marks=pytest.mark.soak),
+    ],
+)
+def test_asynchronous_errors_fall_as_promised(shape: str, runs: int, last: int) -> None:
+    """Expected errors times t / log t stay bounded, but for the noise of a mean over runs."""
+    pairs, steps = Pairs(GINI, users(7, 4)), np.array([100, 300, 1000, 3000, 10_000, 100_000])
+    scaled, noise = [], []
+    marks = steps[steps <= last]
+    for step, found in estimates(pairs, GRAPHS[shape], steps=last, marks=marks, seed=2, runs=runs):
+        slower = step / math.log(step)
+        scaled.append(slower * np.linalg.norm(found.mean(axis=0) - pairs.mean()))
+        noise.append(slower * np.linalg.norm(found.std(axis=0)) / math.sqrt(runs))
+    assert scaled[0] > 10 * noise[0]
+    assert (np.array(scaled) <= scaled[0] + 3 * np.array(noise)).all()
 
 
 def test_gossip_beats_its_rival_and_likes_short_ways() -> None:
@@ -194,6 +205,20 @@ def test_a_run_that_did_not_converge_says_so() -> None:
     assert not long.spent.hides
     assert long.messages == 16_000
     assert np.abs(long.model - statistic(GINI, among)).max() < 0.1
+
+
+def test_two_users_have_no_bound_and_a_star_of_them_converges() -> None:
+    """Bipartite graphs: two users see each other's points in turns, and a star is one, too."""
+    pair = Pairs(GINI, users(2, 3))
+    assert expected_estimates(pair, complete(2), 900)[-1] == pytest.approx(pair.mean(), rel=0.01)
+    with pytest.raises(UsageError):
+        estimation_bound(pair, complete(2), 1)
+    star, pairs = from_edges(7, [(0, leaf) for leaf in range(1, 7)]), Pairs(GINI, users())
+    missed = np.linalg.norm(expected_estimates(pairs, star, 500) - pairs.mean(), axis=1)
+    assert (missed <= estimation_bound(pairs, star, np.arange(1, 501))).all()
+    found = dict(estimates(pairs, star, steps=3000, marks=[100, 3000], seed=1, runs=100))
+    off = {step: np.abs(each.mean(axis=0) - pairs.mean()).max() for step, each in found.items()}
+    assert off[3000] < 0.1 * off[100]
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,9 @@ def test_nothing_is_divided_by_nothing() -> None:
         statistic(AUC, one_kind)
     with pytest.raises(UsageError, match="two points"):
         statistic(GINI, users(1))
+    several = stacked([(np.array([[0.1]]), np.array([y])) for y in (1, -1, 0)], "made up")
+    with pytest.raises(UsageError, match="alone"):
+        statistic(AUC, several)
     worded = stacked([(np.array([[0.1]]), np.array(["yes"])) for _ in range(3)], "made up")
     with pytest.raises(UsageError, match="labels are numbers"):
         statistic(GINI, worded)

@@ -13,7 +13,7 @@ import pytest
 
 from gopa import UsageError
 from gopa.graph import complete
-from gopa.learning import Privacy, ratings, stacked
+from gopa.learning import Privacy, PrivacyLedger, Table, Users, ratings, stacked
 from gopa.learning.pairwise import (
     AUC,
     GINI,
@@ -32,8 +32,11 @@ from gopa.learning.pairwise.local import (
     default_cells,
     kernels_between,
     reported_pairs,
+    reports_of,
     weights_of,
 )
+from gopa.learning.pairwise.losses import RANKING
+from gopa.learning.pairwise.private_rows import PrivateRows
 from gopa.learning.pairwise.verified import from_counts
 from gopa.noise import RandomisedResponse, randomised_response, subseed
 from tests.learning.pairwise.samples import users
@@ -50,31 +53,67 @@ def exp_below(epsilon: Fraction) -> Fraction:
     return found
 
 
-def law_of_reports(cells: Cells, epsilon: Fraction, number: float) -> list[Fraction]:
-    """The exact chance of every report, of somebody with this number."""
+def law_of_reports(cells: Cells, epsilon: Fraction, point: np.ndarray) -> list[Fraction]:
+    """The exact chance of every report, of somebody with this point."""
     response = randomised_response(cells.count, epsilon)
     inside = [Fraction(0)] * cells.count
     if cells.rounding == "random":
-        below, share = cells.share_above(np.array([number]))
+        below, share = cells.share_above(point[:1])
         inside[int(below[0]) + 1] = Fraction(int(share[0]), 2**53)
         inside[int(below[0])] = 1 - inside[int(below[0]) + 1]
     else:
-        inside[int(cells.of(np.array([[number, 0.0]]), 1)[0])] = Fraction(1)
+        inside[int(cells.of(point[None], 1)[0])] = Fraction(1)
     kept, other = response.keep, response.other
     return [other + (kept - other) * chance for chance in inside]
 
 
-@pytest.mark.parametrize("rounding", ["nearest", "random"])
+LINES = [Cells.even(k, rounding=r) for k in (2, 5) for r in ("nearest", "random")]  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
-@pytest.mark.parametrize("count", [2, 5])
-def test_no_report_tells_more_than_epsilon(count: int, epsilon: Fraction, rounding: Any) -> None:
+@pytest.mark.parametrize(
+    "cells", [*LINES, RATINGS], ids=lambda each: f"{each.count} {each.rounding}"
+)
+def test_no_report_tells_more_than_epsilon(cells: Cells, epsilon: Fraction) -> None:
     """All outputs of all inputs of a grid, in fractions; the worst comes close to epsilon."""
-    cells = Cells.even(count, rounding=rounding)
-    laws = [law_of_reports(cells, epsilon, float(each)) for each in np.linspace(0, 1, 31)]
+    numbers, labels = (
+        (np.linspace(0, 1, 31), [0.0]) if cells is not RATINGS else (range(6), range(6))
+    )
+    laws = [law_of_reports(cells, epsilon, np.array(each)) for each in product(numbers, labels)]
     assert all(sum(law) == 1 for law in laws)
-    worst = max(one / two for a, b in product(laws, laws) for one, two in zip(a, b, strict=True))
+    # Of each output the largest and the smallest chance: the worst two inputs.
+    worst = max(max(each) / min(each) for each in zip(*laws, strict=True))
     assert worst <= exp_below(epsilon) + Fraction(1, 10**30)
     assert worst >= exp_below(epsilon * Fraction(999, 1000))
+
+
+@pytest.mark.parametrize("rounding", ["nearest", "random"])
+def test_reports_have_the_law_that_was_enumerated(rounding: Any) -> None:
+    """Of 30,000 users with one point, chi-square of four degrees; users draw independently."""
+    cells, epsilon, many = Cells.even(5, rounding=rounding), Fraction(1), 30_000
+    among = Users(
+        Table(np.full((many, 1), 0.4), np.ones(many, int), "made up"),
+        tuple(np.arange(many)[:, None]),
+    )
+    ledger = PrivacyLedger(Privacy(float(epsilon)))
+    rows = reports_of(among, GINI, cells, ledger, seed=1)._rows
+    law = np.array(law_of_reports(cells, epsilon, np.array([0.4])), dtype=float)
+    expected = many * law
+    assert ((np.bincount(rows, minlength=5) - expected) ** 2 / expected).sum() < 20
+    together = np.bincount(5 * rows[::2] + rows[1::2], minlength=25)
+    expected = many / 2 * np.outer(law, law).ravel()
+    assert ((together - expected) ** 2 / expected).sum() < 55
+    assert ledger.spent().epsilon == epsilon
+
+
+def test_points_and_rows_are_reported_by_streams_of_their_own() -> None:
+    """Else two algorithms with one seed would make the same mistakes, and betray each other."""
+    among, asked = users(200), Privacy(1.0)
+    points = reports_of(among, GINI, Cells.even(4), PrivacyLedger(asked), seed=1)._rows
+    book = np.array(Cells.even(4).values)[:, None]
+    rows = PrivateRows.of(RANKING, among, book, PrivacyLedger(asked), seed=1).weights.argmax(axis=1)
+    truth = Cells.even(4).of(among.table.features, 1)
+    assert 0.2 < np.mean((points - truth) % 4 == (rows - truth) % 4) < 0.5
 
 
 @pytest.mark.parametrize("count", [3, 8])
@@ -222,6 +261,8 @@ def test_reports_travel_in_gossip() -> None:
     direct = fit_local(among, **right)
     outcome = fit_pairwise(among, graph=complete(60), steps=8000, **right)
     assert outcome.spent.within(asked)
+    with_labels = fit_pairwise(among, graph=complete(60), steps=20, **{**right, "kernel": AUC})
+    assert with_labels.spent.assumptions == ("labels are public",)
     assert outcome.model.mean() == pytest.approx(direct.model, rel=0.05)
 
 
@@ -245,6 +286,11 @@ def test_verified_counts_lead_to_the_statistic() -> None:
         among, kernel=AUC, privacy=asked, seed=1, cells=Cells.even(2), mode="signed", corrupt=1
     )
     assert outcome.spent.within(asked)
+    assert outcome.spent.assumptions[0] == "labels are public"
+    assert any("corrupt" in each for each in outcome.spent.assumptions)
+    with pytest.raises(UsageError) as caught:
+        fit_verified(among, kernel=AUC, privacy=asked, seed=1, cells=Cells.even(2), mode="off")
+    assert caught.value.field == "mode"
     assert len(outcome.transcript or ()) == 2
     assert outcome.audit().rounds == 2
     halves = Cells.even(2)
@@ -264,6 +310,7 @@ def test_verified_counts_lead_to_the_statistic() -> None:
         ({"kernel": KENDALL}, "cells"),
         ({"kernel": RENYI, "cells": None}, "cells"),
         ({"cells": RATINGS}, "cells"),
+        ({"cells": 8}, "cells"),
         ({"cells": Cells.even(3, 0.0, 0.5)}, "cells"),
         ({"cells": Cells.even(3, 0.3, 2.0, "random")}, "cells"),
         ({"seed": -1}, "seed"),
@@ -292,6 +339,8 @@ def test_cells_that_mean_nothing_are_refused() -> None:
         lambda: Cells.even(3, rounding="up"),  # type: ignore[arg-type]
         lambda: default_cells(10, 1.0, math.inf),
         lambda: exact_variance([0.5, 0.6], np.ones((2, 2)), 5),
+        lambda: exact_variance([0.5, 0.5], np.ones((1, 1)), 5),
+        lambda: Cells.even(3, "0", "1"),  # type: ignore[arg-type]
     ):
         with pytest.raises(UsageError):
             wrong()

@@ -15,7 +15,13 @@ from gopa import UsageError
 from gopa.graph import ring
 from gopa.learning import Privacy, Users, stacked
 from gopa.learning.pairwise import AUC, area_under_curve, fit_ranking, statistic
-from gopa.learning.pairwise.ranking import CountTree, cells_of, exact_tree_variance, ordered_pairs
+from gopa.learning.pairwise.ranking import (
+    CountTree,
+    _shared_out,
+    cells_of,
+    exact_tree_variance,
+    ordered_pairs,
+)
 from gopa.noise import hadamard_bit, subseed
 from tests.learning.pairwise.samples import users
 from tests.learning.pairwise.test_local import exp_below
@@ -83,6 +89,43 @@ def test_no_bit_tells_more_than_epsilon(epsilon: Fraction) -> None:
     assert worst <= exp_below(epsilon) + Fraction(1, 10**30)
 
 
+def test_answers_for_all_levels_are_within_delta() -> None:
+    """All outputs of all cells at all columns of two levels, in fractions; a little more is not."""
+    depth, delta = 2, Fraction(1, 1000)
+    epsilon = Fraction(_shared_out(Privacy(1.0, float(delta)), depth))
+    grown = exp_below(Fraction(1))
+
+    def lost(each: Fraction) -> Fraction:
+        keep, worst = hadamard_bit(each).keep, Fraction(0)
+        for columns in product(range(2), range(4)):
+            truths = [
+                [
+                    (cell >> (1 - level) & column).bit_count() % 2
+                    for level, column in enumerate(columns)
+                ]
+                for cell in range(4)
+            ]
+            laws = [
+                [math.prod(keep if b == t else 1 - keep for b, t in zip(bits, truth, strict=True))
+                 for bits in product(range(2), repeat=depth)]
+                for truth in truths
+            ]  # fmt: skip
+            pairs = product(laws, laws)
+            gaps = (sum(max(x - grown * y, 0) for x, y in zip(*two, strict=True)) for two in pairs)
+            worst = max(worst, *gaps)
+        return worst
+
+    assert lost(epsilon) <= delta < lost(epsilon * Fraction(101, 100))
+
+
+@pytest.mark.parametrize("privacy", [(1.94, 1e-5, 7), (0.44, 1e-3, 2)])
+def test_what_is_shared_out_is_not_refused(privacy: tuple[float, float, int]) -> None:
+    epsilon, delta, depth = privacy
+    asked = Privacy(epsilon, delta)
+    outcome = fit_ranking(scored(40, 1), privacy=asked, seed=1, depth=depth, every_level=True)
+    assert 0.999 * epsilon < outcome.spent.epsilon <= epsilon
+
+
 def test_estimates_are_right_in_expectation_and_of_the_exact_variance() -> None:
     """400 runs of eleven users: counts of all nodes, and pairs in order."""
     rng = np.random.default_rng(4)
@@ -131,7 +174,7 @@ def test_pruning_pays_where_trees_are_deep() -> None:
     assert error[None] > 0.2
 
 
-def test_answers_for_all_levels_are_within_delta_and_worse() -> None:
+def test_a_bit_of_one_level_and_of_all_lead_to_the_curve() -> None:
     among = scored(1500, 1)
     points = among.table
     truth = area_under_curve(points.features[:, 0], points.labels)
@@ -157,6 +200,7 @@ def test_answers_for_all_levels_are_within_delta_and_worse() -> None:
         ({"depth": 21}, "depth"),
         ({"patience": 1.0}, "patience"),
         ({"low": 1.0}, "high"),
+        ({"low": 0.0, "high": 0.0}, "high"),
         ({"high": 0.4}, "high"),
         ({"low": 0.6}, "high"),
         ({"seed": -1}, "seed"),

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 from scipy.optimize import minimize
 
+import gopa
 from gopa.accounting import gaussian_sigma
 from gopa.graph import Graph, complete, grid, ring, watts_strogatz
 from gopa.learning import History, Privacy, Recorder, Table, Users, generator, load, ratings
@@ -34,12 +35,15 @@ from gopa.learning.pairwise import (
     dual_averages,
     estimates,
     fit_local,
+    fit_ranking,
     fit_verified,
     statistic,
 )
 from gopa.learning.pairwise.averaging import gradient_bias
 from gopa.learning.pairwise.gossip import Method
+from gopa.learning.pairwise.local import kernels_between
 from gopa.learning.pairwise.ranking import CountTree, cells_of, exact_tree_variance, ordered_pairs
+from gopa.learning.pairwise.verified import from_counts
 from gopa.learning.steps import root
 from gopa.noise import subseed
 
@@ -214,9 +218,49 @@ def curve(name: str, sizes: list[int], measured: Callable[[int], list[float]]) -
     return History({name: sizes, "error": [measured(size) for size in sizes]})
 
 
+def by_reports(
+    problem: Users, seeds: range, kernel: Kernel, epsilon: float, count: int
+) -> list[float]:
+    """Estimates of the AUC from reports of so many cells."""
+    how = {"kernel": kernel, "privacy": Privacy(epsilon), "cells": Cells.even(count)}
+    return [fit_local(problem, seed=seed, **how).model for seed in seeds]
+
+
+def by_bits(
+    problem: Users, seeds: range, epsilon: float, patience: float | None, depth: int
+) -> list[float]:
+    """Estimates of the AUC from one bit of each user; the deepest trees for the same users."""
+    how = {"privacy": Privacy(epsilon), "patience": patience, "depth": depth}
+    return [fit_ranking(problem, seed=seed, **how).model for seed in seeds]
+
+
+def by_counts(
+    problem: Users, seeds: range, kernel: Kernel, epsilon: float, count: int
+) -> list[float]:
+    """Estimates of the AUC from counts with the noise of sessions that a tenth may collude in."""
+    cells, labels, public = Cells.even(count), problem.table.labels, np.array([-1.0, 1.0])
+    counts, deviations = np.empty((2, 2, count))
+    for group, label in enumerate(public):
+        inside = cells.of(problem.table.features[labels == label], 0)
+        counts[group], many = np.bincount(inside, minlength=count), len(inside)
+        # Two counts change by 1 each: vectors no longer than half of sqrt(2), around a middle.
+        plan = gopa.plan(n=many, epsilon=epsilon, delta=1e-5, dimension=count, norm="0.70710679")
+        deviations[group] = plan.errors.planned * many
+    kernels, found = kernels_between(kernel, cells, public), []
+    for seed in seeds:
+        noise = generator(seed, "counts").standard_normal(counts.shape)
+        pairs = from_counts(kernels, counts + noise * deviations, deviations)
+        found.append(pairs / kernel.divisor(labels))
+    return found
+
+
 @figures.figure("fig3.6")
 def fig36(run: FigureRun) -> None:
-    """The AUC of scores of patients behind reports of cells (a), and of bits of trees (b)."""
+    """The AUC of scores of patients behind reports (a), bits of trees (b) and noisy counts (c).
+
+    So many patients are too many for a session here: (c) has the noise that one is planned with,
+    for delta 10^-5.
+    """
     problem, _ = diabetes_scores(run.seed)
     run.uses(problem)
     scores, labels = problem.table.features[:, 0], problem.table.labels
@@ -224,55 +268,41 @@ def fig36(run: FigureRun) -> None:
     above, below = (labels > 0).sum(), (labels < 0).sum()
     for name, value in (("exact AUC", truth), ("n+", above), ("n-", below)):
         run.number(name, float(value))
-    repeats = 3 if run.quick else 20
-    epsilons = (1.0, 4.0) if run.quick else (0.5, 1.0, 2.0, 4.0)
-    counts = [4, 16] if run.quick else [2, 4, 8, 16, 32, 64, 128, 256]
+    seeds = range(run.seed, run.seed + (3 if run.quick else 20))
+    sizes = [4, 16] if run.quick else [2, 4, 8, 16, 32, 64, 128, 256]
     depths = [6, 10] if run.quick else [2, 4, 6, 8, 10, 12, 14]
-
-    def by_reports(kernel: Kernel, epsilon: float, count: int) -> list[float]:
-        cells = Cells.even(count)
-        return [
-            fit_local(
-                problem, kernel=kernel, privacy=Privacy(epsilon), cells=cells, seed=run.seed + each
-            ).model
-            - truth
-            for each in range(repeats)
-        ]
-
-    def by_bits(epsilon: float, patience: float | None, depth: int) -> list[float]:
-        inside = cells_of(scores, depth)
-        found = []
-        for each in range(repeats):
-            trees = [
-                CountTree.reported(inside[chosen], depth, epsilon, subseed(run.seed, name, each))
-                for name, chosen in (("above", labels > 0), ("below", labels < 0))
-            ]
-            pairs = ordered_pairs(trees[0], trees[1], patience)
-            found.append(pairs / float(above * below) - truth)
-        return found
-
-    with run.picture("(a) reports of k cells", "(b) one bit of a tree over 2^depth cells") as axes:
-        for epsilon in epsilons:
-            for kernel, ties, style in ((AUC, "0", ":"), (WILCOXON, "a half", "-")):
-                compute = partial(curve, "k", counts, partial(by_reports, kernel, epsilon))
-                history = run.part(f"reports-{epsilon:g}-{kernel.name}", compute)
-                error = np.sqrt((history["error"] ** 2).mean(axis=1))
-                label = f"epsilon {epsilon:g}, ties count {ties}"
-                axes[0].plot(history["k"], error, style, label=label, marker=".")
-                run.number(f"reports, {label}, best", error.min())
-                run.number(f"reports, {label}, most cells", error[-1])
-            for patience, style in ((4.0, "-"), (None, ":")):
-                name = "pruned" if patience else "whole"
-                compute = partial(curve, "depth", depths, partial(by_bits, epsilon, patience))
-                history = run.part(f"bits-{epsilon:g}-{name}", compute)
-                error = np.sqrt((history["error"] ** 2).mean(axis=1))
-                label = f"epsilon {epsilon:g}, {name}"
-                axes[1].plot(history["depth"], error, style, label=label, marker=".")
-                run.number(f"bits, {label}, deepest", error[-1])
-        axes[0].set(xlabel="k", xscale="log", ylabel="root mean square error", yscale="log")
-        axes[1].set(xlabel="depth", ylim=(1e-3, 10), yscale="log")
-        for each in axes:
-            each.legend(fontsize=7)
+    ties = ((AUC, "0", ":"), (WILCOXON, "a half", "-"))
+    titles = (
+        "(a) reports of k cells", "(b) one bit of a tree over 2^depth cells",
+        "(c) counts of k cells, delta 1e-5, computed",
+    )  # fmt: skip
+    with run.picture(*titles) as axes:
+        for epsilon in (1.0, 4.0) if run.quick else (0.5, 1.0, 2.0, 4.0):
+            lines = [
+                (axes[0], "k", sizes, style, f"reports, {{}}, ties count {name}",
+                 partial(by_reports, problem, seeds, kernel, epsilon))
+                for kernel, name, style in ties
+            ] + [
+                (axes[1], "depth", depths, style, f"bits, {{}}, {name}",
+                 partial(by_bits, problem, seeds, epsilon, patience))
+                for patience, name, style in ((4.0, "pruned", "-"), (None, "whole", ":"))
+            ] + [
+                (axes[2], "k", [*sizes, 1024], style, f"counts, {{}}, ties count {name}",
+                 partial(by_counts, problem, seeds, kernel, epsilon))
+                for kernel, name, style in ties
+            ]  # fmt: skip
+            for place, across, along, style, name, estimated in lines:
+                label = name.format(f"epsilon {epsilon:g}")
+                history = run.part(label, partial(curve, across, along, estimated))
+                error = np.sqrt(((history["error"] - truth) ** 2).mean(axis=1))
+                place.plot(along, error, style, label=label.partition(", ")[2], marker=".")
+                run.number(f"{label}, best", error.min())
+                run.number(f"{label}, largest", error[-1])
+        axes[0].set(ylabel="root mean square error")
+        for place, across in zip(axes, ("k", "depth", "k"), strict=True):
+            place.set(xlabel=across, ylim=(1e-4, 10), yscale="log")
+            place.set_xscale("linear" if across == "depth" else "log")
+            place.legend(fontsize=6)
 
 
 @figures.figure(
@@ -286,7 +316,7 @@ def depth(run: FigureRun) -> None:
     many, repeats = (500, 2) if run.quick else (20_000, 100)
     rng = generator(run.seed, "scores")
     scores = [rng.beta(4, 2, many), rng.beta(2, 4, many)]
-    depths = [6, 10, 14]
+    depths = [6, 10] if run.quick else [6, 10, 14]
 
     def measured(patience: float | None, deep: int) -> list[float]:
         inside = [cells_of(each, deep) for each in scores]
@@ -311,8 +341,8 @@ def depth(run: FigureRun) -> None:
         for deep in depths:
             above, below = (cells_of(each, deep) for each in scores)
             exact.append(math.sqrt(exact_tree_variance(above, below, deep, 1.0)) / many**2)
+            run.number(f"whole, 2^{deep}, exact", exact[-1])
         axes.plot(depths, exact, "k:", label="whole, exact")
-        run.number("whole, 2^14, exact", exact[-1])
         axes.set(xlabel="depth", ylabel="root mean square error", yscale="log")
         axes.legend()
 

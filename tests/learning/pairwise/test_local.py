@@ -67,7 +67,7 @@ def law_of_reports(cells: Cells, epsilon: Fraction, point: np.ndarray) -> list[F
     return [other + (kept - other) * chance for chance in inside]
 
 
-LINES = [Cells.even(k, rounding=r) for k in (2, 5) for r in ("nearest", "random")]  # type: ignore[arg-type]
+LINES = [Cells.even(k, rounding=r) for k in (2, 5) for r in ("nearest", "random")]
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])

@@ -111,8 +111,9 @@ def test_answers_for_all_levels_are_within_delta() -> None:
                 for truth in truths
             ]  # fmt: skip
             pairs = product(laws, laws)
-            gaps = (sum(max(x - grown * y, 0) for x, y in zip(*two, strict=True)) for two in pairs)
-            worst = max(worst, *gaps)
+            for two in pairs:
+                gaps = (x - grown * y for x, y in zip(*two, strict=True))
+                worst = max(worst, sum((each for each in gaps if each > 0), Fraction(0)))
         return worst
 
     assert lost(epsilon) <= delta < lost(epsilon * Fraction(101, 100))

@@ -151,6 +151,19 @@ def test_all_ways_lead_to_the_minimum(method: Method, loss: PairLoss) -> None:
     assert not outcome.spent.hides
 
 
+def test_the_bias_of_gradients_is_what_it_says() -> None:
+    """User by user and pair by pair, each at its own model."""
+    rows = rows_of(people())
+    walk = dual_averages(OpenRows(RANKING, rows), GRAPHS["lollipop"], steps=9, seed=1, runs=2)
+    found = next(walk)
+    expected = np.zeros((2, 3))
+    for run, user in product(range(2), range(7)):
+        model, held = found.models[run, user], rows[found.seen[run, user]]
+        every = np.mean([RANKING.gradient(model, rows[user], other) for other in rows], axis=0)
+        expected[run] += (RANKING.gradient(model, rows[user], held) - every) / 7
+    assert np.allclose(gradient_bias(OpenRows(RANKING, rows), found), expected, atol=1e-15)
+
+
 def optimality_bound(
     graph: Graph, pace: Steps, steps: int, *, steepest: float, far: float
 ) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from gopa.learning.data import Users
 from gopa.learning.objectives import LOGISTIC
 from gopa.learning.pairwise.kernels import Floats, numeric_labels
 
-_ONE: Final = np.ones(1)
+_ONE: Final = np.ones(())
 
 
 @dataclass(frozen=True, slots=True)

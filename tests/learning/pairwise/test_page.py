@@ -10,14 +10,10 @@ from pathlib import Path
 PAGE = (Path(__file__).resolve().parents[3] / "docs/learning/pairwise.md").read_text()
 
 
-def test_its_programs_run() -> None:
-    programs, said = (
-        re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL),
-        StringIO(),
-    )
-    assert programs
+def test_its_first_program_runs() -> None:
+    program, *_ = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    said = StringIO()
     with redirect_stdout(said):
-        for program in programs:
-            exec(compile(program, "pairwise.md", "exec"), {})  # noqa: S102 - ours
+        exec(compile(program, "pairwise.md", "exec"), {})  # noqa: S102 - ours
     assert "no claim: nothing is hidden by noise" in said.getvalue()
     assert "epsilon 4 for all data of one user" in said.getvalue()

@@ -222,16 +222,20 @@ def by_reports(
     problem: Users, seeds: range, kernel: Kernel, epsilon: float, count: int
 ) -> list[float]:
     """Estimates of the AUC from reports of so many cells."""
-    how = {"kernel": kernel, "privacy": Privacy(epsilon), "cells": Cells.even(count)}
-    return [fit_local(problem, seed=seed, **how).model for seed in seeds]
+    asked, cells = Privacy(epsilon), Cells.even(count)
+    runs = (fit_local(problem, kernel=kernel, privacy=asked, cells=cells, seed=s) for s in seeds)
+    return [each.model for each in runs]
 
 
 def by_bits(
     problem: Users, seeds: range, epsilon: float, patience: float | None, depth: int
 ) -> list[float]:
-    """Estimates of the AUC from one bit of each user; the deepest trees for the same users."""
-    how = {"privacy": Privacy(epsilon), "patience": patience, "depth": depth}
-    return [fit_ranking(problem, seed=seed, **how).model for seed in seeds]
+    """Estimates of the AUC from one bit of each user."""
+    asked = Privacy(epsilon)
+    runs = (
+        fit_ranking(problem, privacy=asked, patience=patience, depth=depth, seed=s) for s in seeds
+    )
+    return [each.model for each in runs]
 
 
 def by_counts(

@@ -304,7 +304,7 @@ def fig36(run: FigureRun) -> None:
                 run.number(f"{label}, largest", error[-1])
         axes[0].set(ylabel="root mean square error")
         for place, across in zip(axes, ("k", "depth", "k"), strict=True):
-            place.set(xlabel=across, ylim=(1e-4, 10), yscale="log")
+            place.set(xlabel=across, ylim=(1e-3, 10), yscale="log")
             place.set_xscale("linear" if across == "depth" else "log")
             place.legend(fontsize=6)
 

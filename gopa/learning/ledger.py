@@ -155,6 +155,18 @@ class PrivacyLedger:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __copy__(self) -> Self:
+        """The same account: two that go on by themselves would spend it twice."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise UsageError(
+            "an account stays in its process: keep it with `PrivacyLedger.at`", "ledger"
+        )
+
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
         """Everything that was charged, in order."""

@@ -24,7 +24,7 @@ ONLY_FASTER: Final = {"uvloop"}
 WHERE_THERE: Final = {"IPython", "pandas"}
 """What is imported only by who has it: by notebooks, and for a frame of pandas."""
 
-ESTIMATORS: Final = {"estimator_base", "estimators", "moment_estimators"}
+ESTIMATORS: Final = {"estimator_base", "estimators"}
 LATE: Final = {
     "gopa.beacon.bls",
     "gopa.plugins.declearn",

@@ -10,12 +10,11 @@ from gopa.learning.federated.clusters import kmeans
 from gopa.learning.federated.moments import least_squares, pca
 from gopa.learning.federated.rounds import (
     AdaptiveClip,
-    FixedClip,
-    RoundMean,
     RoundShape,
     RoundTotal,
     mean_round,
 )
+from gopa.learning.federated.setting import Setting
 from gopa.learning.federated.statistics import (
     contingency_table,
     histogram,
@@ -23,7 +22,7 @@ from gopa.learning.federated.statistics import (
     quantiles,
     variance,
 )
-from gopa.learning.federated.sums import Setting, SumSession
+from gopa.learning.federated.sums import SumSession
 from gopa.learning.federated.training import Recipe, fedavg, fedsgd
 
 if TYPE_CHECKING:
@@ -40,9 +39,7 @@ __all__ = [
     "FederatedLinearRegression",
     "FederatedLogisticRegression",
     "FederatedPCA",
-    "FixedClip",
     "Recipe",
-    "RoundMean",
     "RoundShape",
     "RoundTotal",
     "Setting",

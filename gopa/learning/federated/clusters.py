@@ -6,21 +6,20 @@ Specification: `specs/22-federated.md`, section 7.
 from __future__ import annotations
 
 import math
-from typing import Final, TypeAlias, Unpack
+from typing import Any, Final, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from gopa import RoundAborted, UsageError
-from gopa.learning.clipping import clip, length
+from gopa import UsageError
+from gopa.learning.checks import whole
+from gopa.learning.clipping import clip, finite, length
 from gopa.learning.data import Users
-from gopa.learning.federated.moments import largest
-from gopa.learning.federated.row_sums import RowSums
-from gopa.learning.federated.sums import Setting, SumOptions, SumSession
-from gopa.learning.fitting import Progress, generator, told
-from gopa.learning.history import Recorder
+from gopa.learning.federated.row_sums import RowSums, known_length
+from gopa.learning.federated.setting import SumOptions, Setting
+from gopa.learning.federated.sums import SumRun, SumSession
+from gopa.learning.fitting import Progress, generator
 from gopa.learning.outcome import Outcome
-from gopa.learning.privacy import Privacy
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -29,11 +28,13 @@ _CLEAR: Final = 2.0
 """A cluster of fewer rows than so many standard errors is taken for empty."""
 
 
-class Clusters:
+class Clusters(SumRun):
     """Holds centres between rounds, with the session in which they are moved.
 
     Rows are shortened to `radius` around `origin`, both public. A row is told as itself and a 1 in
-    the place of its cluster: no two rows are farther apart, in whichever clusters.
+    the place of its cluster: no two rows are farther apart, in whichever clusters. Without privacy
+    it has converged when no centre moves by more than `tol`, or by that part of the largest of
+    their numbers.
     """
 
     def __init__(  # noqa: PLR0913 - what is clustered, and how
@@ -46,90 +47,75 @@ class Clusters:
         radius: float | None = None,
         origin: npt.ArrayLike = 0.0,
         centres: npt.ArrayLike | None = None,
-        most_rows: int | None = None,
+        tol: float = 1e-4,
     ) -> None:
-        if type(clusters) is not int or clusters < 1:
-            raise UsageError("at least one", "clusters")
-        if type(rounds) is not int or rounds < 1:
-            raise UsageError("at least one round", "rounds")
-        columns = problem.table.features.shape[1]
-        self.before: list[SumSession] = []
-        self._origin = np.broadcast_to(np.asarray(origin, dtype=np.float64), columns)
+        super().__init__()
+        self._many = whole(clusters, "clusters")
+        self._columns = problem.table.features.shape[1]
+        self._origin, self._tol = finite(np.atleast_1d(np.asarray(origin)), "origin"), tol
+        if self._origin.shape not in {(1,), (self._columns,)}:
+            raise UsageError(f"a number, or one for each of {self._columns} columns", "origin")
+        self._exact = setting.privacy is None
+        before: list[SumSession] = []
         rows = [x - self._origin for x, _ in problem.pairs()]
-        if radius is None:
-            radius = largest(setting, rows, self.before, "radius")
-        if not 0 < radius < math.inf:
-            raise UsageError("a length above 0", "radius")
-        self.radius, self._many, self._columns = float(radius), clusters, columns
+        self.radius = known_length(setting, radius, rows, before, "radius")
         self._rng = generator(setting.seed, "clusters")
-        self._centres = self._spread() if centres is None else self._scaled(centres)
-        if self._centres.shape != (clusters, columns):
-            raise UsageError(f"{clusters} rows of {columns} numbers", "centres")
+        self._centres = self._spread()
+        if centres is not None:
+            given = finite(centres, "centres")
+            if given.shape != self._centres.shape:
+                raise UsageError(f"{clusters} rows of {self._columns} numbers", "centres")
+            self._centres = (given - self._origin) / self.radius
         self._sums = RowSums(
             "k-means",
             setting,
             problem,
-            width=clusters * (columns + 1),
+            width=self._many * (self._columns + 1),
             diameter=2.0,
-            most_rows=most_rows,
             rounds=rounds,
             counted=False,
+            before=before,
         )
-        self.session, self._notes = self._sums.session, Recorder()
-        self.moved, self.counts, self.done = math.inf, np.zeros(clusters), 0
+        self.session = self._sums.session
+        self._counts = np.zeros(self._many)
 
     @property
     def centres(self) -> Floats:
         """In the units of the data."""
         return np.asarray(self._centres * self.radius + self._origin)
 
-    def round(self, problem: Users) -> None:
+    def _round(self, problem: Users) -> None:
         """Moves every centre to the mean of the rows that are nearest to it."""
-        self.done += 1
-        rows = [self._row(x) for x, _ in problem.pairs()]
-        try:
-            found = self._sums.sum(rows)
-        except RoundAborted:
-            return
+        found = self._sums.sum([self._row(x) for x, _ in problem.pairs()])
         table = found.total.reshape(self._many, self._columns + 1)
-        self.counts = np.maximum(table[:, -1], 0.0)
+        self._counts = np.maximum(table[:, -1], 0.0)
         full = table[:, -1] > max(_CLEAR * found.stderr, 0.5)
         means = table[:, :-1] / np.where(full, table[:, -1], 1.0)[:, None]
-        before = self._centres
+        before = self.centres
         self._centres = np.where(full[:, None], clip(means, 2, 1.0), self._near_the_largest(means))
-        self.moved = float(np.abs(self._centres - before).max()) * self.radius
-        self._notes.note(
+        moved = float(np.abs(self.centres - before).max())
+        if self._exact:
+            self.converged = moved <= self._tol * max(1.0, float(np.abs(self.centres).max()))
+        self.notes.note(
             round=self.done,
             users=found.result.count,
             noise=found.stderr,
-            moved=self.moved,
+            moved=moved,
             empty=int((~full).sum()),
         )
 
-    def outcome(self, *, converged: bool | None = None) -> Outcome:
-        """What came of it: `centres`, and how many rows each had in the last round."""
-        if not self.session.results:
-            raise UsageError("no round had a result: let fewer users fail", "session")
-        return self.session.outcome(
-            {"centres": self.centres, "counts": self.counts},
-            self._notes.history(),
-            converged=converged,
-            warnings=self._sums.warnings,
-            before=self.before,
-        )
+    def _model(self) -> dict[str, Any]:
+        return {"centres": self.centres, "counts": self._counts}
 
     def _row(self, x: Floats) -> Floats:
         moved = x - self._origin
         if (length(moved, 2) > self.radius).any():
-            self._sums.warn("rows were shortened to the radius")
+            self.session.warn("rows were shortened to the radius")
         inside = clip(moved, 2, self.radius) / self.radius
         hot = np.eye(self._many)[nearest(inside, self._centres)]
         widened = np.hstack([inside, np.ones((len(x), 1))])
         blocks = hot[:, :, None] * widened[:, None, :]
         return np.asarray(blocks.reshape(len(x), self._many * widened.shape[1]))
-
-    def _scaled(self, centres: npt.ArrayLike) -> Floats:
-        return np.asarray((np.atleast_2d(np.asarray(centres, float)) - self._origin) / self.radius)
 
     def _spread(self) -> Floats:
         """Points far from each other, chosen before any row is looked at."""
@@ -144,9 +130,9 @@ class Clusters:
 
     def _near_the_largest(self, means: Floats) -> Floats:
         """Where an empty cluster goes: beside the fullest one, of which it may take a part."""
-        fullest = int(np.argmax(self.counts))
+        fullest = int(np.argmax(self._counts))
         beside = self._rng.normal(0, 0.1 / math.sqrt(self._columns), self._centres.shape)
-        return clip(means[fullest] + beside, 2, 1.0) if self.counts.any() else self._centres
+        return clip(means[fullest] + beside, 2, 1.0) if self._counts.any() else self._centres
 
 
 def nearest(rows: Floats, centres: Floats) -> npt.NDArray[np.int64]:
@@ -155,58 +141,32 @@ def nearest(rows: Floats, centres: Floats) -> npt.NDArray[np.int64]:
     return np.asarray(apart.argmin(axis=1))
 
 
-def kmeans(  # noqa: PLR0913 - every algorithm is called like this
+def kmeans(  # noqa: PLR0913 - what is clustered, and how
     problem: Users,
     *,
     clusters: int,
-    privacy: Privacy | None,
-    seed: int,
-    progress: Progress = None,
     rounds: int = 8,
     tol: float = 1e-4,
     radius: float | None = None,
     origin: npt.ArrayLike = 0.0,
     centres: npt.ArrayLike | None = None,
-    most_rows: int | None = None,
-    **options: Unpack[SumOptions],
+    progress: Progress = None,
+    **asked: Unpack[SumOptions],
 ) -> Outcome:
     """k-means in verified rounds: `centres`, and how many rows each has.
 
     The first `centres` are spread at random over the ball unless somebody says. Without privacy
-    it ends when no centre moves by more than `tol` radii, and says if that did not happen.
+    it ends when no centre moves by more than `tol`, or by that part of the largest of their
+    numbers, and says if that did not happen. Further keywords are those of `Setting`.
     """
-    setting = Setting(privacy, seed, **options)
     found = Clusters(
-        setting,
+        Setting(**asked),
         problem,
         clusters=clusters,
         rounds=rounds,
         radius=radius,
         origin=origin,
         centres=centres,
-        most_rows=most_rows,
+        tol=tol,
     )
-    return carried_out(found, problem, setting, rounds=rounds, tol=tol, progress=progress)
-
-
-def carried_out(  # noqa: PLR0913 - all of a run
-    found: Clusters,
-    problem: Users,
-    setting: Setting,
-    *,
-    rounds: int,
-    tol: float,
-    progress: Progress,
-) -> Outcome:
-    """All rounds, or without privacy those until nothing moves."""
-    converged: bool | None = None
-    with found.session, told(progress) as advance:
-        advance("rounds", 0, rounds)
-        for done in range(rounds):
-            found.round(problem)
-            advance("rounds", done + 1, rounds)
-            if setting.privacy is None:
-                converged = found.moved <= tol * max(1.0, float(np.abs(found.centres).max()))
-                if converged:
-                    break
-        return found.outcome(converged=converged)
+    return found.carried_out(problem, rounds, progress)

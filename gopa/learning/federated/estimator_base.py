@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,89 +15,156 @@ import numpy.typing as npt
 from gopa import UsageError
 from gopa.extras import missing
 from gopa.learning.data import Table, Users, natural
-from gopa.learning.federated.sums import Mode, Setting
-from gopa.learning.ledger import BudgetExceeded
+from gopa.learning.federated.setting import Mode, Setting
+from gopa.learning.federated.sums import SumRun
+from gopa.learning.fitting import Progress
+from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
+from gopa.learning.outcome import Outcome
 from gopa.learning.privacy import Privacy, Unit
 
 try:
     from sklearn.base import BaseEstimator
     from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
     raise missing("learning") from None
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-LATER: Final = 1000
-"""So many calls of `partial_fit` have one session where nothing is spent."""
-
 _FEWEST: Final = 3
-_NOISY_ROUNDS: Final = 5
-_EXACT_ROUNDS: Final = 100
+_LATER: Final = 1000
+"""So many calls of `partial_fit` have one session where nothing is spent."""
 
 
 class UnfitData(UsageError, ValueError):
     """Refuses data; a ValueError, too, as other estimators raise."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
-    """Has what all of these estimators share."""
+    """Has what all of these estimators share.
 
-    epsilon: float | None
-    delta: float
-    unit: Unit
-    mode: Mode
-    session: Mapping[str, Any] | None
-    random_state: Any
+    `epsilon=None` adds no noise: the sums of all rounds come out as they are. See `Privacy` for
+    `epsilon`, `delta` and `unit`, and `Setting` for `most_rows`, `mode`, `session` and `ledger`.
+    Who knows `random_state`, an integer, knows all noise of this simulation.
+    """
 
-    def _setting(self) -> Setting:
-        privacy = None
-        if self.epsilon is not None:
-            privacy = Privacy(self.epsilon, self.delta, unit=self.unit)
-        state = self.random_state
-        if state is None:
-            seed = int.from_bytes(os.urandom(8), "big")
-        elif isinstance(state, int | np.integer):
-            seed = int(state)
-        else:
-            seed = int(check_random_state(state).randint(2**31))
-        return Setting(privacy, seed, self.mode, self.session)
+    epsilon: float | None = 1.0
+    delta: float = 1e-5
+    unit: Unit = "user"
+    rounds: int | None = None
+    most_rows: int | None = None
+    mode: Mode = "signed"
+    session: Mapping[str, Any] | None = None
+    ledger: PrivacyLedger | None = None
+    random_state: Any = None
+    progress: Progress = None
 
-    def _problem(self, x: Floats, y: npt.NDArray[Any] | None, groups: Any) -> Users:
-        labels = np.zeros(len(x)) if y is None else y
-        owners = np.arange(len(x)) if groups is None else np.asarray(groups)
-        problem = natural(Table(x, labels, "given to fit"), owners)
-        if len(problem) < _FEWEST:
-            message = (
-                f"{len(problem)} parties are too few, at least {_FEWEST} are needed "
-                f"(n_samples = {len(x)})"
-            )
-            raise UnfitData(message, "groups")
-        return problem
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Fits to rows X, and y where it is used, of the parties `groups`, in a new session."""
+        problem = self._problem(X, y, groups, first=True)
+        setting = self._setting(groups)
+        rounds = self._rounds(setting, fit=True)
+        self._begin(problem, setting, rounds, None)
+        return self._shown(self._run.carried_out(problem, rounds, self.progress), problem)
 
-    def _most(self, groups: Any, most_rows: int | None) -> int | None:
-        """Whose every row is a party has one row, which is no secret."""
-        return 1 if groups is None and most_rows is None else most_rows
+    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """One more round of one session; noise is made for `rounds` calls.
 
-    def _rounds_of(self, asked: int | None, setting: Setting) -> int:
-        if asked is not None:
-            return asked
-        return _EXACT_ROUNDS if setting.privacy is None else _NOISY_ROUNDS
-
-    def _continued(self, begin: Callable[[Any], Any], problem: Users) -> Any:
-        """One more round, in the session that `partial_fit` has begun; `begin` gets the last run.
+        A party of the first call may have no rows in a later one.
 
         Raises:
             BudgetExceeded: all rounds of the session are spent, and another session would spend
                 as much again.
         """
+        problem = self._problem(X, y, groups, first="_run" not in self.__dict__)
         run = self.__dict__.get("_run")
         if run is None or not run.session.rounds_left:
-            if self.epsilon is not None and hasattr(self, "outcome_"):
+            if self._begun and (run is None or self.epsilon is not None):
                 message = "its session is over, and another one would spend as much again: fit anew"
                 raise BudgetExceeded(message, math.inf, 0)
-            self._run = run = begin(run)
-        run.round(problem)
-        return run
+            setting = self._setting(groups)
+            rounds = _LATER if setting.privacy is None else self._rounds(setting, fit=False)
+            self._begin(problem, setting, rounds, run)
+        self._run.round(problem)
+        return self._shown(self._run.outcome(), problem)
+
+    @abstractmethod
+    def _start(self, problem: Users, setting: Setting, rounds: int, last: Any) -> SumRun:
+        """A run in a new session, which goes on where the `last` one ended."""
+
+    @abstractmethod
+    def _show(self, model: dict[str, Any], x: Floats) -> None:
+        """Sets what estimators of this kind show."""
+
+    def _rounds(self, setting: Setting, *, fit: bool) -> int:
+        """How many rounds one `fit` has, or as many calls of `partial_fit`."""
+        del setting
+        return 1 if fit or self.rounds is None else self.rounds
+
+    def _labels(self, y: npt.NDArray[Any], *, first: bool) -> npt.NDArray[Any]:
+        del first
+        return y
+
+    _has_labels, _has_numbers = False, False
+
+    def _problem(self, X: Any, y: Any, groups: Any, *, first: bool) -> Users:
+        """The rows of each party; after the first call only of parties that were there in it."""
+        if self._has_labels:
+            numeric = self._has_numbers
+            x, y = validate_data(self, X, y, dtype=np.float64, reset=first, y_numeric=numeric)
+            labels = self._labels(y, first=first)
+        else:
+            x = validate_data(self, X, dtype=np.float64, reset=first)
+            labels = np.zeros(len(x))
+        owners = np.arange(len(x)) if groups is None else np.asarray(groups)
+        problem = natural(Table(x, labels, "given to fit"), owners)
+        if first:
+            if len(problem) < _FEWEST:
+                message = (
+                    f"{len(problem)} parties are too few, at least {_FEWEST} are needed "
+                    f"(n_samples = {len(x)})"
+                )
+                raise UnfitData(message, "groups")
+            self._parties = np.unique(owners)
+        elif not np.isin(owners, self._parties).all():
+            raise UnfitData("some parties were not there in the first call", "groups")
+        else:
+            problem = Users(
+                problem.table, tuple(np.flatnonzero(owners == each) for each in self._parties)
+            )
+        return problem
+
+    def _setting(self, groups: Any) -> Setting:
+        privacy = None
+        if self.epsilon is not None:
+            privacy = Privacy(self.epsilon, self.delta, unit=self.unit)
+        state = self.random_state
+        if state is None:
+            seed = int.from_bytes(os.urandom(16), "big")
+        elif isinstance(state, int | np.integer):
+            seed = int(state)
+        else:
+            seed = int(check_random_state(state).randint(2**31))
+        # Whose every row is a party has one row, which is no secret.
+        most = 1 if groups is None and self.most_rows is None else self.most_rows
+        return Setting(privacy, seed, most, self.mode, self.session, self.ledger)
+
+    def _begin(self, problem: Users, setting: Setting, rounds: int, last: SumRun | None) -> None:
+        self._run = self._start(problem, setting, rounds, last)
+        self._begun = True
+
+    _begun = False
+
+    def _shown(self, outcome: Outcome, problem: Users) -> Self:
+        self.outcome_, self.n_iter_ = outcome, len(outcome.history)
+        self._show(outcome.model, problem.table.features)
+        return self
+
+    def _given(self, X: Any) -> Floats:
+        """Rows of which a fitted estimator is asked something."""
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
     def __getstate__(self) -> Any:
         state = dict(super().__getstate__())

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import Result, UsageError
+from gopa.learning.checks import number
 from gopa.learning.clipping import clip, finite, length
 from gopa.learning.privacy import Unit
 
@@ -44,6 +45,9 @@ class RoundShape:
     def __post_init__(self) -> None:
         if not (self.width >= 1 and 0 < self.most < math.inf):
             raise UsageError("a width of at least 1, and a largest weight above 0", "shape")
+        if self.unit == "record" and not self.weighted:
+            # One record of few would move the mean by more than one of `most`.
+            raise UsageError("means of records are weighted by how many they are", "weighted")
 
     @property
     def dimension(self) -> int:
@@ -102,11 +106,16 @@ class RoundShape:
         )
 
 
+_LEAST: Final = 1e-12
+"""Nobody's weight at all gives no update, and no division by nothing."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundTotal:
     """Holds the sum of weight times update and the sum of weights, each with its standard error.
 
     `kept` is the part of the updates that was not shortened, where that was asked for.
+    `shortened` of them were; a simulation knows it, between processes every user of its own.
     """
 
     total: Floats
@@ -116,46 +125,23 @@ class RoundTotal:
     most: float
     count: int
     kept: float | None
+    shortened: int = 0
+    result: Result | None = None
 
-    def mean(self, share: tuple[float, float] | None = None) -> Floats:
-        """The weighted mean: of a noisy sum of weights that is small, rather a too short one.
+    @property
+    def mean(self) -> Floats:
+        """The weighted mean: of a noisy sum of weights that is small, rather a too short one."""
+        return np.asarray(self.total / self.divisor(*self.share))
 
-        `share` is the mean weight as a part of the largest one, and its standard error, where it
-        is known better than from this round alone.
-        """
-        return np.asarray(self.total / self.divisor(share))
-
-    def divisor(self, share: tuple[float, float] | None = None) -> float:
-        """What the sum is divided by."""
-        part, blur = self.share if share is None else share
-        return self.most * self.count * min(max(part, blur, _LEAST), 1.0)
+    def divisor(self, part: float, stderr: float) -> float:
+        """What the sum is divided by, if the mean weight is this part of the largest one."""
+        return self.most * self.count * min(max(part, stderr, _LEAST), 1.0)
 
     @property
     def share(self) -> tuple[float, float]:
         """The mean weight as a part of the largest one, and its standard error."""
         whole = self.most * self.count
         return self.weight / whole, self.weight_stderr / whole
-
-
-_LEAST: Final = 1e-12
-"""Nobody's weight at all gives no update, and no division by nothing."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RoundMean:
-    """Holds what a round came to; `shortened` of the updates were longer than the bound.
-
-    A simulation knows how many these are; between processes every user knows it of its own.
-    """
-
-    total: RoundTotal
-    shortened: int
-    result: Result
-
-    @property
-    def mean(self) -> Floats:
-        """The weighted mean of the updates."""
-        return self.total.mean()
 
 
 class Summing(Protocol):
@@ -173,7 +159,7 @@ def mean_round(  # noqa: PLR0913 - what a round is about
     *,
     bound: float,
     kept: npt.ArrayLike | None = None,
-) -> RoundMean:
+) -> RoundTotal:
     """The weighted mean of one update for each user here, in one round of any aggregator of `gopa`.
 
     Its plan is for `shape.dimension` numbers in the range from -1 to 1, with `shape.half` as the
@@ -195,34 +181,14 @@ def mean_round(  # noqa: PLR0913 - what a round is about
     ([0.667, 1.0], 1)
     """
     given = finite(updates, "updates")
-    clipped = clip(given, 2, bound)
     weighed = np.broadcast_to(np.asarray(weights, dtype=np.float64), len(given))
     whole = length(given, 2) <= bound if kept is None else np.asarray(kept)
-    result = aggregator.sum(shape.vectors(clipped, weighed, bound, whole))
-    stderr = float(np.max(result.sum_stderr))
-    return RoundMean(
-        shape.read(np.asarray(result.sum), stderr, result.count, bound),
-        shortened=round(float(((1 - whole) * (1 if kept is None else weighed)).sum())),
-        result=result,
+    result = aggregator.sum(shape.vectors(clip(given, 2, bound), weighed, bound, whole))
+    found = shape.read(
+        np.asarray(result.sum), float(np.max(result.sum_stderr)), result.count, bound
     )
-
-
-@dataclass(frozen=True, slots=True)
-class FixedClip:
-    """Shortens updates to one length in all rounds."""
-
-    bound: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.bound, int | float) and 0 < self.bound < math.inf):
-            raise UsageError("a length above 0", "clip")
-
-    adaptive = False
-
-    def after(self, bound: float, kept: float | None) -> float:
-        """The bound of the next round."""
-        del kept
-        return bound
+    shortened = round(float(((1 - whole) * (1 if kept is None else weighed)).sum()))
+    return replace(found, shortened=shortened, result=result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,21 +205,21 @@ class AdaptiveClip:
     rate: float = 0.2
 
     def __post_init__(self) -> None:
-        if not 0 < self.bound < math.inf:
-            raise UsageError("a length above 0", "clip")
+        require_bound(self.bound)
         if not (0 < self.quantile < 1 and 0 < self.rate < math.inf):
             raise UsageError("a quantile between 0 and 1, and a rate above 0", "clip")
 
-    adaptive = True
-
-    def after(self, bound: float, kept: float | None) -> float:
+    def after(self, bound: float, kept: float) -> float:
         """The bound of the next round."""
-        return bound if kept is None else bound * math.exp(-self.rate * (kept - self.quantile))
+        return bound * math.exp(-self.rate * (kept - self.quantile))
 
 
-Clipping: TypeAlias = FixedClip | AdaptiveClip
+Clipping: TypeAlias = float | AdaptiveClip
+"""A number is the bound of all rounds."""
 
 
-def clipping_of(given: Clipping | float) -> Clipping:
-    """A number is a fixed bound."""
-    return given if isinstance(given, FixedClip | AdaptiveClip) else FixedClip(given)
+def require_bound(bound: float) -> float:
+    """Refuses what is no length to shorten updates to."""
+    if not 0 < number(bound, "clip") < math.inf:
+        raise UsageError("a length above 0", "clip")
+    return bound

@@ -6,91 +6,34 @@ Everything that users tell is a sum of this kind, whatever algorithm asks. Speci
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from time import perf_counter
-from typing import Any, Final, Literal, Self, TypeAlias, TypedDict
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 import gopa
-from gopa import Plan, Result, RoundAborted, UsageError
+from gopa import Result, RoundAborted, UsageError
 from gopa.learning.charges import Charge
-from gopa.learning.fitting import require_seed
-from gopa.learning.history import History
+from gopa.learning.checks import whole
+from gopa.learning.data import Users
+from gopa.learning.federated.setting import Setting
+from gopa.learning.fitting import Progress, told
+from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome
-from gopa.learning.privacy import Privacy, Unit
+from gopa.learning.privacy import Privacy
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-Mode: TypeAlias = Literal["full", "signed", "off"]
 
-_PLANNED: Final = frozenset({"corrupt", "dropout", "charged", "attempts", "recovery", "steps"})
-_RUN: Final = frozenset({"storage", "script", "max_rollbacks", "executor", "jobs"})
-_FINER: Final = (2, 6, 8)
-"""Grids that are tried, in those that the planner takes by itself."""
-
-_EXACT_STEPS: Final = 2**30
-_NO_SESSION = "mode off: the arithmetic of a session, without one"
-_ONE_RECORD = "the vector of a user changes with one record as little as its algorithm says"
-
-
-class SumOptions(TypedDict, total=False):
-    """Says how sums are carried out: fields of `Setting` that have a default."""
-
-    mode: Mode
-    session: Mapping[str, Any] | None
-    ledger: PrivacyLedger | None
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """Says how sums are carried out: what is asked for, in which mode, from which seed.
-
-    `session` has keywords of `gopa.plan` (corrupt, dropout, charged, attempts, recovery, steps)
-    and of `gopa.LocalAggregator` (storage, script, max_rollbacks, executor, jobs). `ledger` is
-    an account beyond this run, which is charged first.
-    """
-
-    privacy: Privacy | None
-    seed: int
-    mode: Mode = "signed"
-    session: Mapping[str, Any] | None = None
-    ledger: PrivacyLedger | None = None
-
-    def __post_init__(self) -> None:
-        require_seed(self.seed)
-        for name in self.session or {}:
-            if name not in _PLANNED | _RUN:
-                message = f"one of {', '.join(sorted(_PLANNED | _RUN))}"
-                raise UsageError(message, f"session[{name!r}]")
-        if self.privacy is not None and self.privacy.relation != "replace-one":
-            message = 'who takes part is public here: ask for "replace-one"'
-            raise UsageError(message, "relation")
-        if self.privacy is not None and not self.privacy.delta:
-            raise UsageError("a session needs a delta above 0, such as 1e-6", "delta")
-
-    @property
-    def unit(self) -> Unit:
-        """What is hidden."""
-        return "user" if self.privacy is None else self.privacy.unit
-
-    def options(self, names: frozenset[str]) -> dict[str, Any]:
-        """Those of the keywords of the session."""
-        return {name: each for name, each in (self.session or {}).items() if name in names}
-
-    def plan(self, users: int, width: int, half: float, rounds: int) -> Plan:
-        """A plan for so many rounds of vectors of numbers from -1 to 1.
-
-        Two vectors that are not to be told apart are at most twice `half` apart. There are at
-        least two numbers.
-        """
-        asked = None if self.privacy is None else (self.privacy.epsilon, self.privacy.delta)
-        options = tuple(sorted(self.options(_PLANNED).items()))
-        return _planned(users, width, half, rounds, asked, self.mode, options)
+_NO_SESSION: Final = "mode off: the arithmetic of a session, without one"
+_VOUCHED: Final = "the algorithm bounds how much {} changes a vector: nothing else checks that"
+_SIMULATED: Final = (
+    "whoever runs this simulation keeps its seed, which gives away all noise, and what it says of "
+    "data that was shortened or moved, which is exact"
+)
 
 
 class SumSession:
@@ -98,6 +41,7 @@ class SumSession:
 
     The whole session is charged when it is made, before anything is sent. A context manager.
     With `vouched` vectors may be longer than `half`, as one record does not move them by more.
+    `before` are sessions that ended before and belong to the same outcome.
 
     Raises:
         BudgetExceeded: the account of the setting does not cover it.
@@ -114,13 +58,14 @@ class SumSession:
         half: float,
         rounds: int,
         vouched: bool = False,
+        before: Sequence[SumSession] = (),
     ) -> None:
-        self.name, self.setting = name, setting
+        self.name, self.setting, self.before = name, setting, before
         self._start = perf_counter()
-        self.plan = setting.plan(users, width, half, rounds)
-        assumed = [f"at most {self.plan.terms.corrupt} of {users} users collude"]
+        self.plan = setting.plan(users, width, half, whole(rounds, "rounds"))
+        assumed = [f"at most {self.plan.terms.corrupt} of {users} users collude", _SIMULATED]
         assumed += [_NO_SESSION] if setting.mode == "off" else []
-        assumed += [_ONE_RECORD] if vouched else []
+        assumed += [_VOUCHED.format(f"one {setting.unit}")] if vouched else []
         self._ledger = PrivacyLedger(setting.privacy, assumptions=assumed)
         for ledger in (setting.ledger, self._ledger):
             if ledger is not None:
@@ -131,10 +76,10 @@ class SumSession:
             seed=setting.seed,
             progress=False,
             vouched=vouched,
-            **setting.options(_RUN),
+            **setting.run,
         )
         self.results: list[Result] = []
-        self.warnings: list[str] = []
+        self._warnings: list[str] = []
 
     @property
     def rounds_left(self) -> int:
@@ -151,10 +96,15 @@ class SumSession:
         try:
             result = self._aggregator.sum(vectors)
         except RoundAborted as error:
-            self.warnings.append(f"round {number} had no result: {error}")
+            self.warn(f"round {number} had no result: {error}")
             raise
         self.results.append(result)
         return result
+
+    def warn(self, text: str) -> None:
+        """Says it once in the outcome."""
+        if text not in self._warnings:
+            self._warnings.append(text)
 
     def outcome(
         self,
@@ -163,12 +113,11 @@ class SumSession:
         *,
         converged: bool | None = None,
         warnings: Sequence[str] = (),
-        before: Sequence[SumSession] = (),
     ) -> Outcome:
-        """What came of it, with all that this session and those `before` it know."""
+        """What came of it, with all that this session and those before it know."""
         transcripts: list[Any] = []
         messages = size = 0
-        for each in (*before, self):
+        for each in (*self.before, self):
             more, bytes_more = each.traffic()
             messages, size = messages + more, size + bytes_more
             transcripts += [found.transcript for found in each.results if found.transcript]
@@ -183,7 +132,7 @@ class SumSession:
             seed=self.setting.seed,
             transcript=tuple(transcripts) or None,
             converged=converged,
-            warnings=(*self.warnings, *warnings),
+            warnings=(*self._warnings, *warnings),
         )
 
     def traffic(self) -> tuple[int, int]:
@@ -205,52 +154,65 @@ class SumSession:
         self.close()
 
 
+class SumRun(ABC):
+    """Is an algorithm between its rounds, all of which belong to one session."""
+
+    session: SumSession
+    converged: bool | None = None
+
+    def __init__(self) -> None:
+        self.done, self.notes = 0, Recorder()
+
+    def round(self, problem: Users) -> None:
+        """One round over the rows of these users; without a result all stays as it is."""
+        if len(problem) != self.session.plan.terms.parties:
+            raise UsageError(f"the session has {self.session.plan.terms.parties} users", "groups")
+        self.done += 1
+        try:
+            self._round(problem)
+        except RoundAborted:
+            return
+
+    def carried_out(self, problem: Users, rounds: int, progress: Progress = None) -> Outcome:
+        """So many rounds, or as many as the session has, or until the model stands still."""
+        covered = self.session.rounds_left
+        with self.session, told(progress) as advance:
+            advance("rounds", 0, rounds)
+            for done in range(whole(rounds, "rounds")):
+                if not self.session.rounds_left:
+                    self.session.warn(
+                        f"stopped before round {done + 1} of {rounds}: the budget covers {covered}"
+                    )
+                    break
+                self.round(problem)
+                advance("rounds", done + 1, rounds)
+                if self.converged:
+                    break
+            return self.outcome()
+
+    def outcome(self) -> Outcome:
+        """What came of all rounds so far."""
+        if not self.session.results:
+            raise UsageError("no round had a result: let fewer users fail", "session")
+        return self.session.outcome(
+            self._model(),
+            self.notes.history(),
+            converged=self.converged,
+            warnings=self._warnings(),
+        )
+
+    @abstractmethod
+    def _round(self, problem: Users) -> None: ...
+
+    @abstractmethod
+    def _model(self) -> dict[str, Any]: ...
+
+    def _warnings(self) -> Sequence[str]:
+        """Beside what the session knows."""
+        return ()
+
+
 def _price(privacy: Privacy | None) -> Charge:
     if privacy is None:
         return Charge.exact()
     return Charge.guarantee(privacy.epsilon, privacy.delta)
-
-
-_MANY: Final = 2_000
-"""Users from whom on planning takes seconds."""
-
-
-@lru_cache(maxsize=64)
-def _planned(  # noqa: PLR0913, PLR0917 - all that a plan depends on
-    users: int,
-    width: int,
-    half: float,
-    rounds: int,
-    asked: tuple[float, float] | None,
-    mode: Mode,
-    options: tuple[tuple[str, Any], ...],
-) -> Plan:
-    """The plan with the least error: rounding counts, too, so finer grids are tried."""
-    given: dict[str, Any] = {
-        "n": users,
-        "dimension": width,
-        "range": (-1, 1),
-        "norm": half,
-        "rounds": rounds,
-        "mode": mode,
-        "least_chance": 0.0,
-        "epsilon": None,
-        **dict(options),
-    }
-    if mode != "off":
-        given["beacon"] = "commit-reveal"
-    if asked is None:
-        fine = {} if mode == "full" else {"steps": _EXACT_STEPS}
-        return gopa.plan(**{**fine, **given})
-    given |= {"epsilon": asked[0], "delta": asked[1], "noise": "irwin-hall"}
-    best = gopa.plan(**given)
-    if "steps" in given:
-        return best
-    first = best.terms.steps
-    for finer in itertools.takewhile(lambda _: users <= _MANY, _FINER):
-        try:
-            found = gopa.plan(**given, steps=finer * first)
-        except UsageError:
-            break  # no noise is wide enough for so fine a grid
-        best = min(best, found, key=lambda each: each.errors.planned)
-    return best

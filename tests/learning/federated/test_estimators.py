@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from copy import copy
 from typing import Any, Final
 
 import numpy as np
@@ -12,12 +13,13 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 from gopa import UsageError
-from gopa.learning import BudgetExceeded, natural
+from gopa.learning import BudgetExceeded, Privacy, PrivacyLedger, natural
 from gopa.learning.federated import (
     FederatedKMeans,
     FederatedLinearRegression,
@@ -118,12 +120,55 @@ def test_a_budget_is_never_spent_twice(estimator: Any) -> None:
     for _ in range(2):
         estimator.partial_fit(X, Y, groups=GROUPS)
     assert estimator.outcome_.spent.epsilon == 40
-    copy = pickle.loads(pickle.dumps(estimator))  # noqa: S301 - our own
-    assert copy.outcome_.digest() == estimator.outcome_.digest()
+    again = pickle.loads(pickle.dumps(estimator))  # noqa: S301 - our own
+    assert again.outcome_.digest() == estimator.outcome_.digest()
     fitted = clone(estimator).fit(X, Y, groups=GROUPS)
-    for spent in (estimator, copy, fitted):
+    for spent in (estimator, again, fitted):
         with pytest.raises(BudgetExceeded):
             spent.partial_fit(X, Y, groups=GROUPS)
+
+
+@pytest.mark.parametrize("failed", ["interrupted", "lost"])
+def test_a_session_without_an_outcome_is_spent_all_the_same(failed: str) -> None:
+    """Else whoever makes rounds fail, or interrupts them, gets another session for nothing."""
+
+    def stop(_what: str, done: int, _total: int) -> None:
+        if failed == "interrupted" and done:
+            raise KeyboardInterrupt
+
+    lost = (lambda _: dict.fromkeys(range(7), "COMMIT")) if failed == "lost" else None
+    model = FederatedLogisticRegression(rounds=1, progress=stop, **NOISY)
+    model.set_params(session={**NEAR, "script": lost})
+    with pytest.raises(KeyboardInterrupt if lost is None else UsageError):
+        model.fit(X, Y, groups=GROUPS)
+    for each in (model, copy(model)):
+        with pytest.raises(BudgetExceeded):
+            each.partial_fit(X, Y, groups=GROUPS)
+
+
+def test_a_search_spends_one_account() -> None:
+    """Copies that scikit-learn makes of an estimator share its ledger; other processes get none."""
+    ledger = PrivacyLedger(Privacy(100.0, 1e-3))
+    model = FederatedLogisticRegression(rounds=1, ledger=ledger, **{**NOISY, "most_rows": None})
+    search = GridSearchCV(model, {"rate": [1.0, 3.0]}, cv=2, refit=False, error_score="raise")
+    with pytest.raises(BudgetExceeded):
+        search.fit(X, Y)
+    assert [each.charge.numbers[0] for each in ledger.entries] == [40.0, 40.0]
+    with pytest.raises(UsageError, match="its process"):
+        pickle.dumps(model)
+
+
+def test_a_party_may_have_nothing_new_and_strangers_do_not_join() -> None:
+    names = np.array([f"clinic {each}" for each in GROUPS])
+    model = FederatedLogisticRegression(**EXACT).partial_fit(X, Y, groups=names)
+    some = GROUPS > 1
+    model.partial_fit(X[some], Y[some], groups=names[some])
+    assert model.outcome_.history["users"].tolist() == [8, 8]
+    assert model.outcome_.history["weight"][1] == pytest.approx(some.sum(), abs=1e-3)
+    with pytest.raises(ValueError, match="first call"):
+        model.partial_fit(X, Y, groups=GROUPS)
+    with pytest.raises(UsageError, match="its session is over"):
+        pickle.loads(pickle.dumps(model)).partial_fit(X, Y, groups=names)  # noqa: S301 - our own
 
 
 def test_a_signed_session_is_in_its_outcome() -> None:
@@ -142,7 +187,7 @@ def test_mistakes_are_named() -> None:
         (FederatedLogisticRegression(**noisy), {"groups": GROUPS}, "most_rows"),
         (FederatedPCA(**NOISY), {"groups": GROUPS}, "radius"),
         (FederatedPCA(3, **EXACT), {"groups": GROUPS}, "components"),
-        (FederatedLogisticRegression(0.0, **{**OFF, "most_rows": 8}), {}, "epsilon"),
+        (FederatedLogisticRegression(epsilon=0.0, **{**OFF, "most_rows": 8}), {}, "epsilon"),
     ]
     for estimator, given, field in wrong:
         with pytest.raises(UsageError) as caught:
@@ -158,7 +203,7 @@ def test_mistakes_are_named() -> None:
 
 def test_each_row_is_a_party_and_hides_no_count() -> None:
     """Without groups nobody has more than one row, so nothing is asked about it."""
-    model = FederatedLogisticRegression(9.0, random_state=1, **OFF).fit(X, Y)
+    model = FederatedLogisticRegression(epsilon=9.0, random_state=1, **OFF).fit(X, Y)
     assert model.outcome_.history["users"].tolist() == [60] * 5
     assert model.outcome_.spent.within(USER) is False
     assert model.outcome_.spent.epsilon == 9

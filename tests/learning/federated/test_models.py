@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from gopa.learning import Table, Users, iid
 from gopa.learning.federated import kmeans, least_squares, pca
 from gopa.learning.federated.clusters import nearest
 from gopa.learning.federated.moments import MomentSums
-from gopa.learning.federated.sums import Setting
+from gopa.learning.federated.setting import Setting
 from tests.learning.federated.problems import NEAR, OFF, RECORD, USER, two_sides
 
 RNG = np.random.default_rng(8)
@@ -64,9 +65,9 @@ def test_records_are_hidden_and_the_model_is_still_near() -> None:
 
 def test_two_rows_are_no_farther_apart_than_noise_is_made_for() -> None:
     """The largest distance, at an angle of 120 degrees, is reached and never exceeded."""
-    setting = Setting(RECORD, 1, "off", NEAR)
+    setting = Setting(RECORD, 1, None, "off", NEAR)
     ball = two_sides(20, 100)
-    found = MomentSums("moments", setting, ball, radius=1.0)
+    found = MomentSums("moments", setting, ball, reading=asdict, radius=1.0)
     angles = np.linspace(0, 2 * np.pi, 181)
     rows = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     told = np.concatenate([found.row(rows * size, angles) for size in (0.0, 0.5, 1.0)])

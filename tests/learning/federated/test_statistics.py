@@ -14,7 +14,7 @@ from gopa import UsageError, WeightTooSmall
 from gopa.learning import Outcome, Privacy, Table, Users, iid
 from gopa.learning.federated import contingency_table, histogram, mean, quantiles, variance
 from gopa.learning.federated.row_sums import RowSums
-from gopa.learning.federated.sums import Setting
+from gopa.learning.federated.setting import Setting
 from tests.learning.federated.problems import OFF, RECORD, USER
 
 RNG = np.random.default_rng(5)
@@ -51,7 +51,7 @@ def test_histograms_and_tables_count_all_rows() -> None:
     ]
     assert np.allclose(table.model["counts"], np.sum(expected, axis=2), atol=1e-4)
     part = contingency_table(high, columns=(0, -1), categories=([1], [0, 1, 2]), **EXACT)
-    assert part.warnings == ("rows with categories that are not listed do not count",)
+    assert part.warnings == ("rows that are in none of the cells do not count",)
 
 
 def test_quantiles_are_as_fine_as_the_halving() -> None:
@@ -81,8 +81,8 @@ def test_noise_is_what_is_claimed_and_records_cost_less(privacy: Privacy) -> Non
 
 def row_sums(diameter: float, unit: Any) -> RowSums:
     asked = Privacy(8.0, 1e-4, unit=unit)
-    setting = Setting(asked, 1, "off", {"corrupt": 1, "dropout": 0.0})
-    return RowSums("sums", setting, PROBLEM, width=2, diameter=diameter, most_rows=4)
+    setting = Setting(asked, 1, 4, "off", {"corrupt": 1, "dropout": 0.0})
+    return RowSums("sums", setting, PROBLEM, width=2, diameter=diameter)
 
 
 def test_no_user_and_no_record_moves_a_sum_by_more_than_noise_is_made_for() -> None:

@@ -60,6 +60,7 @@ def test_gradients_of_records_are_shortened_one_by_one() -> None:
     assert any(f"{shortened} gradients of records were shortened" in w for w in outcome.warnings)
     assert outcome.spent.unit == "record"
     assert any("one record" in each for each in outcome.spent.assumptions)
+    assert any("seed" in each for each in outcome.spent.assumptions)
 
 
 def test_fedavg_weighs_users_by_their_rows_or_all_alike() -> None:
@@ -120,6 +121,36 @@ def test_a_shared_account_is_charged_first_and_refuses() -> None:
     with pytest.raises(BudgetExceeded):
         fedavg(problem, rounds=1, ledger=ledger, **{**asked, "privacy": None})
     assert len(ledger.entries) == 1
+
+
+def test_an_account_of_something_else_is_refused() -> None:
+    """Noise for one record hides no user, and a session hides nobody's taking part."""
+    problem = two_sides()
+    asked: dict[str, Any] = {"seed": 1, "most_rows": 8, "rounds": 1, **OFF}
+    for other in (Privacy(9.0, 1e-4), replace(RECORD, epsilon=9.0, relation="add-remove")):
+        ledger = PrivacyLedger(other)
+        with pytest.raises(UsageError) as caught:
+            fedsgd(problem, privacy=RECORD, ledger=ledger, **asked)
+        assert caught.value.field == "ledger"
+        assert not ledger.entries
+    own = PrivacyLedger(Privacy(9.0, 1e-4, unit="record"))
+    for privacy in (replace(RECORD, epsilon=4.0), replace(USER, epsilon=5.0)):
+        fedsgd(problem, privacy=privacy, ledger=own, **asked)
+    assert own.spent().epsilon == pytest.approx(9, abs=1e-3)
+
+
+def test_no_more_colluders_are_claimed_than_are_planned_for() -> None:
+    problem = two_sides()
+    asked: dict[str, Any] = {"seed": 1, "most_rows": 8, "rounds": 1, "mode": "off"}
+    three = Privacy(8.0, 1e-5, view="coalition", colluders=3)
+    planned = {"corrupt": 3, "dropout": 0.0}
+    assert fedavg(problem, privacy=three, session=planned, **asked).spent.within(three)
+    more: list[dict[str, Any]] = [{"privacy": three}]
+    more += [{"privacy": USER, "ledger": PrivacyLedger(replace(three, epsilon=9.0))}]
+    for each in more:
+        with pytest.raises(UsageError) as caught:
+            fedavg(problem, session=NEAR, **asked, **each)
+        assert caught.value.field == "colluders"
 
 
 def test_an_adaptive_bound_is_asked_within_the_same_budget() -> None:
@@ -207,7 +238,7 @@ def test_mistakes_are_named(changes: dict[str, Any], field: str) -> None:
 
 
 def test_a_recipe_goes_with_fewer_keywords() -> None:
-    assert Recipe(clip=3).clip.bound == 3  # type: ignore[arg-type]
+    assert Recipe(clip=3).bound == Recipe(clip=AdaptiveClip(3)).bound == 3
     assert Recipe(intercept=0.0).split(np.ones(2))["intercept"] == 0
 
 

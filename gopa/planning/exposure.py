@@ -260,3 +260,41 @@ def delta_of(exposure: Exposure, law: NoiseLaw) -> float:
         releases=exposure.releases,
         narrow=2 * exposure.honest * law.radius <= NARROW,
     )
+
+
+_ORDERS: Final = 6
+
+
+def epsilon_by_release(exposure: Exposure, law: NoiseLaw, noise_delta: float) -> tuple[float, ...]:
+    """Bounds epsilon after each of the releases, all at the delta that they come to in the end.
+
+    Vectors are looked at in few orders, so numbers may lie a little above what was planned; the
+    planned epsilon bounds them all.
+    """
+    many = range(1, exposure.releases + 1)
+    if len(many) == 1:
+        return (exposure.epsilon,)
+    noise = noise_sum(law, exposure.honest, exposure.delta * _CUT_SHARE / exposure.honest)
+    if exposure.dimension == 1:
+        shift = math.isqrt(exposure.squared_sensitivity)
+        losses = (composed(noise, shift, exposure.mask_mu, each) for each in many)
+        found = [loss.epsilon(noise_delta) for loss in losses]
+        return tuple(min(each, exposure.epsilon) for each in found)
+    squared, reach = exposure.squared_sensitivity, exposure.largest_coordinate
+    coordinate = Coordinate(noise, min(reach, math.isqrt(squared)))
+    lost = max(coordinate.outside, 2 * _CUT_SHARE * exposure.delta) * exposure.dimension
+    bend = squared / noise.variance + exposure.mask_mu**2
+    # The best order for normal noise, after one release and after all of them.
+    ends = [1 + math.sqrt(-2 * math.log(noise_delta) / (bend * each)) for each in (many[-1], 1)]
+    epsilons = np.full(len(many), exposure.epsilon)
+    for order in np.geomspace(*ends, min(_ORDERS, len(many))).tolist():
+        room = (2 * order - 1) * granted_rounding(exposure.honest)
+        moment = squared * coordinate.rate(order)
+        moment += exposure.dimension * max(room, coordinate.rounding(order))
+        divergence = moment / (order - 1) + order * exposure.mask_mu**2 / 2
+        for place, releases in enumerate(many):
+            left = noise_delta - releases * lost
+            if left > 0:
+                added = math.log1p(-1 / order) - math.log(order * left) / (order - 1)
+                epsilons[place] = min(epsilons[place], releases * divergence + added)
+    return tuple(np.maximum(epsilons, 0.0).tolist())

@@ -10,6 +10,7 @@ from textwrap import fill
 from typing import Final, Literal, TypeAlias
 
 from gopa.planning.defaults import CORRUPT, GOOD_CHANCE
+from gopa.planning.exposure import Exposure, epsilon_by_release
 from gopa.planning.liveness import Liveness
 from gopa.planning.terms import Terms
 from gopa.planning.usefulness import terms_warning
@@ -131,6 +132,32 @@ class Plan:
         if self.terms.mask == "uniform":
             return 0.0
         return math.sqrt(self.flow_energy) * (1 + 1e-12) / self.terms.mask_deviation
+
+    def epsilon_by_round(self) -> tuple[float, ...]:
+        """What had been spent after each round, at the delta of all; infinite without noise.
+
+        A session is charged as a whole: this says what of it a session that ends early has used.
+
+        >>> import gopa
+        >>> plan = gopa.plan(n=20, epsilon=2, delta=1e-6, rounds=3, dimension=4, norm=1)
+        >>> [round(each, 1) for each in plan.epsilon_by_round()]
+        [1.1, 1.6, 2.0]
+        """
+        terms = self.terms
+        if terms.exact:
+            return (math.inf,) * terms.rounds
+        exposure = Exposure(
+            honest=terms.honest,
+            squared_sensitivity=terms.squared_sensitivity,
+            largest_coordinate=terms.steps,
+            dimension=terms.dimension,
+            epsilon=float(terms.promised_epsilon),
+            delta=float(terms.delta),
+            mask_mu=self.mask_mu,
+            releases=terms.releases,
+        )
+        found = epsilon_by_release(exposure, terms.noise, self.noise_delta)
+        return found[terms.composed - 1 :: terms.composed]
 
 
 def float_below(value: Decimal) -> float:

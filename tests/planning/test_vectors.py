@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from decimal import Decimal
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -150,3 +153,17 @@ def test_wide_sequences_convolve_like_loops(left: int, right: int) -> None:
     first, second = generator.random(left) ** 20, generator.random(right) ** 20
     assert np.allclose(convolve(first, second), np.convolve(first, second), rtol=1e-11, atol=0)
     assert np.array_equal(convolve(second, first), convolve(first, second))
+
+
+@pytest.mark.parametrize("more", [{}, {"dimension": 6, "norm": 1, "range": (-1, 1)}])
+def test_epsilon_by_round_is_what_fewer_rounds_cost(more: dict[str, Any]) -> None:
+    """Each number keeps delta by the accountant of receivers; a tenth less does not."""
+    asked: dict[str, Any] = {"n": 20, "epsilon": 4, "delta": 1e-5, "rounds": 6, "corrupt": 2}
+    found = plan(dropout=0, least_chance=0, **asked, **more)
+    epsilons = found.epsilon_by_round()
+    assert len(epsilons) == 6
+    assert epsilons[-1] == pytest.approx(4, abs=1e-6)
+    for rounds, each in enumerate(epsilons[:-1], 1):
+        for part, kept in ((1 + 1e-9, True), (0.9, False)):
+            terms = replace(found.terms, rounds=rounds, epsilon=Decimal(f"{each * part:.9f}"))
+            assert (guarantee(terms).noise <= found.noise_delta * (1 + 1e-6)) is kept

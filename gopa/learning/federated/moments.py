@@ -19,7 +19,7 @@ from gopa.learning.checks import number, whole
 from gopa.learning.clipping import clip, length
 from gopa.learning.data import Users
 from gopa.learning.federated.row_sums import RowSums, RowTotal, known_length
-from gopa.learning.federated.setting import SumOptions, Setting
+from gopa.learning.federated.setting import Setting, SumOptions
 from gopa.learning.federated.sums import SumRun, SumSession
 from gopa.learning.outcome import Outcome
 

@@ -18,7 +18,7 @@ from gopa.learning.checks import number, whole
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.federated.row_sums import RowSums, RowTotal
-from gopa.learning.federated.setting import SumOptions, Setting
+from gopa.learning.federated.setting import Setting, SumOptions
 from gopa.learning.history import History
 from gopa.learning.outcome import Outcome
 

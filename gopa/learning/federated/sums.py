@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Final, Self, TypeAlias
 
@@ -24,7 +25,7 @@ from gopa.learning.fitting import Progress, told
 from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome
-from gopa.learning.privacy import Privacy
+from gopa.learning.privacy import Privacy, Spent
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -78,6 +79,7 @@ class SumSession:
             vouched=vouched,
             **setting.run,
         )
+        self._begun = 0
         self.results: list[Result] = []
         self._warnings: list[str] = []
 
@@ -92,11 +94,11 @@ class SumSession:
         Raises:
             RoundAborted: too many users were lost. The outcome will say so; others may follow.
         """
-        number = self.plan.terms.rounds - self.rounds_left + 1
+        self._begun += 1
         try:
             result = self._aggregator.sum(vectors)
         except RoundAborted as error:
-            self.warn(f"round {number} had no result: {error}")
+            self.warn(f"round {self._begun} had no result: {error}")
             raise
         self.results.append(result)
         return result
@@ -125,7 +127,7 @@ class SumSession:
             algorithm=self.name,
             model=model,
             history=history,
-            spent=self._ledger.spent(),
+            spent=self.spent(),
             messages=messages,
             bytes=size,
             seconds=perf_counter() - self._start,
@@ -134,6 +136,16 @@ class SumSession:
             converged=converged,
             warnings=(*self._warnings, *warnings),
         )
+
+    def spent(self) -> Spent:
+        """All that was charged; its curve says what of it the rounds so far have used."""
+        found = self._ledger.spent()
+        if not found.hides:
+            return found
+        used = np.ceil(np.array(self.plan.epsilon_by_round()[: self._begun]) * 1e6) / 1e6
+        epsilons = np.concatenate([[0.0], np.minimum(used, found.epsilon)])
+        curve = History({"round": range(len(epsilons)), "epsilon": epsilons})
+        return replace(found, curve=curve)
 
     def traffic(self) -> tuple[int, int]:
         """Messages and bytes: all of the log, or in mode off what users would publish."""

@@ -260,3 +260,19 @@ def test_forty_parties_learn_with_privacy() -> None:
 def test_few_parties_pay_more(parties: int, epsilon: float, least: float, most: float) -> None:
     """The mean of twenty runs, user level, 31 numbers, 5 rounds."""
     assert least <= cancer(parties, epsilon, 20) <= most
+
+
+def test_the_account_says_what_each_round_has_used() -> None:
+    """All is charged before the first round; the curve grows to that, and ends where rounds end."""
+    problem = two_sides()
+    asked: dict[str, Any] = {"privacy": USER, "seed": 1, "most_rows": 8, **OFF}
+    curve = fedavg(problem, rounds=3, **asked).spent.curve
+    assert curve is not None
+    assert curve["round"].tolist() == [0, 1, 2, 3]
+    assert curve["epsilon"][[0, 3]].tolist() == [0, USER.epsilon]
+    assert (np.diff(curve["epsilon"]) > 0).all()
+    assert USER.epsilon / 3 < curve["epsilon"][1] < USER.epsilon * 0.6
+    early = fedavg(problem, rounds=1, planned=3, **asked).spent
+    assert early.epsilon == USER.epsilon
+    assert early.curve is not None
+    assert early.curve["epsilon"].tolist() == curve["epsilon"][:2].tolist()

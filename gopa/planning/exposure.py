@@ -285,9 +285,10 @@ def epsilon_by_release(exposure: Exposure, law: NoiseLaw, noise_delta: float) ->
     lost = max(coordinate.outside, 2 * _CUT_SHARE * exposure.delta) * exposure.dimension
     bend = squared / noise.variance + exposure.mask_mu**2
     # The best order for normal noise, after one release and after all of them.
-    ends = [1 + math.sqrt(-2 * math.log(noise_delta) / (bend * each)) for each in (many[-1], 1)]
+    widest = math.sqrt(-2 * math.log(noise_delta) / bend)
+    ends = 1 + widest / math.sqrt(many[-1]), 1 + widest
     epsilons = np.full(len(many), exposure.epsilon)
-    for order in np.geomspace(*ends, min(_ORDERS, len(many))).tolist():
+    for order in np.geomspace(ends[0], ends[1], min(_ORDERS, len(many))).tolist():
         room = (2 * order - 1) * granted_rounding(exposure.honest)
         moment = squared * coordinate.rate(order)
         moment += exposure.dimension * max(room, coordinate.rounding(order))

@@ -40,6 +40,8 @@ _NOISY_ROUNDS, _EXACT_ROUNDS = 5, 100
 class _InRounds(FederatedEstimator):
     """Takes several rounds for one `fit`."""
 
+    _named: Any = None
+
     def _rounds(self, setting: Setting, *, fit: bool) -> int:
         del fit
         if self.rounds is not None:
@@ -69,7 +71,10 @@ class FederatedLogisticRegression(ClassifierMixin, _InRounds):  # type: ignore[m
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None, classes: Any = None) -> Self:
         """One round; the first call names all `classes`, and noise is made for `rounds` calls."""
         self._named = classes
-        return super().partial_fit(X, y, groups)
+        try:
+            return super().partial_fit(X, y, groups)
+        finally:
+            self._named = None
 
     def decision_function(self, X: Any) -> Floats:
         """How far on the side of the second class each row lies."""
@@ -89,8 +94,6 @@ class FederatedLogisticRegression(ClassifierMixin, _InRounds):  # type: ignore[m
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-    _named: Any = None
 
     def _labels(self, y: npt.NDArray[Any], *, first: bool) -> npt.NDArray[Any]:
         check_classification_targets(y)

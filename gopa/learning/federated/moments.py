@@ -143,7 +143,7 @@ class MomentEstimate:
             "mean": self.mean,
             "components": chosen * np.where(tips < 0, -1.0, 1.0)[:, None],
             "variance": np.maximum(values[order], 0.0),
-            "total": max(float(np.trace(self.covariance)), 0.0),
+            "total": float(np.maximum(values, 0.0).sum()),
         }
 
     def line(self, ridge: float) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from decimal import Decimal
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -26,7 +27,8 @@ import gopa
 from gopa.learning.federated import RoundShape, mean_round
 from gopa.sessions.vault import identity
 
-CLINICS, ROUNDS, PATIENTS, EPSILON, BOUND = 6, 3, 60, 20, 2.0
+CLINICS, ROUNDS, PATIENTS = 6, 3, 60
+EPSILON, BOUND = 20, 2.0
 COLUMNS = [0, 1, 6, 7, 21]
 SHAPE = RoundShape(len(COLUMNS) + 1, most=PATIENTS)
 """Public: how long an update is, and how many patients a clinic has at most."""
@@ -52,7 +54,7 @@ def improved(model: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def clinic(number: int, ticket: str, key: str) -> None:
     """What runs at a clinic: it checks the plan, and takes part in every round."""
     x, y = rows(number)
-    policy = gopa.LocalPolicy(epsilon=EPSILON, delta=1e-5)
+    policy = gopa.LocalPolicy(epsilon=Decimal(EPSILON), delta=Decimal("1e-5"))
     member = gopa.Client(identity.load(Path(key)), policy, home=f"{key}.sessions")
     model = np.zeros(SHAPE.width)
     with gopa.SessionAggregator(ticket, member) as aggregator:

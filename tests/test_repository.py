@@ -16,7 +16,10 @@ PACKAGES = ("wire", "commitments", "zkp", "bulletin_board", "gopa")
 SHORTER = {
     "federated_logistic": {
         "CLINICS, ROUNDS, PATIENTS = 40, 5,": "CLINICS, ROUNDS, PATIENTS = 40, 1,"
-    }
+    },
+    "federated_processes": {
+        "CLINICS, ROUNDS, PATIENTS = 6, 3,": "CLINICS, ROUNDS, PATIENTS = 4, 1,"
+    },
 }
 """Examples that take long run with fewer rounds; `make demo` runs them as they are."""
 

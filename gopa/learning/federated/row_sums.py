@@ -63,8 +63,9 @@ class RowTotal:
 class RowSums:
     """Is a session of sums of `width` numbers from -1 to 1 for each row, and of the rows' number.
 
-    `diameter` is the largest distance of what two rows are turned into; 0 is no farther. How
-    many rows a user has stays private with unit "user".
+    `diameter` is the largest distance of what two rows are turned into; 0 is no farther, and where
+    rows are `counted`, nothing is longer than sqrt(diameter^2 - 1): then the count needs no noise
+    of its own. How many rows a user has stays private with unit "user".
     """
 
     def __init__(  # noqa: PLR0913 - what is summed, and how
@@ -80,15 +81,14 @@ class RowSums:
         before: Sequence[SumSession] = (),
     ) -> None:
         self._most, self.width = setting.most(problem), width
-        self._side = min(1.0, diameter / 3) if counted else 0.0
-        by_user = setting.unit == "user"
-        half = math.hypot(diameter, self._side if by_user else 0.0) / 2 * (1 + 1e-9)
+        self._counted = counted
+        half = diameter / 2 * (1 + 1e-9)
         self.session = SumSession(
             name,
             setting,
             users=len(problem),
             width=max(2, width + counted),
-            half=half if by_user else half / self._most,
+            half=half if setting.unit == "user" else half / self._most,
             rounds=rounds,
             vouched=True,
             before=before,
@@ -103,7 +103,7 @@ class RowSums:
             )
         result = self.session.sum([self.vector(each) for each in rows])
         found, stderr = np.asarray(result.sum), float(np.max(result.sum_stderr))
-        scale = self._most / self._side if self._side else math.nan
+        scale = self._most if self._counted else math.nan
         return RowTotal(
             self._most * found[: self.width],
             self._most * stderr,
@@ -118,8 +118,8 @@ class RowSums:
         share = min(len(rows) / self._most, 1.0)
         if len(rows):
             vector[: self.width] = np.clip(rows.mean(axis=0), -1, 1) * share
-        if self._side:
-            vector[self.width] = self._side * share
+        if self._counted:
+            vector[self.width] = share
         return vector
 
 

@@ -10,8 +10,9 @@ import pytest
 from gopa import UsageError
 from gopa.adversary import distinguish
 from gopa.learning import Privacy, Table, Users, iid
-from gopa.learning.federated import RoundShape, histogram
-from tests.learning.federated.problems import OFF
+from gopa.learning.federated import AdaptiveClip, Recipe, RoundShape, Setting, histogram
+from gopa.learning.federated.training import Training
+from tests.learning.federated.problems import OFF, two_sides
 
 ASKED = Privacy(1.0, 1e-5)
 DRAWS = 300
@@ -66,3 +67,47 @@ def test_a_side_coordinate_carries_no_more_than_noise_is_made_for(given: dict[st
         shape.vectors(np.ones((2, 2)), bound=2.0, **{**right, **given})
     with pytest.raises(UsageError):
         shape.vectors(np.full((2, 2), 9.0), bound=2.0, **right)
+
+
+ROUNDS = 5
+SEVERAL = Privacy(2.0, 1e-3)
+
+
+@pytest.fixture(scope="module")
+def training() -> Training:
+    setting = Setting(SEVERAL, 1, 8, "off", {"corrupt": 2, "dropout": 0.0})
+    recipe = Recipe(clip=AdaptiveClip(1.0))
+    return Training(setting, recipe, two_sides(), rounds=ROUNDS)
+
+
+def colluders(training: Training, side: float, weaker: float = 1.0) -> Any:
+    """All rounds, as whoever knows all vectors but one, and the noise of the corrupt, sees them.
+
+    The user's update points to one side as long as it may be, in every round, at full weight.
+    """
+    terms = training.session.plan.terms
+    shape = RoundShape(3, most=8.0, adaptive=True)
+    pair = shape.vectors([[1.0, 0, 0], [-1.0, 0, 0]], [8.0, 8.0], 1.0, [1.0, 0.0])
+    along = np.rint((pair[0] - pair[1]) * terms.steps / 2)
+    law = np.array(terms.noise.masses, dtype=float)
+    ladder = np.cumsum(law / law.sum())
+
+    def run(rng: np.random.Generator, many: int) -> np.ndarray:
+        total = np.full(many, side * ROUNDS * float(along @ along))
+        for step in along[along != 0].tolist() * ROUNDS:
+            drawn = np.searchsorted(ladder, rng.random((terms.honest, many)))
+            total += weaker * step * (drawn - terms.noise.radius).sum(axis=0)
+        return total
+
+    return run
+
+
+@pytest.mark.soak
+def test_colluders_who_see_all_rounds_learn_no_more_than_was_charged(training: Training) -> None:
+    """The bound comes near epsilon; half of the noise would exceed it."""
+    worlds = [(0.0, 1.0), (1.0, 1.0), (0.0, 0.5), (1.0, 0.5)]
+    still, moved, *weak = (colluders(training, *each) for each in worlds)
+    found = distinguish(still, moved, lambda seen: seen, SEVERAL.delta, 200_000, at_once=20_000)
+    assert 0.6 * SEVERAL.epsilon < found.epsilon <= SEVERAL.epsilon
+    less = distinguish(*weak, lambda seen: seen, SEVERAL.delta, 200_000, at_once=20_000)
+    assert less.epsilon > SEVERAL.epsilon

@@ -98,6 +98,9 @@ def test_private_clusters_are_near_and_an_empty_one_moves() -> None:
     rows, labels = problem.table.features, problem.table.labels
     found = nearest(rows, outcome.model["centres"])
     assert all(np.bincount(found[labels == each]).max() > 90 for each in range(3))
+    counts, noise = outcome.model["counts"], float(outcome.history["noise"][-1])
+    assert (np.abs(counts - np.rint(counts)) > 1e-6).any()  # exact ones would not be hidden
+    assert np.abs(counts - 100).max() < 5 * noise
     assert outcome.spent.within(USER)
     assert outcome.converged is None
     far = [[4.0, 0.0], [-4.0, 0.0], [0.0, -6.9]]

@@ -29,6 +29,7 @@ from tests.learning.federated.problems import OFF, RECORD, USER
 
 MOST, USERS = 6, 5
 RADII = {"radius": 1.5, "label_radius": 0.7}
+Rows = tuple[np.ndarray, np.ndarray]
 Algorithm = tuple[Callable[..., Outcome], dict[str, Any]]
 ROWS: dict[str, Algorithm] = {
     "k-means": (kmeans, {"clusters": 3, "radius": 1.5, "rounds": 2}),
@@ -74,32 +75,33 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[np.ndarray, Sum
     return run
 
 
-def rows(scale: float, label: int, many: int) -> tuple[np.ndarray, np.ndarray]:
+def rows(scale: float, label: int, many: int) -> Rows:
     """Rows that are all alike, outside of all ranges if the scale is large."""
     return np.full((many, 2), scale), np.full(many, label)
 
 
+def joined(*parts: Rows) -> Rows:
+    return np.concatenate([x for x, _ in parts]), np.concatenate([y for _, y in parts])
+
+
 def farthest(sent: Any, algorithm: Algorithm, privacy: Any) -> float:
     """How far neighbours come apart, as a part of what noise is made for, rounding left out."""
-    found = []
+    found: list[float] = []
     label = 1 if algorithm[0] in {fedavg, fedsgd} else -1  # else slopes were the same
     others = [rows(1.0, 1, 3)] * (USERS - 1)
     many = ((1, 1), (MOST, MOST), (MOST + 2, MOST + 2))
     if privacy.unit == "user":
-        many = (MOST, MOST), (MOST, 0), (MOST + 2, 1)
+        many = (MOST, MOST), (MOST, 0), (MOST + 4, MOST + 4)
     for scale, (here, there) in product((0.5, 9.0), many):
-        own, other = rows(scale, 1, here), rows(-scale, label, there)
+        both = [rows(scale, 1, here), rows(-scale, label, there)]
         if privacy.unit == "record":
-            own, other = ([*map(np.concatenate, zip(each, rows(0.1, 1, here - 1), strict=True))]
-                          for each in (rows(scale, 1, 1), rows(-scale, label, 1)))  # fmt: skip
-        vectors = []
-        for mine in (own, other):
-            vector, session = sent(algorithm, stacked([tuple(mine), *others], "made up"), privacy)
-            vectors.append(vector)
+            same = rows(0.1, 1, here - 1)
+            both = [joined(rows(scale, 1, 1), same), joined(rows(-scale, label, 1), same)]
+        sends = [sent(algorithm, stacked([own, *others], "made up"), privacy) for own in both]
+        (first, session), (second, _) = sends
         terms = session.plan.terms
         allowed = math.sqrt(terms.squared_sensitivity) - 2 * math.sqrt(terms.dimension)
-        apart = float(np.linalg.norm(vectors[0] - vectors[1]))
-        found.append(apart * terms.steps / 2 / allowed)
+        found.append(float(np.linalg.norm(first - second)) * terms.steps / 2 / allowed)
     return max(found)
 
 

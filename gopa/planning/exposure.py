@@ -265,6 +265,7 @@ def delta_of(exposure: Exposure, law: NoiseLaw) -> float:
 _ORDERS: Final = 6
 
 
+@lru_cache(maxsize=64)
 def epsilon_by_release(exposure: Exposure, law: NoiseLaw, noise_delta: float) -> tuple[float, ...]:
     """Bounds epsilon after each of the releases, all at the delta that they come to in the end.
 

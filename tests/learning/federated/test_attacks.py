@@ -109,5 +109,5 @@ def test_colluders_who_see_all_rounds_learn_no_more_than_was_charged(training: T
     still, moved, *weak = (colluders(training, *each) for each in worlds)
     found = distinguish(still, moved, lambda seen: seen, SEVERAL.delta, 200_000, at_once=20_000)
     assert 0.6 * SEVERAL.epsilon < found.epsilon <= SEVERAL.epsilon
-    less = distinguish(*weak, lambda seen: seen, SEVERAL.delta, 200_000, at_once=20_000)
+    less = distinguish(weak[0], weak[1], lambda seen: seen, SEVERAL.delta, 200_000, at_once=20_000)
     assert less.epsilon > SEVERAL.epsilon

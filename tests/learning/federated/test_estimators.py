@@ -106,7 +106,7 @@ def test_calls_of_partial_fit_are_rounds_of_one_session() -> None:
     "estimator",
     [
         FederatedLogisticRegression(rounds=2, **NOISY),
-        FederatedPCA(rounds=2, radius=2.0, **NOISY),
+        pytest.param(FederatedPCA(rounds=2, radius=2.0, **NOISY), marks=pytest.mark.soak),
         pytest.param(
             FederatedLinearRegression(rounds=2, radius=2.0, label_radius=1.0, **NOISY),
             marks=pytest.mark.soak,
@@ -128,7 +128,7 @@ def test_a_budget_is_never_spent_twice(estimator: Any) -> None:
             spent.partial_fit(X, Y, groups=GROUPS)
 
 
-@pytest.mark.parametrize("failed", ["interrupted", "lost"])
+@pytest.mark.parametrize("failed", [pytest.param("interrupted", marks=pytest.mark.soak), "lost"])
 def test_a_session_without_an_outcome_is_spent_all_the_same(failed: str) -> None:
     """Else whoever makes rounds fail, or interrupts them, gets another session for nothing."""
 
@@ -152,7 +152,7 @@ def test_a_search_spends_one_account() -> None:
     model = FederatedLogisticRegression(rounds=1, ledger=ledger, **{**NOISY, "most_rows": None})
     search = GridSearchCV(model, {"rate": [1.0, 3.0]}, cv=2, refit=False, error_score="raise")
     with pytest.raises(BudgetExceeded):
-        search.fit(X, Y)
+        search.fit(X[:16], Y[:16])
     assert [each.charge.numbers[0] for each in ledger.entries] == [40.0, 40.0]
     with pytest.raises(UsageError, match="its process"):
         pickle.dumps(model)

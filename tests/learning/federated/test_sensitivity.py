@@ -105,13 +105,13 @@ def farthest(sent: Any, algorithm: Algorithm, privacy: Any) -> float:
     return max(found)
 
 
-@pytest.mark.thirds
+@pytest.mark.thirds(9)
 @pytest.mark.parametrize("name", WHOLE)
 def test_no_user_moves_a_sum_by_more(sent: Any, name: str) -> None:
     assert 0.6 < farthest(sent, WHOLE[name], USER) <= 1 + 1e-3
 
 
-@pytest.mark.thirds
+@pytest.mark.thirds(9)
 @pytest.mark.parametrize("name", ROWS)
 def test_no_record_moves_a_sum_by_more(sent: Any, name: str) -> None:
     assert 0.6 < farthest(sent, ROWS[name], RECORD) <= 1 + 1e-3

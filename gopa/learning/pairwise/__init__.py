@@ -29,6 +29,7 @@ from gopa.learning.pairwise.subsampling import (
     answers_within,
     best_rounds,
     pairings,
+    shared_out,
 )
 from gopa.learning.pairwise.two_party import PairRun, Transport, fit_two_party, in_this_process
 from gopa.learning.pairwise.verified import fit_verified
@@ -71,5 +72,6 @@ __all__ = [
     "in_this_process",
     "pairings",
     "renyi_entropy",
+    "shared_out",
     "statistic",
 ]

@@ -26,6 +26,7 @@ from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome
 from gopa.learning.pairwise.kernels import AUC, Floats, Places, points_of
 from gopa.learning.pairwise.local import require_local
+from gopa.learning.pairwise.subsampling import shared_out
 from gopa.learning.privacy import Privacy
 from gopa.noise import hadamard_bit, subseed
 
@@ -166,8 +167,10 @@ def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
         raise UsageError("scores lie between low and high: scale them", "high")
     cells = cells_of(scores, depth, low, high)
     ledger = PrivacyLedger(asked, assumptions=AUC.assumptions)
+    if every_level and not asked.delta:
+        raise UsageError("answers for all levels need a delta above 0", "delta")
     times = depth if every_level else 1
-    epsilon = _shared_out(asked, depth) if every_level else asked.epsilon
+    epsilon = shared_out(asked, times, Charge.randomised_response)
     ledger.charge(Charge.randomised_response(epsilon), times=times, note="bits")
     with told(progress) as advance:
         trees = []
@@ -204,18 +207,6 @@ def area_under_curve(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
         raise UsageError("one for each score, and some of both kinds", "labels")
     above, below = numbers[kinds > 0], np.sort(numbers[kinds <= 0])
     return float(np.searchsorted(below, above, "left").mean() / len(below))
-
-
-def _shared_out(privacy: Privacy, times: int) -> float:
-    """The epsilon of each of several answers that are within the privacy together."""
-    if not privacy.delta:
-        raise UsageError("answers for all levels need a delta above 0", "delta")
-    low, high = privacy.epsilon / times, privacy.epsilon
-    for _ in range(24):
-        middle = (low + high) / 2
-        fits = PrivacyLedger(privacy).room(Charge.randomised_response(middle), times) >= times
-        low, high = (middle, high) if fits else (low, middle)
-    return low
 
 
 def _ones(cells: Places) -> Places:

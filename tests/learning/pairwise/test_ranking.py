@@ -13,11 +13,10 @@ import pytest
 
 from gopa import UsageError
 from gopa.graph import ring
-from gopa.learning import Privacy, Users, stacked
-from gopa.learning.pairwise import AUC, area_under_curve, fit_ranking, statistic
+from gopa.learning import Charge, Privacy, Users, stacked
+from gopa.learning.pairwise import AUC, area_under_curve, fit_ranking, shared_out, statistic
 from gopa.learning.pairwise.ranking import (
     CountTree,
-    _shared_out,
     cells_of,
     exact_tree_variance,
     ordered_pairs,
@@ -92,7 +91,7 @@ def test_no_bit_tells_more_than_epsilon(epsilon: Fraction) -> None:
 def test_answers_for_all_levels_are_within_delta() -> None:
     """All outputs of all cells at all columns of two levels, in fractions; a little more is not."""
     depth, delta = 2, Fraction(1, 1000)
-    epsilon = Fraction(_shared_out(Privacy(1.0, float(delta)), depth))
+    epsilon = Fraction(shared_out(Privacy(1.0, float(delta)), depth, Charge.randomised_response))
     grown = exp_below(Fraction(1))
 
     def lost(each: Fraction) -> Fraction:

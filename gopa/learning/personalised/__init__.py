@@ -1,0 +1,26 @@
+"""Learns a model for each user, and who should learn with whom: chapter 2 of Bellet's thesis.
+
+Users send their models to those whom a weighted graph joins them with, and nobody sends data.
+Specification: `specs/20-personalised.md`. How to use it: `docs/learning/personalised.md`.
+"""
+
+from gopa.learning.personalised.accounts import Accounts
+from gopa.learning.personalised.admm import fit_admm
+from gopa.learning.personalised.descent import fit_descent
+from gopa.learning.personalised.links import Links
+from gopa.learning.personalised.objective import Collaboration
+from gopa.learning.personalised.regulariser import Convex, GraphRegulariser, log_degrees
+from gopa.learning.personalised.warm import private_alone, propagated
+
+__all__ = [
+    "Accounts",
+    "Collaboration",
+    "Convex",
+    "GraphRegulariser",
+    "Links",
+    "fit_admm",
+    "fit_descent",
+    "log_degrees",
+    "private_alone",
+    "propagated",
+]

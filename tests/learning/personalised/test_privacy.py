@@ -1,0 +1,302 @@
+"""What users tell stays within what they are charged for, and what is wrong is found out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gopa import UsageError
+from gopa.accounting import composed_epsilon
+from gopa.adversary import distinguish
+from gopa.graph import from_edges
+from gopa.learning import BudgetExceeded, Privacy
+from gopa.learning.clipping import clip, length
+from gopa.learning.clocks import InTurn
+from gopa.learning.objectives import LOGISTIC, Linear, Quadratic
+from gopa.learning.personalised import (
+    Accounts,
+    Collaboration,
+    Links,
+    fit_descent,
+    private_alone,
+    propagated,
+)
+from gopa.learning.personalised.descent import Descent, Disguise
+from gopa.learning.personalised.plan import plan
+from gopa.learning.personalised.release import Mechanism, PrivateRows, Stream, private_gradients
+from gopa.learning.personalised.turns import schedule, turns
+from gopa.learning.rows import AgentRows
+from tests.learning.personalised.problems import problem_of
+
+Floats = np.ndarray[Any, Any]
+RECORD = Privacy(1.0, 1e-5, unit="record")
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_sensitivity_is_reached_and_never_exceeded(noise: str) -> None:
+    """Neighbouring rows are searched for, at any model, whatever rows and labels are."""
+    mechanism = Mechanism.of(noise)  # type: ignore[arg-type]
+    rng, width, most = np.random.default_rng(1), 4, 0.0
+    for trial in range(400):
+        reach = int(rng.choice([3, 50, 4000]))
+        model = rng.normal(size=width) * rng.choice([0.1, 10.0])
+        along = rng.normal(size=width) if trial % 2 else np.sign(model)
+        # One row that the model has quite wrong, and one that it has as wrong on the other side.
+        x = np.stack([along * rng.choice([1e-3, 1, 1e6]), -along])
+        y = -np.sign(x @ model) if trial % 3 else rng.choice([-1.0, 1.0], 2)
+        other = rng.normal(size=(2, width))
+        sums = []
+        for place in (0, 1):
+            pair = np.vstack([x[place], other]), np.append(y[place] * (-1) ** place, [1.0, -1.0])
+            rows = AgentRows.of([pair]).clipped(mechanism.norm, 1.0)
+            local = Linear(LOGISTIC, rows)
+            private = private_gradients(local, mechanism, "record", None)
+            gradients = local.row_gradients(model[None], np.array([0]))
+            sums.append(private.on_grid(gradients, np.array([reach]))[0])
+        moved = float(length(sums[0] - sums[1], mechanism.norm))
+        assert moved <= 2 * reach
+        most = max(most, moved / (2 * reach))
+    assert most >= 0.9
+
+
+def test_a_row_on_the_grid_is_never_too_long() -> None:
+    """Also where each number of it is a whole step, up to the last bit."""
+    rng = np.random.default_rng(2)
+    for noise in ("gaussian", "laplace"):
+        mechanism = Mechanism.of(noise)  # type: ignore[arg-type]
+        private = PrivateRows(mechanism, 0.7, np.array([1]), "record")
+        for reach in (1, 7, 1000, 12345):
+            whole = rng.integers(-3, 4, (200, 1, 5)) * (0.7 / reach)
+            whole[:, :, 0] = 0.7 * np.sign(rng.normal(size=(200, 1)))
+            found = private.on_grid(whole, np.full(200, reach))
+            assert (length(found, mechanism.norm) <= reach).all()
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+@pytest.mark.parametrize("allocation", ["equal", "expected", "schedule"])
+def test_every_user_keeps_its_budget_and_stops(noise: str, allocation: str) -> None:
+    problem, graph, rng = problem_of(3, users=5, width=3)
+    local = problem.local
+    assert isinstance(local, Linear)
+    mechanism, accounts = Mechanism.of(noise), Accounts(RECORD, 5)  # type: ignore[arg-type]
+    rows = private_gradients(local, mechanism, "record", None)
+    actors = rng.integers(0, 5, (2, 20))
+    reaches = plan(
+        accounts, rows, actors, releases=3, allocation=allocation,  # type: ignore[arg-type]
+        kept=0.9, width=3,
+    )  # fmt: skip
+    for run in range(2):
+        for user in range(5):
+            had = reaches[run, user]
+            assert (had > 0).sum() == min(3, (actors[run] == user).sum())
+            if allocation != "equal":
+                assert (np.diff(had[had > 0]) >= 0).all()
+    assert 0.8 < accounts.spent().epsilon <= 1
+    for user in range(5):
+        assert accounts.ledger(user).spent().epsilon <= 1
+    with pytest.raises(BudgetExceeded):
+        accounts.charge(0, mechanism.charge(10**5))
+
+
+def test_losses_compose_to_less_than_the_published_bounds() -> None:
+    """B17's theorem 1 is the least of three bounds; loss distributions give less."""
+    mechanism = Mechanism.of("laplace")
+    for reach, times in ((300, 20), (3000, 3)):
+        accounts = Accounts(Privacy(50.0, 1e-5, unit="record"), 1)
+        accounts.charge(0, mechanism.charge(reach), times)
+        each = 2 * reach / mechanism.scale
+        spent = accounts.spent().epsilon
+        assert spent <= composed_epsilon([each] * times, 1e-5) * (1 + 1e-9)
+        assert spent >= 0.3 * composed_epsilon([each] * times, 1e-5)
+
+
+def test_later_steps_deserve_more() -> None:
+    """What is printed the other way round costs more: noise of step t fades by C^(T-1-t)."""
+    for norm, root in ((2, 4), (1, 3)):
+        kept, left = 0.7, np.arange(8)[::-1]
+        reach = kept ** (left / root)
+        reach /= (reach**norm).sum() ** (1 / norm)
+
+        def cost(reaches: Floats, kept: float = kept, left: Floats = left) -> float:
+            return float((kept**left / reaches**2).sum())
+
+        assert cost(reach) < cost(reach[::-1])
+        rng = np.random.default_rng(norm)
+        for _ in range(50):
+            other = reach * rng.uniform(0.8, 1.2, 8)
+            other /= (other**norm).sum() ** (1 / norm)
+            assert cost(reach) <= cost(other)
+
+
+def told(
+    private: PrivateRows, rows: AgentRows, *, reach: int, seed: int, draws: int, width: int
+) -> Floats:
+    """All that two users send in four rounds: (draws, steps, users, p)."""
+    problem = Collaboration(Linear(LOGISTIC, rows, ridge=0.2), pull=1.0)
+    links = Links.of(from_edges(2, [(0, 1)]))
+    reaches = np.full((draws, 2, 4), reach)
+    stream = Stream(private.mechanism.law, width, seed, "test")
+    disguise = Disguise(private, reaches, stream, np.zeros((draws, 2), dtype=np.int64))
+    descent = Descent(problem, links, np.zeros((draws, 2, width)), disguise)
+    actors = schedule(InTurn(2), 2, 1, steps=8, runs=draws)
+    seen = [descent.models.copy()]
+    for now in turns(actors, links, 0, 8):
+        descent(now)
+        seen.append(descent.models.copy())
+    return np.stack(seen, axis=1)
+
+
+def neighbours(width: int, norm: float) -> tuple[AgentRows, AgentRows]:
+    """Two data sets of user 0 that differ in a row as much as they can; user 1 is the same."""
+    row = np.full((1, width), 1.0 if norm == math.inf else 1 / width ** (1 / norm))
+    found = []
+    for sign in (1.0, -1.0):
+        pairs = [(np.vstack([row, 0 * row]), [sign, 1.0]), (row, [1.0])]
+        found.append(AgentRows.of(pairs).clipped(norm, 1.0))
+    return found[0], found[1]
+
+
+def distinguished(private: PrivateRows, norm: float, *, reach: int, draws: int) -> float:
+    """How large epsilon is at least, seen by whoever reads everything that both send."""
+    width = 4
+
+    def side(rows: AgentRows) -> Any:
+        return lambda rng, many: told(
+            private, rows, reach=reach, seed=int(rng.integers(2**31)), draws=many, width=width
+        )
+
+    # Data move user 0 along one direction; what it heard before is known and taken off.
+    problem = Collaboration(Linear(LOGISTIC, neighbours(width, norm)[0], ridge=0.2), pull=1.0)
+    pace = float(problem.paces[0])
+
+    def score(seen: Floats) -> Floats:
+        total = np.zeros(len(seen))
+        for step in range(0, 8, 2):
+            own, other, after = seen[:, step, 0], seen[:, step, 1], seen[:, step + 1, 0]
+            public = own - pace * (own - other + problem.confidences[0] * 0.2 * own)
+            total += (after - public).sum(axis=1)
+        return total
+
+    one, two = neighbours(width, norm)
+    return distinguish(side(one), side(two), score, 1e-3, draws, seed=3).epsilon
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+@pytest.mark.parametrize("draws", [3000, pytest.param(40_000, marks=pytest.mark.soak)])
+def test_full_transcripts_stay_below_epsilon(noise: str, draws: int) -> None:
+    mechanism = Mechanism.of(noise)  # type: ignore[arg-type]
+    accounts = Accounts(Privacy(2.0, 1e-3, unit="record"), 1)
+    reach = mechanism.most(accounts, 4)
+    rows, _ = neighbours(4, mechanism.norm)
+    private = private_gradients(
+        Linear(LOGISTIC, rows, ridge=0.2), mechanism, "record", None
+    )
+    # Slopes of the logistic loss are about a half here, so about half of it is seen.
+    assert 0.2 < distinguished(private, mechanism.norm, reach=reach, draws=draws) < 2.0
+
+
+class _ClippedAfterNoise(PrivateRows):
+    """Clips what is told, and not what it is made of."""
+
+    def on_grid(self, rows: Floats, reach: Any) -> Floats:
+        units = self.unit_length(reach)[..., None, None]
+        return np.asarray(np.trunc(rows / units).sum(axis=-2), dtype=np.int64)
+
+    def released(self, rows: Floats, reach: Floats, noise: Floats, users: Floats) -> Floats:
+        return clip(super().released(rows, reach, noise, users), self.mechanism.norm, 20.0)
+
+
+def test_clipping_after_noise_is_found_out() -> None:
+    mechanism = Mechanism.of("gaussian")
+    reach = mechanism.most(Accounts(Privacy(2.0, 1e-3, unit="record"), 1), 4)
+    # Rows are four times as long as gradients are said to be after they were clipped.
+    wrong = _ClippedAfterNoise(mechanism, 0.1, np.array([2, 1]), "record")
+    assert distinguished(wrong, 2, reach=reach, draws=3000) > 2.0
+    right = PrivateRows(mechanism, 0.1, np.array([2, 1]), "record")
+    assert distinguished(right, 2, reach=reach, draws=3000) < 2.0
+
+
+def test_the_printed_lipschitz_norm_is_found_out() -> None:
+    """Lipschitz in the sum of moduli bounds the largest number of a gradient only."""
+    laplace = Mechanism.of("laplace")
+    reach = laplace.most(Accounts(Privacy(2.0, 1e-3, unit="record"), 1), 4)
+    printed = Mechanism(laplace.law, laplace.scale, math.inf)
+    wrong = PrivateRows(printed, 1.0, np.array([2, 1]), "record")
+    assert distinguished(wrong, math.inf, reach=reach, draws=3000) > 2.0
+    right = PrivateRows(laplace, 1.0, np.array([2, 1]), "record")
+    assert distinguished(right, math.inf, reach=reach, draws=3000) < 2.0
+    rows = np.ones((1, 1, 4))
+    assert length(wrong.on_grid(rows, np.array([reach]))[0], 1) > 3 * reach
+
+
+def test_models_learned_alone_move_no_more_than_charged() -> None:
+    """Output perturbation: the best model moves by 2 L / (m r), and the steps of it are charged."""
+    rng, most = np.random.default_rng(4), 0.0
+    for _ in range(60):
+        many, ridge = int(rng.integers(1, 5)), float(rng.choice([0.05, 0.5, 3.0]))
+        x, y = rng.normal(size=(many, 2)) * 5, rng.choice([-1.0, 1.0], many)
+        other = x.copy()
+        other[0] = -x[0] if rng.random() < 0.7 else rng.normal(size=2)
+        models = []
+        for rows in (x, other):
+            local = Linear(LOGISTIC, AgentRows.of([(rows, y)]).clipped(2, 1.0), ridge=ridge)
+            models.append(Collaboration(local, pull=1.0).alone())
+        most = max(most, float(np.linalg.norm(models[0] - models[1])) * many * ridge / 2)
+    assert 0.4 < most <= 1
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_a_private_start_is_charged_to_the_same_accounts(noise: Any) -> None:
+    problem, graph, _ = problem_of(6, users=4, width=2)
+    accounts = Accounts(Privacy(3.0, 1e-5, unit="record"), 4)
+    begin = private_alone(
+        problem, accounts, seed=1, share=Privacy(1.0, 4e-6, unit="record"), noise=noise
+    )
+    first = accounts.spent().epsilon
+    assert 0.7 < first <= 1
+    start = fit_descent(propagated(problem, begin), privacy=None, graph=graph, seed=1).model
+    found = fit_descent(
+        problem, privacy=accounts.privacy, accounts=accounts, graph=graph, seed=1, steps=20,
+        start=start, noise=noise,
+    )  # fmt: skip
+    assert first < found.spent.epsilon <= 3
+    assert found.spent.unit == "record"
+    with pytest.raises(BudgetExceeded):
+        fit_descent(
+            problem, privacy=accounts.privacy, accounts=accounts, graph=graph, seed=2, steps=2000
+        )
+
+
+def test_users_are_hidden_whole_behind_more_noise() -> None:
+    problem, graph, _ = problem_of(6, users=4, width=2)
+    assert isinstance(problem.local, Linear)
+    noise = Mechanism.of("gaussian")
+    for unit, many in (("record", 1), ("user", 5)):
+        private = PrivateRows(noise, 1.0, np.array([5]), unit)  # type: ignore[arg-type]
+        assert private.reach_of(1000, 0) == 1000 // many
+        assert private.moved(np.array([200]), 0) == [200 * many]
+    whole = replace(RECORD, unit="user")
+    found = fit_descent(problem, privacy=whole, graph=graph, seed=1, steps=8)
+    assert found.spent.within(whole)
+
+
+def test_what_cannot_be_hidden_is_refused() -> None:
+    problem, graph, rng = problem_of(6, users=4, width=2)
+    how = {"graph": graph, "seed": 1, "steps": 8}
+    assert fit_descent(problem, privacy=RECORD, **how).spent.within(RECORD)
+    centres = Collaboration(Quadratic(rng.normal(size=(4, 2))), pull=1.0)
+    for wrong in (
+        {"problem": centres}, {"privacy": replace(RECORD, delta=0.0)}, {"clipping": 0.0},
+        {"privacy": Privacy(1.0, 1e-5, view="neighbour")}, {"noise": "uniform"},
+        {"privacy": Privacy(1.0, 1e-5, relation="add-remove")}, {"allocation": "all"},
+        {"releases": 0}, {"privacy": Privacy(1e-5, 1e-9, unit="record")},
+    ):  # fmt: skip
+        with pytest.raises(UsageError):
+            fit_descent(**{"problem": problem, "privacy": RECORD, **how, **wrong})  # type: ignore[arg-type]
+    bare = Collaboration(Linear(LOGISTIC, problem.local.rows), pull=1.0)  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match="ridge"):
+        private_alone(bare, Accounts(RECORD, 4), seed=1, share=RECORD, noise="gaussian")

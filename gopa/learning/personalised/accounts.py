@@ -5,11 +5,7 @@ Specification: `specs/20-personalised.md`, section 4.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.learning.charges import Charge
@@ -17,7 +13,6 @@ from gopa.learning.ledger import LedgerEntry, PrivacyLedger
 from gopa.learning.privacy import Privacy, Spent, worst
 
 Entries: TypeAlias = tuple[LedgerEntry, ...]
-Counts: TypeAlias = npt.NDArray[np.int64]
 
 ASSUMED: Final = (
     "who takes part, how many rows each user has, who acts when and the graph it starts from are public",
@@ -40,18 +35,9 @@ class Accounts:
         """The ledger of a user; read it, and charge by `charge` alone."""
         return self._ledger(self._of[user])
 
-    def fits(self, charges: Sequence[Charge], times: int = 1) -> bool:
-        """Whether everybody can afford all of these, each so many times."""
-        more = tuple(LedgerEntry(each, times) for each in charges[:-1])
-        return all(
-            PrivacyLedger(self.privacy, entries=(*each, *more)).room(charges[-1], times) >= times
-            for each in set(self._of)
-        )
-
-    def room(self, charge: Charge, most: int) -> Counts:
-        """How many runs of a mechanism each user can still afford, up to `most`."""
-        rooms = {each: self._ledger(each).room(charge, most) for each in set(self._of)}
-        return np.array([rooms[each] for each in self._of], dtype=np.int64)
+    def fits(self, charge: Charge, times: int = 1) -> bool:
+        """Whether everybody can afford so many runs of a mechanism."""
+        return all(self._fits((*each, LedgerEntry(charge, times))) for each in set(self._of))
 
     def charge(self, user: int, charge: Charge, times: int = 1, note: str = "") -> None:
         """Charges one user.
@@ -61,15 +47,19 @@ class Accounts:
         """
         before = self._of[user]
         entries = (*before, LedgerEntry(charge, times, note))
-        if entries not in self._ledgers:
-            ledger = PrivacyLedger(self.privacy, assumptions=ASSUMED, entries=before)
-            ledger.charge(charge, times, note)
-            self._ledgers[entries] = ledger
+        if entries not in self._ledgers and not self._fits(entries):
+            # Says what it would have come to.
+            PrivacyLedger(self.privacy, entries=before).charge(charge, times, note)
         self._of[user] = entries
+        self._ledger(entries)
 
     def spent(self) -> Spent:
         """Of the user who has spent most."""
         return worst([self._ledger(each).spent() for each in dict.fromkeys(self._of)])
+
+    def _fits(self, entries: Entries) -> bool:
+        spent = PrivacyLedger(self.privacy, entries=entries).spent(points=1)
+        return spent.epsilon <= self.privacy.epsilon
 
     def _ledger(self, entries: Entries) -> PrivacyLedger:
         if entries not in self._ledgers:

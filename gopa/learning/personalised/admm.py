@@ -43,9 +43,7 @@ class _Meetings:
         self._firm = self._half * penalty / (self._half + penalty)
         self._scale = links.degrees[0] * problem.confidences
         self._bend = (
-            self._scale * problem.bends
-            + self._firm.sum(axis=1)
-            + penalty * self._near.sum(axis=1)
+            self._scale * problem.bends + self._firm.sum(axis=1) + penalty * self._near.sum(axis=1)
         )
         shape = (*models.shape[:2], self._places.shape[1], models.shape[2])
         # What was agreed about a user's own model, and about that of the neighbour.

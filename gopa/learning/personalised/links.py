@@ -43,7 +43,9 @@ class Links:
         """Those of symmetric matrices (graphs, users, users), one for each run."""
         graphs, users, _ = weights.shape
         run, first, second = np.nonzero(weights)
-        found = cls._padded(run * users + first, second, weights[run, first, second], graphs * users)
+        found = cls._padded(
+            run * users + first, second, weights[run, first, second], graphs * users
+        )
         shape = (graphs, users, -1)
         own = np.arange(users)[None, :, None]
         places, values = found.places.reshape(shape), found.weights.reshape(shape)

@@ -26,10 +26,11 @@ from gopa.noise import TableLaw, discrete_laplace, rounded_gaussian, subseed
 Noise: TypeAlias = Literal["gaussian", "laplace"]
 Integers: TypeAlias = npt.NDArray[np.int64]
 
+_FINE: Final = 1000
 _LAPLACE_SCALE: Final = 2**16
 _SLACK: Final = 1 + 2.0**-40
 """What the unit is longer by, so that no rounding of a quotient makes a row too long."""
-_BLOCK: Final = 256
+_BLOCK: Final = 128
 """Numbers that are drawn at a time for one run; part of what a seed means."""
 
 
@@ -71,18 +72,16 @@ class Mechanism:
         return self.charge(int(reaches.sum()))
 
     def most(self, accounts: Accounts, releases: int) -> int:
-        """The largest reach that everybody can afford so many times.
+        """The largest reach that everybody can afford so many times, within a thousandth.
 
         Raises:
             BudgetExceeded: not even 1.
         """
-        low, high = 0, 1
-        while high < 8 * self.scale and accounts.fits([self.charge(high)], releases):
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            fits = accounts.fits([self.charge(middle)], releases)
-            low, high = (middle, high) if fits else (low, middle)
+        low, high = 0, 8 * self.scale
+        while high - low > 1 + low // _FINE:
+            middle = (low + high) // 2 if low else high // 4
+            fits = accounts.fits(self.charge(middle), releases)
+            low, high = (middle, high) if fits else (low, max(middle, 1))
         if not low:
             message = f"too little privacy was asked for, or is left, for {releases} releases"
             raise BudgetExceeded(message, math.inf, 0)
@@ -121,9 +120,7 @@ class PrivateRows:
         """What one step of the grid stands for."""
         return np.asarray(self.bound / np.asarray(reach, dtype=np.float64) * _SLACK)
 
-    def released(
-        self, rows: Floats, reach: Integers, noise: Integers, users: Integers
-    ) -> Floats:
+    def released(self, rows: Floats, reach: Integers, noise: Integers, users: Integers) -> Floats:
         """The mean over each user's rows, with noise."""
         counts = np.maximum(self.counts[users], 1)
         steps = self.on_grid(rows, reach) + noise
@@ -169,7 +166,9 @@ class Stream:
 
     def at(self, runs: Integers, steps: Integers) -> Integers:
         """Noise (batch, width) of one step of each of these runs."""
-        return np.stack([self._one(*pair) for pair in zip(runs.tolist(), steps.tolist(), strict=True)])
+        return np.stack(
+            [self._one(*pair) for pair in zip(runs.tolist(), steps.tolist(), strict=True)]
+        )
 
     def _one(self, run: int, step: int) -> Integers:
         number, place = divmod(step, self._steps)

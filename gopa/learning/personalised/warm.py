@@ -87,5 +87,3 @@ def _moved(local: Linear, accounts: Accounts) -> Floats:
 def _rounding(norm: Norm, width: int) -> int:
     """Rounding moves what differs by one more step in each number."""
     return math.ceil(math.sqrt(width)) if norm == 2 else width
-
-

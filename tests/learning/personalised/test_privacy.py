@@ -13,7 +13,7 @@ from gopa import UsageError
 from gopa.accounting import composed_epsilon
 from gopa.adversary import distinguish
 from gopa.graph import from_edges
-from gopa.learning import BudgetExceeded, Privacy
+from gopa.learning import BudgetExceeded, Charge, Privacy
 from gopa.learning.clipping import clip, length
 from gopa.learning.clocks import InTurn
 from gopa.learning.objectives import LOGISTIC, Linear, Quadratic
@@ -33,6 +33,8 @@ from gopa.learning.rows import AgentRows
 from tests.learning.personalised.problems import problem_of
 
 Floats = np.ndarray[Any, Any]
+WIDTH = 10
+START = np.array([80.0] + [0.0] * (WIDTH - 1))
 RECORD = Privacy(1.0, 1e-5, unit="record")
 
 
@@ -41,17 +43,20 @@ def test_sensitivity_is_reached_and_never_exceeded(noise: str) -> None:
     """Neighbouring rows are searched for, at any model, whatever rows and labels are."""
     mechanism = Mechanism.of(noise)  # type: ignore[arg-type]
     rng, width, most = np.random.default_rng(1), 4, 0.0
-    for trial in range(400):
+    for _ in range(300):
         reach = int(rng.choice([3, 50, 4000]))
-        model = rng.normal(size=width) * rng.choice([0.1, 10.0])
-        along = rng.normal(size=width) if trial % 2 else np.sign(model)
-        # One row that the model has quite wrong, and one that it has as wrong on the other side.
-        x = np.stack([along * rng.choice([1e-3, 1, 1e6]), -along])
-        y = -np.sign(x @ model) if trial % 3 else rng.choice([-1.0, 1.0], 2)
+        model = rng.normal(size=width) * rng.choice([0.1, 10.0, 1000.0])
+        # Rows that the model has quite wrong, and that point away from each other otherwise.
+        beside = (
+            np.eye(width)[rng.integers(width)] if rng.random() < 0.5 else rng.normal(size=width)
+        )
+        lean = rng.choice([0.01, 0.1, 1.0]) * model / np.linalg.norm(model)
+        x = np.stack([lean + beside, lean - beside]) * rng.choice([0.3, 1e6])
+        y = -np.sign(x @ model) if rng.random() < 0.7 else rng.choice([-1.0, 1.0], 2)
         other = rng.normal(size=(2, width))
         sums = []
         for place in (0, 1):
-            pair = np.vstack([x[place], other]), np.append(y[place] * (-1) ** place, [1.0, -1.0])
+            pair = np.vstack([x[place], other]), np.append(y[place], [1.0, -1.0])
             rows = AgentRows.of([pair]).clipped(mechanism.norm, 1.0)
             local = Linear(LOGISTIC, rows)
             private = private_gradients(local, mechanism, "record", None)
@@ -99,7 +104,7 @@ def test_every_user_keeps_its_budget_and_stops(noise: str, allocation: str) -> N
     for user in range(5):
         assert accounts.ledger(user).spent().epsilon <= 1
     with pytest.raises(BudgetExceeded):
-        accounts.charge(0, mechanism.charge(10**5))
+        accounts.charge(0, mechanism.charge(5 * 10**4))
 
 
 def test_losses_compose_to_less_than_the_published_bounds() -> None:
@@ -132,16 +137,14 @@ def test_later_steps_deserve_more() -> None:
             assert cost(reach) <= cost(other)
 
 
-def told(
-    private: PrivateRows, rows: AgentRows, *, reach: int, seed: int, draws: int, width: int
-) -> Floats:
+def told(private: PrivateRows, rows: AgentRows, *, reach: int, seed: int, draws: int) -> Floats:
     """All that two users send in four rounds: (draws, steps, users, p)."""
     problem = Collaboration(Linear(LOGISTIC, rows, ridge=0.2), pull=1.0)
     links = Links.of(from_edges(2, [(0, 1)]))
     reaches = np.full((draws, 2, 4), reach)
-    stream = Stream(private.mechanism.law, width, seed, "test")
+    stream = Stream(private.mechanism.law, WIDTH, seed, "test")
     disguise = Disguise(private, reaches, stream, np.zeros((draws, 2), dtype=np.int64))
-    descent = Descent(problem, links, np.zeros((draws, 2, width)), disguise)
+    descent = Descent(problem, links, np.full((draws, 2, WIDTH), START), disguise)
     actors = schedule(InTurn(2), 2, 1, steps=8, runs=draws)
     seen = [descent.models.copy()]
     for now in turns(actors, links, 0, 8):
@@ -150,27 +153,33 @@ def told(
     return np.stack(seen, axis=1)
 
 
-def neighbours(width: int, norm: float) -> tuple[AgentRows, AgentRows]:
-    """Two data sets of user 0 that differ in a row as much as they can; user 1 is the same."""
-    row = np.full((1, width), 1.0 if norm == math.inf else 1 / width ** (1 / norm))
+def neighbours(norm: float) -> tuple[AgentRows, AgentRows]:
+    """Two data sets of user 0 that differ in a row as much as they can; user 1 is the same.
+
+    The model from which users start has both rows quite wrong.
+    """
     found = []
     for sign in (1.0, -1.0):
-        pairs = [(np.vstack([row, 0 * row]), [sign, 1.0]), (row, [1.0])]
+        row = np.array([[0.1, sign * 0.9] + [0.0] * (WIDTH - 2)])
+        if norm == math.inf:
+            row = np.array([[0.1] + [sign] * (WIDTH - 1)])
+        pairs = [(np.vstack([row, 0 * row]), [-1.0, 1.0]), (0 * row, [1.0])]
         found.append(AgentRows.of(pairs).clipped(norm, 1.0))
     return found[0], found[1]
 
 
 def distinguished(private: PrivateRows, norm: float, *, reach: int, draws: int) -> float:
     """How large epsilon is at least, seen by whoever reads everything that both send."""
-    width = 4
 
     def side(rows: AgentRows) -> Any:
         return lambda rng, many: told(
-            private, rows, reach=reach, seed=int(rng.integers(2**31)), draws=many, width=width
+            private, rows, reach=reach, seed=int(rng.integers(2**31)), draws=many
         )
 
     # Data move user 0 along one direction; what it heard before is known and taken off.
-    problem = Collaboration(Linear(LOGISTIC, neighbours(width, norm)[0], ridge=0.2), pull=1.0)
+    one, two = neighbours(norm)
+    along = one.x[0, 0] - two.x[0, 0]
+    problem = Collaboration(Linear(LOGISTIC, one, ridge=0.2), pull=1.0)
     pace = float(problem.paces[0])
 
     def score(seen: Floats) -> Floats:
@@ -178,25 +187,21 @@ def distinguished(private: PrivateRows, norm: float, *, reach: int, draws: int) 
         for step in range(0, 8, 2):
             own, other, after = seen[:, step, 0], seen[:, step, 1], seen[:, step + 1, 0]
             public = own - pace * (own - other + problem.confidences[0] * 0.2 * own)
-            total += (after - public).sum(axis=1)
+            total += (after - public) @ along
         return total
 
-    one, two = neighbours(width, norm)
     return distinguish(side(one), side(two), score, 1e-3, draws, seed=3).epsilon
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-@pytest.mark.parametrize("draws", [3000, pytest.param(40_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("draws", [2000, pytest.param(40_000, marks=pytest.mark.soak)])
 def test_full_transcripts_stay_below_epsilon(noise: str, draws: int) -> None:
     mechanism = Mechanism.of(noise)  # type: ignore[arg-type]
-    accounts = Accounts(Privacy(2.0, 1e-3, unit="record"), 1)
+    accounts = Accounts(Privacy(6.0, 1e-3, unit="record"), 1)
     reach = mechanism.most(accounts, 4)
-    rows, _ = neighbours(4, mechanism.norm)
-    private = private_gradients(
-        Linear(LOGISTIC, rows, ridge=0.2), mechanism, "record", None
-    )
-    # Slopes of the logistic loss are about a half here, so about half of it is seen.
-    assert 0.2 < distinguished(private, mechanism.norm, reach=reach, draws=draws) < 2.0
+    rows, _ = neighbours(mechanism.norm)
+    private = private_gradients(Linear(LOGISTIC, rows, ridge=0.2), mechanism, "record", None)
+    assert 1.4 < distinguished(private, mechanism.norm, reach=reach, draws=draws) < 6.0
 
 
 class _ClippedAfterNoise(PrivateRows):
@@ -207,17 +212,17 @@ class _ClippedAfterNoise(PrivateRows):
         return np.asarray(np.trunc(rows / units).sum(axis=-2), dtype=np.int64)
 
     def released(self, rows: Floats, reach: Floats, noise: Floats, users: Floats) -> Floats:
-        return clip(super().released(rows, reach, noise, users), self.mechanism.norm, 20.0)
+        return clip(super().released(rows, reach, noise, users), self.mechanism.norm, 1.0)
 
 
 def test_clipping_after_noise_is_found_out() -> None:
     mechanism = Mechanism.of("gaussian")
     reach = mechanism.most(Accounts(Privacy(2.0, 1e-3, unit="record"), 1), 4)
-    # Rows are four times as long as gradients are said to be after they were clipped.
+    # Rows are ten times as long as gradients are said to be after they were clipped.
     wrong = _ClippedAfterNoise(mechanism, 0.1, np.array([2, 1]), "record")
-    assert distinguished(wrong, 2, reach=reach, draws=3000) > 2.0
+    assert distinguished(wrong, 2, reach=reach, draws=2000) > 2.0
     right = PrivateRows(mechanism, 0.1, np.array([2, 1]), "record")
-    assert distinguished(right, 2, reach=reach, draws=3000) < 2.0
+    assert distinguished(right, 2, reach=reach, draws=2000) < 2.0
 
 
 def test_the_printed_lipschitz_norm_is_found_out() -> None:
@@ -226,11 +231,11 @@ def test_the_printed_lipschitz_norm_is_found_out() -> None:
     reach = laplace.most(Accounts(Privacy(2.0, 1e-3, unit="record"), 1), 4)
     printed = Mechanism(laplace.law, laplace.scale, math.inf)
     wrong = PrivateRows(printed, 1.0, np.array([2, 1]), "record")
-    assert distinguished(wrong, math.inf, reach=reach, draws=3000) > 2.0
+    assert distinguished(wrong, math.inf, reach=reach, draws=2000) > 2.0
     right = PrivateRows(laplace, 1.0, np.array([2, 1]), "record")
-    assert distinguished(right, math.inf, reach=reach, draws=3000) < 2.0
-    rows = np.ones((1, 1, 4))
-    assert length(wrong.on_grid(rows, np.array([reach]))[0], 1) > 3 * reach
+    assert distinguished(right, math.inf, reach=reach, draws=2000) < 2.0
+    rows = np.ones((1, 1, WIDTH))
+    assert length(wrong.on_grid(rows, np.array([reach]))[0], 1) > 9 * reach
 
 
 def test_models_learned_alone_move_no_more_than_charged() -> None:
@@ -266,9 +271,7 @@ def test_a_private_start_is_charged_to_the_same_accounts(noise: Any) -> None:
     assert first < found.spent.epsilon <= 3
     assert found.spent.unit == "record"
     with pytest.raises(BudgetExceeded):
-        fit_descent(
-            problem, privacy=accounts.privacy, accounts=accounts, graph=graph, seed=2, steps=2000
-        )
+        accounts.charge(0, Charge.gaussian(1.0, 1.0))
 
 
 def test_users_are_hidden_whole_behind_more_noise() -> None:

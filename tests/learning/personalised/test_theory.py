@@ -75,12 +75,17 @@ def test_descent_without_strong_convexity(seeds: range) -> None:
 
 
 def noisy(
-    problem: Collaboration, links: Links, noise: str, reaches: Floats, seed: int
+    problem: Collaboration,
+    links: Links,
+    noise: str,
+    reaches: Floats,
+    seed: int,
+    clipping: float | None = None,
 ) -> tuple[Disguise, Floats]:
     """A disguise of given reaches (runs, users, updates), and E |noise|^2 of each user's."""
     mechanism = Mechanism.of(noise)  # type: ignore[arg-type]
     assert isinstance(problem.local, Linear)
-    rows = private_gradients(problem.local, mechanism, "record", None)
+    rows = private_gradients(problem.local, mechanism, "record", clipping)
     stream = Stream(mechanism.law, problem.dimension, seed, "test")
     taken = np.zeros(reaches.shape[:2], dtype=np.int64)
     found = Disguise(rows, reaches.astype(np.int64), stream, taken)
@@ -103,9 +108,7 @@ def test_noise_costs_no_more_than_the_theorem_says(noise: str, seeds: range) -> 
         reaches = np.full((RUNS, problem.users, STEPS), int(rng.integers(500, 8000)))
         disguise, squares = noisy(problem, links, noise, reaches, seed)
         start = rng.normal(size=(problem.users, problem.dimension))
-        models = walked(
-            problem, graph, start, steps=STEPS, runs=RUNS, seed=seed, disguise=disguise
-        )
+        models = walked(problem, graph, start, steps=STEPS, runs=RUNS, seed=seed, disguise=disguise)
         each = float((squares / (2 * problem.smoothness(links))).sum()) / problem.users
         kept, bound = problem.kept(links), float(problem.loss(start, links)) - best
         for step in range(1, STEPS + 1):
@@ -125,7 +128,7 @@ def test_the_printed_bounds_of_noise_are_too_small() -> None:
     least = float(problem.loss(best, links))
     last = np.zeros((runs, 2, 2))
     last[:, :, 0] = 100
-    disguise, squares = noisy(problem, links, "laplace", last, 1)
+    disguise, squares = noisy(problem, links, "laplace", last, 1, 0.02)
     one = walked(problem, graph, best, steps=1, runs=runs, seed=1, disguise=disguise)[1]
     excess = problem.loss(one, links) - least
     least_bend = float(problem.smoothness(links).min())

@@ -6,9 +6,13 @@ Specification: `specs/20-personalised.md`. How to use it: `docs/learning/persona
 
 from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.admm import fit_admm
+from gopa.learning.personalised.alternating import GraphSteps, Shares, fit_jointly
 from gopa.learning.personalised.descent import fit_descent
+from gopa.learning.personalised.graph_learning import GraphLearner, PrivateLosses
 from gopa.learning.personalised.links import Links
+from gopa.learning.personalised.moves import Move
 from gopa.learning.personalised.objective import Collaboration
+from gopa.learning.personalised.peers import GossipPeers, Peers, UniformPeers
 from gopa.learning.personalised.regulariser import Convex, GraphRegulariser, log_degrees
 from gopa.learning.personalised.warm import private_alone, propagated
 
@@ -16,10 +20,19 @@ __all__ = [
     "Accounts",
     "Collaboration",
     "Convex",
+    "GossipPeers",
+    "GraphLearner",
     "GraphRegulariser",
+    "GraphSteps",
     "Links",
+    "Move",
+    "Peers",
+    "PrivateLosses",
+    "Shares",
+    "UniformPeers",
     "fit_admm",
     "fit_descent",
+    "fit_jointly",
     "log_degrees",
     "private_alone",
     "propagated",

@@ -15,7 +15,7 @@ from gopa.learning.privacy import Privacy, Spent, worst
 Entries: TypeAlias = tuple[LedgerEntry, ...]
 
 ASSUMED: Final = (
-    "who takes part, how many rows each user has, who acts when and the graph it starts from are public",
+    "public: who takes part, how many rows each has, who acts when, and the graph at the start",
     "nobody publishes or shows a prediction of what a user keeps to itself",
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,19 @@ from gopa.learning.privacy import Privacy, Spent
 _LOOKS: Final = 20
 _NUMBER_BYTES: Final = 8
 _CLOSE: Final = 1e-3
+
+
+class Engine(Protocol):
+    """Takes steps on models (runs, users, p), and counts vectors that were sent."""
+
+    models: Floats
+    vectors: Places
+
+    def __call__(self, now: Turns) -> None:
+        """Takes these steps."""
+
+    def relink(self, links: Links) -> None:
+        """Goes on with another graph."""
 
 
 @dataclass(slots=True)
@@ -76,11 +89,13 @@ class Descent:
         self, problem: Collaboration, links: Links, models: Floats, disguise: Disguise | None = None
     ) -> None:
         self.models, self.vectors = models, np.zeros(len(models), dtype=np.int64)
-        self._problem, self._disguise = problem, disguise
+        self._problem, self._disguise, self._paces = problem, disguise, problem.paces
+        self.relink(links)
+
+    def relink(self, links: Links) -> None:
+        """Goes on with another graph."""
         self._shares, self._counts, self._places = links.shares, links.counts, links.places
-        self._own_graph = len(links.places) > 1
-        self._alone = links.counts == 0
-        self._paces = problem.paces
+        self._own_graph, self._alone = len(links.places) > 1, links.counts == 0
 
     def __call__(self, now: Turns) -> None:
         """Takes these steps."""
@@ -139,7 +154,7 @@ def fit_descent(  # noqa: PLR0913 - every algorithm is called like this
     neighbours and down its own loss, and sends it to them. With `privacy` rows' gradients
     are cut to `clipping`, put on a grid and hidden by exact integer noise; a user stops after
     `releases` updates, by default the number that it expects. The start must tell nothing, or
-    have been charged to the same `accounts`. With loss functions |w - a|^2 / 2 it is model propagation, (15).
+    have been charged to the same `accounts`. With losses |w - a|^2 / 2 it is model propagation, (15).
 
     Raises:
         BudgetExceeded: not even the coarsest release is within what was asked for.
@@ -164,13 +179,13 @@ def fit_descent(  # noqa: PLR0913 - every algorithm is called like this
         spent = Spent.nothing_hidden("record")
     descent, notes = Descent(problem, links, models, disguise), Recorder()
     with told(progress) as advance:
-        notes.note(**_row(problem, links, descent, 0, look))
+        notes.note(**row(problem, links, descent, 0, look))
         for number in range(_LOOKS):
             first, last = number * total // _LOOKS, (number + 1) * total // _LOOKS
             if first < last:
                 for now in turns(actors, links, first, last):
                     descent(now)
-                notes.note(**_row(problem, links, descent, last, look))
+                notes.note(**row(problem, links, descent, last, look))
             advance("steps", last, total)
     sent = int(descent.vectors[0])
     return Outcome(
@@ -235,19 +250,19 @@ def started(problem: Collaboration, start: npt.ArrayLike, runs: int) -> Floats:
         raise UsageError("one model for all, or one for each user and run", "start") from None
 
 
-def _row(
+def row(
     problem: Collaboration,
     links: Links,
-    descent: Descent,
+    engine: Engine,
     step: int,
     look: Callable[[Floats], dict[str, Floats]] | None,
 ) -> dict[str, Floats]:
     """What is noted of all runs, or of the only one."""
     noted: dict[str, Floats] = {
-        "objective": problem.loss(descent.models, links),
-        "vectors": descent.vectors.copy(),
-        **({} if look is None else look(descent.models)),
+        "objective": problem.loss(engine.models, links),
+        "vectors": engine.vectors.copy(),
+        **({} if look is None else look(engine.models)),
     }
-    single = len(descent.models) == 1
+    single = len(engine.models) == 1
     rows = {name: values[0] if single else values for name, values in noted.items()}
     return {"step": np.asarray(step), **rows}

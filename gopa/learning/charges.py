@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from gopa import UsageError
@@ -123,9 +124,7 @@ class Charge:
         """
         if self.law == "exact":
             raise UsageError("a number without noise has no loss distribution", "charge")
-        found = _LOSSES[self.law](*self.numbers)
-        # Also where everybody is in the sample: to replace a user still moves twice as far.
-        return found if self.relation is None else found.subsampled(self.rate, self.relation)
+        return _loss_of(self)
 
     @property
     def lost(self) -> float:
@@ -165,3 +164,11 @@ class Charge:
         listed = ", ".join(f"{name}={value:g}" for name, value in names)
         sampled = "" if self.relation is None else f", sampled at rate {self.rate:g}"
         return f"{self.law}({listed}){sampled}"
+
+
+@lru_cache(maxsize=128)
+def _loss_of(charge: Charge) -> Loss:
+    """Kept, for many ledgers ask for the same one."""
+    found = _LOSSES[charge.law](*charge.numbers)
+    # Also where everybody is in the sample: to replace a user still moves twice as far.
+    return found if charge.relation is None else found.subsampled(charge.rate, charge.relation)

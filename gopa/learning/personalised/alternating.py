@@ -131,7 +131,11 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
     if privacy is not None and method != "cd":
         raise UsageError('only "cd" is private', "method")
     total = whole(50 * problem.users if steps is None else steps, "steps")
-    period = total if learning is None else whole(every or max(1, total // 5), "every")
+    period = (
+        total
+        if learning is None
+        else whole(max(1, total // 5) if every is None else every, "every")
+    )
     actors = schedule(clock, problem.users, seed, steps=total, runs=many)
     weights, models = started_weights(problem, graph, many), started(problem, start, many)
     phases = -(-total // period)

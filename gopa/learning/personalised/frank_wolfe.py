@@ -19,9 +19,7 @@ from gopa.learning.personalised.turns import Turns
 class FrankWolfe:
     """Takes steps of (2.6) on models (runs, users, p) of l1 length `radius` at most."""
 
-    def __init__(
-        self, problem: Collaboration, links: Links, models: Floats, radius: float
-    ) -> None:
+    def __init__(self, problem: Collaboration, links: Links, models: Floats, radius: float) -> None:
         if not 0 < radius < math.inf:
             raise UsageError("above 0 and finite", "radius")
         if not (np.abs(models).sum(axis=-1) <= radius * (1 + 1e-9)).all():

@@ -111,9 +111,7 @@ class GraphLearner:
         self._set((runs[:, None], users[:, None], order), np.zeros_like(old), -old)
 
 
-def learned(
-    learner: GraphLearner, sampler: Sampler, actors: Places, *, cut: float = 0.0
-) -> Links:
+def learned(learner: GraphLearner, sampler: Sampler, actors: Places, *, cut: float = 0.0) -> Links:
     """Takes a step for each column of `actors` (runs, steps), and cuts small weights off."""
     for users in actors.T:
         learner(users, sampler.draw(users))

@@ -50,7 +50,8 @@ def plan(  # noqa: PLR0913 - a plan has many parts
         taken[everyone, who] += 1
     taken = np.minimum(taken, releases)
     for user in np.flatnonzero(taken.any(axis=0)).tolist():
-        rows.mechanism.charge_tables(accounts, user, int(taken[:, user].max()) * width)
+        # As many for all: users with equal accounts share one.
+        rows.mechanism.charge_tables(accounts, user, releases * width)
     found = np.zeros_like(when)
     if allocation == "equal":
         most = rows.mechanism.most(accounts, releases)

@@ -26,7 +26,8 @@ from gopa.noise import TableLaw, discrete_laplace, rounded_gaussian, subseed
 Noise: TypeAlias = Literal["gaussian", "laplace"]
 Integers: TypeAlias = npt.NDArray[np.int64]
 
-_FINE: Final = 1000
+_FINE: Final = 400
+_FARTHEST: Final = 40
 _LAPLACE_SCALE: Final = 2**16
 _SLACK: Final = 1 + 2.0**-40
 """What the unit is longer by, so that no rounding of a quotient makes a row too long."""
@@ -72,14 +73,14 @@ class Mechanism:
         return self.charge(int(reaches.sum()))
 
     def most(self, accounts: Accounts, releases: int) -> int:
-        """The largest reach that everybody can afford so many times, within a thousandth.
+        """The largest reach that everybody can afford so many times, within 1 in 400.
 
         Raises:
             BudgetExceeded: not even 1.
         """
-        low, high = 0, 8 * self.scale
+        low, high = 0, _FARTHEST * self.scale
         while high - low > 1 + low // _FINE:
-            middle = (low + high) // 2 if low else high // 4
+            middle = (low + high) // 2 if low else high // 8
             fits = accounts.fits(self.charge(middle), releases)
             low, high = (middle, high) if fits else (low, max(middle, 1))
         if not low:

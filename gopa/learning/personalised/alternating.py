@@ -42,7 +42,6 @@ Method: TypeAlias = Literal["cd", "frank-wolfe"]
 _Tell: TypeAlias = Callable[[Floats, int], Floats | None]
 
 _UNIFORM: Final = UniformPeers()
-_NUMBER_BYTES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class GraphSteps:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Says which part of epsilon is for models learned alone, and for losses; the rest is for steps.
+    """Says which part of epsilon is for models learned alone, and for losses; steps get the rest.
 
     `largest` is where a row's loss is cut off.
     """
@@ -82,10 +81,42 @@ class Shares:
     largest: float = 2.0
 
     def __post_init__(self) -> None:
-        if not (0 < self.alone and 0 < self.losses and self.alone + self.losses < 1):
+        if not (min(self.alone, self.losses) > 0 and self.alone + self.losses < 1):
             raise UsageError("parts above 0 that leave something for steps", "shares")
         if not 0 < self.largest < math.inf:
             raise UsageError("above 0 and finite", "largest")
+
+
+class _Graph:
+    """Keeps the links of all runs, and learns them anew from models."""
+
+    def __init__(
+        self, problem: Collaboration, graph: Graph | None, learning: GraphSteps | None,
+        *, runs: int, seed: int,
+    ) -> None:  # fmt: skip
+        self._seed, self._learning = seed, learning
+        weights = started_weights(problem, graph, runs)
+        self.links = Links.of_weights(weights if learning else weights[:1])
+        self.messages = self.bytes = 0
+        self.weights = weights
+        if learning is not None:
+            self._learner = GraphLearner(
+                problem, weights, np.zeros((runs, problem.users, problem.dimension)),
+                nearest=learning.nearest,
+            )  # fmt: skip
+            fewer = min(learning.peers, problem.users - 1)
+            self._sampler = learning.sampler.begin(problem.users, fewer, runs=runs, seed=seed)
+
+    def learn(self, models: Floats, losses: Floats | None, phase: int) -> Links:
+        """The links after more steps from these models; the same ones if they are given."""
+        if self._learning is not None:
+            learner, steps = self._learner, self._learning.then if phase else self._learning.first
+            learner.renew(models.copy(), losses)
+            who = _askers(learner.weights.shape[1], self._seed, phase, steps, len(models))
+            self.links = learned(learner, self._sampler, who, cut=self._learning.cut)
+            self.weights, self.messages = learner.weights, learner.messages
+            self.bytes = learner.bytes + self._sampler.bytes
+        return self.links
 
 
 def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
@@ -111,17 +142,81 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
     accounts: Accounts | None = None,
     look: Callable[[Floats], dict[str, Floats]] | None = None,
 ) -> Outcome:
-    """Models and graph in turn: the graph from models learned alone, then after every `every` steps.
+    """Models and graph in turn: from models learned alone, then after every `every` steps.
 
     Without `learning` the `graph` stays as it is; with it `graph` is where it begins, by default
-    without edges. `alone` are the models to learn the first graph from, by default those of least loss. The
-    model has "models" (users, p) and "weights" (users, users), or one of each for every run.
+    without edges. `alone` are the models to learn the first graph from, by default those of least
+    loss; with privacy they are told behind noise. The model has "models" (users, p) and "weights"
+    (users, users), or one of each for every run.
 
     Raises:
         BudgetExceeded: not even the coarsest release is within what was asked for.
     """
     begun, many = perf_counter(), whole(runs, "runs")
     require_seed(seed)
+    _require_fitting(problem, privacy, graph, learning, method)
+    total = whole(50 * problem.users if steps is None else steps, "steps")
+    period = total
+    if learning is not None:
+        period = whole(max(1, total // 5) if every is None else every, "every")
+    phases = -(-total // period)
+    actors = schedule(clock, problem.users, seed, steps=total, runs=many)
+    models = started(problem, start, many)
+    relations = _Graph(problem, graph, learning, runs=many, seed=seed)
+    kept = None if privacy is None else accounts or Accounts(privacy, problem.users)
+    tell: _Tell = _nothing
+    if learning is not None and kept is not None:
+        alone, tell = _told(problem, kept, shares or Shares(), phases, noise=noise, seed=seed)
+    if learning is not None:
+        first = started(problem, problem.alone(1e-7) if alone is None else alone, many)
+        relations.learn(first, tell(first, 0), 0)
+    engine: Descent | FrankWolfe
+    if method == "cd":
+        disguise = None
+        if kept is not None:
+            each = max(1, round(total / problem.users)) if releases is None else releases
+            disguise = disguised(
+                problem, relations.links, kept, actors, seed=seed, noise=noise, allocation="equal",
+                releases=whole(each, "releases"), clipping=clipping,
+            )  # fmt: skip
+        engine = Descent(problem, relations.links, models, disguise)
+    else:
+        engine = FrankWolfe(problem, relations.links, models, radius)
+    notes = Recorder()
+    with told(progress) as advance:
+        notes.note(**row(problem, relations.links, engine, 0, look))
+        for phase in range(phases):
+            if phase:
+                losses = tell(engine.models, phase)
+                engine.relink(relations.learn(engine.models, losses, phase))
+            last = min(total, (phase + 1) * period)
+            for now in turns(actors, relations.links, phase * period, last):
+                engine(now)
+            notes.note(**row(problem, relations.links, engine, last, look))
+            advance("steps", last, total)
+    found, weights = engine.models, relations.weights
+    return Outcome(
+        algorithm=f"personal models ({method}, graph {'learned' if learning else 'given'})",
+        model={
+            "models": found[0] if many == 1 else found,
+            "weights": weights[0] if many == 1 else weights,
+        },
+        history=notes.history(),
+        spent=Spent.nothing_hidden("record") if kept is None else kept.spent(),
+        messages=int(engine.vectors[0]) + relations.messages,
+        bytes=int(engine.bytes[0]) + relations.bytes,
+        seconds=perf_counter() - begun,
+        seed=seed,
+    )
+
+
+def _require_fitting(
+    problem: Collaboration,
+    privacy: Privacy | None,
+    graph: Graph | None,
+    learning: GraphSteps | None,
+    method: str,
+) -> None:
     if not isinstance(problem, Collaboration):
         raise UsageError("a Collaboration of users' losses", "problem")
     if method not in get_args(Method):
@@ -130,81 +225,20 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
         raise UsageError("a graph, or GraphSteps to learn one", "graph")
     if privacy is not None and method != "cd":
         raise UsageError('only "cd" is private', "method")
-    total = whole(50 * problem.users if steps is None else steps, "steps")
-    period = (
-        total
-        if learning is None
-        else whole(max(1, total // 5) if every is None else every, "every")
-    )
-    actors = schedule(clock, problem.users, seed, steps=total, runs=many)
-    weights, models = started_weights(problem, graph, many), started(problem, start, many)
-    phases = -(-total // period)
-    kept = None if privacy is None else accounts or Accounts(privacy, problem.users)
-    tell: _Tell = _nothing
-    if privacy is not None and kept is not None and learning is not None:
-        spending = shares or Shares()
-        alone = private_alone(
-            problem, kept, seed=seed, share=_part(privacy, spending.alone), noise=noise
-        )
-        tell = PrivateLosses(
-            problem, kept, share=_part(privacy, spending.losses), times=phases,
-            largest=spending.largest, noise=noise, seed=seed,
-        )  # fmt: skip
-    links, learner, sampler = Links.of_weights(weights[:1]), None, None
-    if learning is not None:
-        first = started(problem, problem.alone(1e-7) if alone is None else alone, many)
-        learner = GraphLearner(problem, weights, first, tell(first, 0), nearest=learning.nearest)
-        fewer = min(learning.peers, problem.users - 1)
-        sampler = learning.sampler.begin(problem.users, fewer, runs=many, seed=seed)
-        who = _askers(problem.users, seed, 0, learning.first, many)
-        links = learned(learner, sampler, who, cut=learning.cut)
-    disguise = None
-    if kept is not None:
-        each = max(1, round(total / problem.users)) if releases is None else releases
-        disguise = disguised(
-            problem, links, kept, actors, seed=seed, noise=noise, allocation="equal",
-            releases=whole(each, "releases"), clipping=clipping,
-        )  # fmt: skip
-    notes = Recorder()
-    engine = (
-        Descent(problem, links, models, disguise)
-        if method == "cd"
-        else FrankWolfe(problem, links, models, radius)
-    )
-    with told(progress) as advance:
-        for phase in range(phases):
-            if phase and learner is not None and sampler is not None and learning is not None:
-                learner.renew(engine.models.copy(), tell(engine.models, phase))
-                who = _askers(problem.users, seed, phase, learning.then, many)
-                links = learned(learner, sampler, who, cut=learning.cut)
-                engine.relink(links)
-            if not phase:
-                notes.note(**row(problem, links, engine, 0, look))
-            last = min(total, (phase + 1) * period)
-            for now in turns(actors, links, phase * period, last):
-                engine(now)
-            notes.note(**row(problem, links, engine, last, look))
-            advance("steps", last, total)
-    sent = int(engine.vectors[0])
-    carried = _NUMBER_BYTES * problem.dimension * sent
-    if isinstance(engine, FrankWolfe):
-        carried = int(engine.bytes[0])
-    if learner is not None and sampler is not None:
-        weights, sent = learner.weights, sent + learner.messages
-        carried += learner.bytes + sampler.bytes
-    return Outcome(
-        algorithm=f"personal models ({method}, graph {'given' if learning is None else 'learned'})",
-        model={
-            "models": engine.models[0] if many == 1 else engine.models,
-            "weights": weights[0] if many == 1 else weights,
-        },
-        history=notes.history(),
-        spent=Spent.nothing_hidden("record") if kept is None else kept.spent(),
-        messages=sent,
-        bytes=carried,
-        seconds=perf_counter() - begun,
-        seed=seed,
-    )
+
+
+def _told(  # noqa: PLR0913 - privacy has many parts
+    problem: Collaboration, accounts: Accounts, shares: Shares, phases: int,
+    *, noise: Noise, seed: int,
+) -> tuple[Floats, PrivateLosses]:  # fmt: skip
+    """Models that users learned alone, and their losses in each phase, all behind noise."""
+    part = {name: _part(accounts.privacy, getattr(shares, name)) for name in ("alone", "losses")}
+    alone = private_alone(problem, accounts, seed=seed, share=part["alone"], noise=noise)
+    losses = PrivateLosses(
+        problem, accounts, share=part["losses"], times=phases, largest=shares.largest,
+        noise=noise, seed=seed,
+    )  # fmt: skip
+    return alone, losses
 
 
 def _nothing(models: Floats, phase: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +71,7 @@ class Disguise:
         last = self.reaches.shape[-1] - 1
         reach = self.reaches[now.runs, now.users, np.minimum(number, last)]
         self.taken[now.runs, now.users] += 1
-        return (number <= last) & (reach > 0)
+        return np.asarray((number <= last) & (reach > 0))
 
     def gradient(self, local: Linear, models: Floats, now: Turns) -> Floats:
         """The noisy gradient of each user's loss; regularisers tell nothing and have no noise."""
@@ -91,6 +91,11 @@ class Descent:
         self.models, self.vectors = models, np.zeros(len(models), dtype=np.int64)
         self._problem, self._disguise, self._paces = problem, disguise, problem.paces
         self.relink(links)
+
+    @property
+    def bytes(self) -> Places:
+        """How long all vectors are that were sent, in each run."""
+        return _NUMBER_BYTES * self._problem.dimension * self.vectors
 
     def relink(self, links: Links) -> None:
         """Goes on with another graph."""
@@ -154,7 +159,7 @@ def fit_descent(  # noqa: PLR0913 - every algorithm is called like this
     neighbours and down its own loss, and sends it to them. With `privacy` rows' gradients
     are cut to `clipping`, put on a grid and hidden by exact integer noise; a user stops after
     `releases` updates, by default the number that it expects. The start must tell nothing, or
-    have been charged to the same `accounts`. With losses |w - a|^2 / 2 it is model propagation, (15).
+    have been charged to the same `accounts`. Losses |w - a|^2 / 2 make it model propagation, (15).
 
     Raises:
         BudgetExceeded: not even the coarsest release is within what was asked for.
@@ -187,14 +192,13 @@ def fit_descent(  # noqa: PLR0913 - every algorithm is called like this
                     descent(now)
                 notes.note(**row(problem, links, descent, last, look))
             advance("steps", last, total)
-    sent = int(descent.vectors[0])
     return Outcome(
         algorithm="personal models by coordinate descent",
         model=descent.models[0] if many == 1 else descent.models,
         history=notes.history(),
         spent=spent,
-        messages=sent,
-        bytes=_NUMBER_BYTES * problem.dimension * sent,
+        messages=int(descent.vectors[0]),
+        bytes=int(descent.bytes[0]),
         seconds=perf_counter() - begun,
         seed=seed,
         converged=None if privacy else bool((descent.left() < _CLOSE).all()),
@@ -256,9 +260,9 @@ def row(
     engine: Engine,
     step: int,
     look: Callable[[Floats], dict[str, Floats]] | None,
-) -> dict[str, Floats]:
+) -> dict[str, npt.NDArray[Any]]:
     """What is noted of all runs, or of the only one."""
-    noted: dict[str, Floats] = {
+    noted: dict[str, npt.NDArray[Any]] = {
         "objective": problem.loss(engine.models, links),
         "vectors": engine.vectors.copy(),
         **({} if look is None else look(engine.models)),

@@ -75,8 +75,8 @@ def plan(  # noqa: PLR0913 - a plan has many parts
             raise UsageError("some updates would tell nothing: fewer releases", "allocation")
         worst = found[_length(found[:, user], norm).argmax(), user]
         if worst.any():
-            moved = rows.moved(worst, user)
-            accounts.charge(user, rows.mechanism.together(moved), 1, f"{(worst > 0).sum()} updates")
+            charge = rows.mechanism.together(rows.moved(worst, user))
+            accounts.charge(user, charge, 1, f"{(worst > 0).sum()} updates")
     return found
 
 

@@ -127,7 +127,7 @@ class PrivateRows:
         steps = self.on_grid(rows, reach) + noise
         return np.asarray(steps * (self.unit_length(reach) / counts)[:, None])
 
-    def deviations(self, reach: npt.ArrayLike, users: npt.ArrayLike) -> Floats:
+    def deviations(self, reach: npt.ArrayLike, users: Integers) -> Floats:
         """Of the noise in one number of a mean."""
         counts = np.maximum(self.counts[users], 1)
         return np.asarray(self.mechanism.deviation * self.unit_length(reach) / counts)
@@ -177,4 +177,5 @@ class Stream:
         if known is None or known[0] != number:
             name = subseed(self._seed, *self._names, run, number)
             known = self._blocks[run] = number, self._law.draw(name, (self._steps, self._width))
-        return known[1][place]
+        row: Integers = known[1][place]
+        return row

@@ -48,7 +48,7 @@ def least(problem: Collaboration, links: Links, radius: float, steps: int) -> fl
 
 @INSTANCES
 def test_frank_wolfe_keeps_its_rate(seeds: range) -> None:
-    """Proposition 2.2: within eps after 6 n (C + p0) / eps steps, in expectation; here all along."""
+    """Proposition 2.2: within eps after 6 n (C + p0) / eps steps, in expectation."""
     steps, runs = 150, 15
     for seed in seeds[:: 1 if len(seeds) > 50 else 3]:
         problem, links = boosting(seed, 2 + seed % 4, 3 + seed % 5)

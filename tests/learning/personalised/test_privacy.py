@@ -84,7 +84,7 @@ def test_a_row_on_the_grid_is_never_too_long() -> None:
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @pytest.mark.parametrize("allocation", ["equal", "expected", "schedule"])
 def test_every_user_keeps_its_budget_and_stops(noise: str, allocation: str) -> None:
-    problem, graph, rng = problem_of(3, users=5, width=3)
+    problem, _, rng = problem_of(3, users=5, width=3)
     local = problem.local
     assert isinstance(local, Linear)
     mechanism, accounts = Mechanism.of(noise), Accounts(RECORD, 5)  # type: ignore[arg-type]

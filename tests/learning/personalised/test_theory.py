@@ -74,7 +74,7 @@ def test_descent_without_strong_convexity(seeds: range) -> None:
             assert within_three_errors(problem.loss(models[step], links) - least, bound)
 
 
-def noisy(
+def noisy(  # noqa: PLR0917 - what noise depends on
     problem: Collaboration,
     links: Links,
     noise: str,

@@ -8,11 +8,13 @@ from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.admm import fit_admm
 from gopa.learning.personalised.alternating import GraphSteps, Shares, fit_jointly
 from gopa.learning.personalised.descent import fit_descent
+from gopa.learning.personalised.facade import Personalised
 from gopa.learning.personalised.graph_learning import GraphLearner, PrivateLosses
 from gopa.learning.personalised.links import Links
 from gopa.learning.personalised.moves import Move
 from gopa.learning.personalised.objective import Collaboration
 from gopa.learning.personalised.peers import GossipPeers, Peers, UniformPeers
+from gopa.learning.personalised.predictors import stumps
 from gopa.learning.personalised.regulariser import Convex, GraphRegulariser, log_degrees
 from gopa.learning.personalised.warm import private_alone, propagated
 
@@ -27,6 +29,7 @@ __all__ = [
     "Links",
     "Move",
     "Peers",
+    "Personalised",
     "PrivateLosses",
     "Shares",
     "UniformPeers",
@@ -36,4 +39,5 @@ __all__ = [
     "log_degrees",
     "private_alone",
     "propagated",
+    "stumps",
 ]

@@ -132,6 +132,7 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
     learning: GraphSteps | None = None,
     method: Method = "cd",
     radius: float = 10.0,
+    taken: int = 0,
     start: npt.ArrayLike = 0.0,
     alone: Floats | None = None,
     runs: int = 1,
@@ -146,8 +147,8 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
 
     Without `learning` the `graph` stays as it is; with it `graph` is where it begins, by default
     without edges. `alone` are the models to learn the first graph from, by default those of least
-    loss; with privacy they are told behind noise. The model has "models" (users, p) and "weights"
-    (users, users), or one of each for every run.
+    loss; with privacy they are told behind noise. `taken` steps of Frank-Wolfe went before. The
+    model has "models" (users, p) and "weights" (users, users), or one of each for every run.
 
     Raises:
         BudgetExceeded: not even the coarsest release is within what was asked for.
@@ -181,7 +182,9 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
             )  # fmt: skip
         engine = Descent(problem, relations.links, models, disguise)
     else:
-        engine = FrankWolfe(problem, relations.links, models, radius)
+        engine = FrankWolfe(
+            problem, relations.links, models, radius, taken=whole(taken, "taken", 0)
+        )
     notes = Recorder()
     with told(progress) as advance:
         notes.note(**row(problem, relations.links, engine, 0, look))

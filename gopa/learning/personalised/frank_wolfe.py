@@ -17,9 +17,20 @@ from gopa.learning.personalised.turns import Turns
 
 
 class FrankWolfe:
-    """Takes steps of (2.6) on models (runs, users, p) of l1 length `radius` at most."""
+    """Takes steps of (2.6) on models (runs, users, p) of l1 length `radius` at most.
 
-    def __init__(self, problem: Collaboration, links: Links, models: Floats, radius: float) -> None:
+    `taken` steps went before, so that they are short from the beginning.
+    """
+
+    def __init__(
+        self,
+        problem: Collaboration,
+        links: Links,
+        models: Floats,
+        radius: float,
+        *,
+        taken: int = 0,
+    ) -> None:
         if not 0 < radius < math.inf:
             raise UsageError("above 0 and finite", "radius")
         if not (np.abs(models).sum(axis=-1) <= radius * (1 + 1e-9)).all():
@@ -27,7 +38,7 @@ class FrankWolfe:
         self.models, self.radius = models, radius
         self.vectors = np.zeros(len(models), dtype=np.int64)
         self.bytes = np.zeros(len(models), dtype=np.int64)
-        self._problem = problem
+        self._problem, self._taken = problem, taken
         self.relink(links)
 
     def relink(self, links: Links) -> None:
@@ -47,11 +58,12 @@ class FrankWolfe:
         slope = confidence * problem.local.gradient(own, now.users) + problem.pull * (own - heard)
         index = np.abs(slope).argmax(axis=1)
         batch = np.arange(len(index))
-        share = pace(now.steps, problem.users)
+        steps = now.steps + self._taken
+        share = pace(steps, problem.users)
         moved = (1 - share)[:, None] * own
         corner = np.where(slope[batch, index] < 0, self.radius, -self.radius)
         moved[batch, index] += share * corner
         self.models[at] = moved
         counts = self._counts[graph, now.users]
         np.add.at(self.vectors, now.runs, counts)
-        np.add.at(self.bytes, now.runs, counts * lengths(now.steps, index))
+        np.add.at(self.bytes, now.runs, counts * lengths(steps, index))

@@ -75,8 +75,9 @@ class GossipPeers:
     """Is the peer sampling service of Jelasity et al. (2007): views that are shuffled in pairs.
 
     A user who acts sends half of its `view` to the peer it has heard of longest ago, and gets
-    half of that one's. Of what is too much, up to `healing` of the oldest entries go first, then up to `swap` of
-    those that were sent. Views begin as the next users around a ring, with `cycles` of shuffles.
+    half of that one's. Of what is too much, up to `healing` of the oldest entries go first, then
+    up to `swap` of those that were sent. Views begin as the next users around a ring, with `cycles`
+    of shuffles.
     """
 
     view: int = 20

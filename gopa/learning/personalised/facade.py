@@ -1,0 +1,358 @@
+"""Fits personal models by any of the methods, predicts, and lets users come and go.
+
+How to use it: `docs/learning/personalised.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from gopa import UsageError
+from gopa.graph import Graph
+from gopa.learning.clipping import finite, length
+from gopa.learning.clocks import Clock
+from gopa.learning.data import Users
+from gopa.learning.fitting import Progress, generator
+from gopa.learning.history import History
+from gopa.learning.ledger import BudgetExceeded
+from gopa.learning.objectives import LOGISTIC, Boosting, Linear, RowLoss
+from gopa.learning.outcome import Outcome
+from gopa.learning.personalised.accounts import Accounts
+from gopa.learning.personalised.admm import fit_admm
+from gopa.learning.personalised.alternating import GraphSteps, Shares, fit_jointly
+from gopa.learning.personalised.descent import fit_descent
+from gopa.learning.personalised.graph_learning import GraphLearner, graph_of
+from gopa.learning.personalised.links import Floats
+from gopa.learning.personalised.objective import Collaboration
+from gopa.learning.personalised.predictors import Predictors, with_one
+from gopa.learning.personalised.regulariser import GraphRegulariser
+from gopa.learning.personalised.release import Noise
+from gopa.learning.personalised.warm import private_alone, propagated
+from gopa.learning.privacy import Privacy, Spent
+from gopa.learning.rows import AgentRows
+
+FacadeMethod: TypeAlias = Literal["cd", "frank-wolfe", "propagation", "admm", "local", "global"]
+Pair: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike]
+
+_ROUNDS: Final = 20
+"""Updates of each user after one came or went, as many as are expected."""
+
+
+class Personalised:
+    """Learns a model of its own for each user: two classes, linear or of base predictors.
+
+    `graph` is a `Graph` with weights, or "learn". With `predictors`, such as `stumps`, models are
+    combinations of their outputs, and what users minimise is the loss of l1-Adaboost; without,
+    models are linear with an intercept, and the loss is `loss` with a `ridge`, by default 2 by
+    the number of a user's rows. With `privacy` rows are shortened to `row_bound`.
+
+    After `fit`: `models_` (users, p), `graph_`, `classes_`, `users_` (their numbers), `outcome_`.
+    """
+
+    def __init__(  # noqa: PLR0913 - a method has many parts
+        self,
+        method: FacadeMethod = "cd",
+        *,
+        privacy: Privacy | None = None,
+        graph: Graph | Literal["learn"] = "learn",
+        clock: Clock | None = None,
+        pull: float = 1.0,
+        weight: float | None = None,
+        regulariser: GraphRegulariser | None = None,
+        predictors: Predictors | None = None,
+        radius: float = 10.0,
+        loss: RowLoss = LOGISTIC,
+        ridge: float | None = None,
+        row_bound: float = 1.0,
+        steps: int | None = None,
+        every: int | None = None,
+        learning: GraphSteps | None = None,
+        noise: Noise = "gaussian",
+        shares: Shares | None = None,
+        seed: int = 0,
+        progress: Progress = None,
+    ) -> None:
+        if method not in get_args(FacadeMethod):
+            raise UsageError(f"one of {', '.join(get_args(FacadeMethod))}", "method")
+        if method == "frank-wolfe" and predictors is None:
+            raise UsageError("base predictors, such as stumps(-1, 1, 10)", "predictors")
+        if predictors is not None and method in {"cd", "admm", "propagation"}:
+            raise UsageError('of base predictors: "frank-wolfe", "local" or "global"', "method")
+        if not (graph == "learn" or isinstance(graph, Graph)):
+            raise UsageError('a Graph, or "learn"', "graph")
+        if graph == "learn" and method in {"propagation", "admm"}:
+            raise UsageError('only "cd" and "frank-wolfe" learn one: give a Graph', "graph")
+        if privacy is not None and method in {"frank-wolfe", "admm", "global"}:
+            raise UsageError('with privacy: "cd", "propagation" or "local"', "method")
+        self.method, self.privacy, self.graph, self.clock = method, privacy, graph, clock
+        self.predictors, self.radius, self.loss, self.ridge = predictors, radius, loss, ridge
+        self.row_bound, self.steps, self.every, self.noise = row_bound, steps, every, noise
+        self.learning, self.shares = learning or GraphSteps(), shares
+        self.seed, self.progress = seed, progress
+        self._parts: dict[str, Any] = {"pull": pull, "weight": weight, "regulariser": regulariser}
+        self._pairs: list[tuple[Floats, Floats]] = []
+
+    def fit(self, datasets: Users | Sequence[Pair]) -> Self:
+        """Learns all models from each user's rows and labels."""
+        pairs = datasets.pairs() if isinstance(datasets, Users) else list(datasets)
+        if not pairs:
+            raise UsageError("there is at least one user", "datasets")
+        labels = np.concatenate([np.asarray(each).ravel() for _, each in pairs])
+        self.classes_ = np.unique(labels)
+        if len(self.classes_) != 2:
+            raise UsageError(f"two classes, and these are {len(self.classes_)}", "labels")
+        self._pairs = [self._prepared(each, f"datasets[{u}]") for u, each in enumerate(pairs)]
+        self.users_ = list(range(len(pairs)))
+        problem = self._problem()
+        outcome = self._fitted(problem)
+        model = outcome.model
+        if isinstance(model, dict):
+            self.models_: Floats = model["models"]
+            self._weights: Floats = np.array(model["weights"])
+        else:
+            self.models_ = model
+            given = isinstance(self.graph, Graph)
+            users = problem.users
+            self._weights = (
+                self.graph.weight_matrix().toarray()  # type: ignore[union-attr]
+                if given
+                else np.zeros((users, users))
+            )
+        self.outcome_ = outcome
+        return self
+
+    @property
+    def graph_(self) -> Graph:
+        """Who collaborates with whom, by place in `users_`."""
+        return graph_of(self._weights)
+
+    def decision_function(self, user: int, rows: npt.ArrayLike) -> Floats:
+        """A number for each row: above 0 for the second class."""
+        place = self._place(user)
+        return np.asarray(np.einsum("rk,k->r", self._seen(rows, "rows"), self.models_[place]))
+
+    def predict(self, user: int, rows: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The classes of rows by the model of one user."""
+        return np.asarray(self.classes_[(self.decision_function(user, rows) > 0).astype(int)])
+
+    def score(self, user: int, rows: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+        """The part of the rows that come out right."""
+        return float((self.predict(user, rows) == np.asarray(labels)).mean())
+
+    def add_user(
+        self, rows: npt.ArrayLike, labels: npt.ArrayLike, weights: Mapping[int, float] | None = None
+    ) -> int:
+        """Lets a user join, and gives its number; models go on from where they are.
+
+        `weights` join it with others by their numbers; without, it looks for peers itself.
+
+        Raises:
+            BudgetExceeded: models are private, and everybody's budget is spent.
+        """
+        self._require_open()
+        pair = self._prepared((rows, labels), "rows")
+        places = {self._place(other): float(weight) for other, weight in (weights or {}).items()}
+        if weights is None and isinstance(self.graph, Graph):
+            raise UsageError(
+                "the graph was given: say who collaborates with the newcomer", "weights"
+            )
+        if not all(0 < weight < math.inf for weight in places.values()):
+            raise UsageError("above 0 and finite", "weights")
+        number = max(self.users_) + 1
+        self.users_ = [*self.users_, number]
+        self._pairs = [*self._pairs, pair]
+        self._weights = np.pad(self._weights, (0, 1))
+        for place, weight in places.items():
+            self._weights[place, -1] = self._weights[-1, place] = weight
+        problem = self._problem()
+        self.models_ = np.vstack([self.models_, np.zeros((1, problem.dimension))])
+        if weights is None:
+            self._look_around(problem)
+        self._go_on(problem)
+        return number
+
+    def remove_user(self, user: int) -> None:
+        """Lets a user go; models of the others go on from where they are."""
+        self._require_open()
+        place = self._place(user)
+        if len(self.users_) == 1:
+            raise UsageError("the last user stays", "user")
+        keep = [each for each in range(len(self.users_)) if each != place]
+        self.users_ = [self.users_[each] for each in keep]
+        self._pairs = [self._pairs[each] for each in keep]
+        self._weights = self._weights[np.ix_(keep, keep)]
+        self.models_ = self.models_[keep]
+        self._go_on(self._problem())
+
+    def _prepared(self, pair: Pair, where: str) -> tuple[Floats, Floats]:
+        """What models see of a user's rows, and signs."""
+        rows, labels = pair
+        given = np.asarray(labels)
+        if given.ndim != 1 or len(given) != len(finite(np.atleast_1d(rows), where)):
+            raise UsageError("a table of rows, and one label for each", where)
+        if not np.isin(given, self.classes_).all():
+            raise UsageError(f"labels are {self.classes_[0]} and {self.classes_[1]}", "labels")
+        seen = self._seen(rows, where)
+        if self._pairs and seen.shape[1] != self._pairs[0][0].shape[1]:
+            raise UsageError("as many columns as all other users have", where)
+        return seen, np.where(given == self.classes_[1], 1.0, -1.0)
+
+    def _seen(self, rows: npt.ArrayLike, where: str) -> Floats:
+        found = finite(rows, where)
+        if found.ndim != 2:
+            raise UsageError("a table of rows", where)
+        return with_one(found) if self.predictors is None else self.predictors(found)
+
+    def _problem(self) -> Collaboration:
+        """What users minimise; without privacy, what is declared is what their rows are."""
+        if self.predictors is not None:
+            margins = [(seen * signs[:, None], signs) for seen, signs in self._pairs]
+            return Collaboration(
+                Boosting(AgentRows.of(margins).clipped(math.inf, 1.0)), **self._parts
+            )
+        rows = AgentRows.of(self._pairs)
+        if self.privacy is None:
+            rows = rows.clipped(2, max(1.0, float(length(rows.x, 2).max())) * (1 + 1e-9))
+        else:
+            rows = rows.clipped(1 if self.noise == "laplace" else 2, self.row_bound)
+        ridge = 2 / np.maximum(rows.counts, 1) if self.ridge is None else self.ridge
+        local = Linear(self.loss, rows, ridge=ridge)
+        return Collaboration(local, own_bends=self.privacy is None, **self._parts)
+
+    def _fitted(self, problem: Collaboration) -> Outcome:
+        how: dict[str, Any] = {
+            "clock": self.clock, "seed": self.seed, "steps": self.steps, "progress": self.progress,
+        }  # fmt: skip
+        if self.method == "local":
+            return self._plain(self._alone(problem), "models learned alone")
+        if self.method == "global":
+            return self._plain(self._everybody(problem), "one model for all")
+        if self.method == "admm":
+            return fit_admm(problem, graph=self._given(), **how)
+        if self.method == "propagation":
+            if self.privacy is None:
+                told, spent = problem.alone(), Spent.nothing_hidden("record")
+            else:
+                accounts = Accounts(self.privacy, problem.users)
+                told = private_alone(
+                    problem, accounts, seed=self.seed, share=self.privacy, noise=self.noise
+                )
+                spent = accounts.spent()
+            spread = propagated(problem, told)
+            found = fit_descent(spread, privacy=None, graph=self._given(), start=told, **how)
+            return self._plain(found.model, "propagation", found, spent)
+        given = self.graph if isinstance(self.graph, Graph) else None
+        return fit_jointly(
+            problem, privacy=self.privacy, graph=given, every=self.every, radius=self.radius,
+            learning=None if given else self.learning, noise=self.noise, shares=self.shares,
+            method=self.method, alone=self._first(problem), **how,
+        )  # fmt: skip
+
+    def _given(self) -> Graph:
+        if not isinstance(self.graph, Graph):
+            raise UsageError("give a Graph", "graph")
+        return self.graph
+
+    def _first(self, problem: Collaboration) -> Floats | None:
+        """The models to learn the first graph from."""
+        if self.privacy is not None or isinstance(self.graph, Graph):
+            return None
+        return self._alone(problem)
+
+    def _alone(self, problem: Collaboration) -> Floats:
+        if self.predictors is None:
+            return problem.alone(1e-7)
+        nobody = graph_of(np.zeros((problem.users, problem.users)))
+        found: Floats = fit_jointly(
+            problem, privacy=None, graph=nobody, method="frank-wolfe", radius=self.radius,
+            seed=self.seed, steps=self.steps, progress=self.progress,
+        ).model["models"]  # fmt: skip
+        return found
+
+    def _everybody(self, problem: Collaboration) -> Floats:
+        whole = Personalised(
+            "local", predictors=self.predictors, radius=self.radius, loss=self.loss,
+            ridge=self.ridge, seed=self.seed, steps=self.steps and self.steps // problem.users,
+            progress=self.progress,
+        )  # fmt: skip
+        whole.classes_ = self.classes_
+        seen, signs = zip(*self._pairs, strict=True)
+        whole._pairs = [(np.concatenate(seen), np.concatenate(signs))]
+        found = whole._alone(whole._problem())
+        return np.repeat(found, problem.users, axis=0)
+
+    def _plain(
+        self, models: Floats, name: str, ran: Outcome | None = None, spent: Spent | None = None
+    ) -> Outcome:
+        """An outcome where nobody tells anything, or that of another run under a name."""
+        silent = self.method == "local" and self.privacy is not None
+        if silent and self.privacy is not None:
+            spent = Spent.of(self.privacy, 0.0, theorem="nothing is sent", delta=0.0)
+        return Outcome(
+            model=models,
+            history=History({"step": [0]}) if ran is None else ran.history,
+            spent=spent or Spent.nothing_hidden("record"),
+            messages=ran.messages if ran else 0,
+            bytes=ran.bytes if ran else 0,
+            seconds=ran.seconds if ran else 0.0,
+            seed=self.seed,
+            algorithm=name,
+            converged=ran.converged if ran else None,
+        )
+
+    def _place(self, user: int) -> int:
+        if not hasattr(self, "users_"):
+            raise UsageError("call fit first", "fit")
+        if user not in self.users_:
+            raise UsageError(f"there is no user {user}", "user")
+        return self.users_.index(user)
+
+    def _require_open(self) -> None:
+        self._place(self.users_[0] if hasattr(self, "users_") else -1)
+        if self.privacy is not None and self.method != "local":
+            message = "everybody's budget is spent: to go on would spend it again: fit anew"
+            raise BudgetExceeded(message, math.inf, 0)
+
+    def _look_around(self, problem: Collaboration) -> None:
+        """Lets the newcomer, alone until now, compare itself with all others a few times."""
+        users = problem.users
+        if users < 2 or self.method in {"local", "global"}:
+            return
+        models = self.models_.copy()
+        models[-1] = self._alone(problem)[-1]
+        learner = GraphLearner(problem, self._weights[None].copy(), models[None])
+        peers = min(self.learning.peers, users - 1)
+        rng = generator(self.seed, "newcomer", str(users))
+        for _ in range(_ROUNDS):
+            order = rng.permutation(users - 1)
+            for first in range(0, users - 1 - (users - 1) % peers, peers):
+                learner(np.array([users - 1]), order[None, first : first + peers])
+        learner.cut(self.learning.cut)
+        self._weights = learner.weights[0]
+
+    def _go_on(self, problem: Collaboration) -> None:
+        """A few more steps of everybody; who learns alone, or all as one, fits anew."""
+        if self.method in {"local", "global"}:
+            self.outcome_ = self._fitted(problem)
+            self.models_ = self.outcome_.model
+            return
+        how: dict[str, Any] = {
+            "privacy": None, "graph": self.graph_, "seed": self.seed, "progress": self.progress,
+            "steps": _ROUNDS * problem.users, "start": self.models_,
+        }  # fmt: skip
+        if self.method == "frank-wolfe":
+            # Steps as short as the last ones were: the first would throw models to a corner.
+            before = 50 * problem.users if self.steps is None else self.steps
+            self.outcome_ = fit_jointly(
+                problem, method="frank-wolfe", radius=self.radius, taken=before, **how
+            )
+            self.models_ = self.outcome_.model["models"]
+            return
+        spread = propagated(problem, problem.alone()) if self.method == "propagation" else problem
+        self.outcome_ = fit_descent(spread, **how)
+        self.models_ = self.outcome_.model

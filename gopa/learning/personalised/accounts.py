@@ -5,11 +5,12 @@ Specification: `specs/20-personalised.md`, section 4.
 
 from __future__ import annotations
 
+import math
 from typing import Final, TypeAlias
 
 from gopa import UsageError
 from gopa.learning.charges import Charge
-from gopa.learning.ledger import LedgerEntry, PrivacyLedger
+from gopa.learning.ledger import BudgetExceeded, LedgerEntry, PrivacyLedger
 from gopa.learning.privacy import Privacy, Spent, worst
 
 Entries: TypeAlias = tuple[LedgerEntry, ...]
@@ -18,10 +19,15 @@ ASSUMED: Final = (
     "public: who takes part, how many rows each has, who acts when, and the graph at the start",
     "nobody publishes or shows a prediction of what a user keeps to itself",
 )
+_ROUNDING: Final = 1 + 1e-12
 
 
 class Accounts:
-    """Holds what each user has spent; a step is charged before anything of it is sent."""
+    """Holds what each user has spent; a step is charged before anything of it is sent.
+
+    Normal noises compose to one of their added precisions, and are kept as one entry; so are
+    the deltas that tables cost.
+    """
 
     def __init__(self, privacy: Privacy, users: int) -> None:
         if privacy.relation != "replace-one" or privacy.view != "everything":
@@ -29,15 +35,15 @@ class Accounts:
             raise UsageError(message, "privacy")
         self.privacy = privacy
         self._of: list[Entries] = [()] * users
-        self._ledgers: dict[Entries, PrivacyLedger] = {}
+        self._known: dict[Entries, Spent] = {}
 
     def ledger(self, user: int) -> PrivacyLedger:
-        """The ledger of a user; read it, and charge by `charge` alone."""
+        """What a user was charged for, as a ledger of its own."""
         return self._ledger(self._of[user])
 
     def fits(self, charge: Charge, times: int = 1) -> bool:
         """Whether everybody can afford so many runs of a mechanism."""
-        return all(self._fits((*each, LedgerEntry(charge, times))) for each in set(self._of))
+        return all(self._fits(_with(each, charge, times, "")) for each in set(self._of))
 
     def charge(self, user: int, charge: Charge, times: int = 1, note: str = "") -> None:
         """Charges one user.
@@ -46,24 +52,53 @@ class Accounts:
             BudgetExceeded: it would cost more than was asked for.
         """
         before = self._of[user]
-        entries = (*before, LedgerEntry(charge, times, note))
-        if entries not in self._ledgers and not self._fits(entries):
-            # Says what it would have come to.
-            PrivacyLedger(self.privacy, entries=before).charge(charge, times, note)
+        entries = _with(before, charge, times, note)
+        if not self._fits(entries):
+            found = self._spent(entries).epsilon
+            message = (
+                f"{charge!r} {times} times would come to epsilon {found:.4g} of {self.privacy}"
+            )
+            raise BudgetExceeded(message, found, 0)
         self._of[user] = entries
-        self._ledger(entries)
 
     def spent(self) -> Spent:
         """Of the user who has spent most."""
-        return worst([self._ledger(each).spent() for each in dict.fromkeys(self._of)])
+        return worst([self._spent(each) for each in dict.fromkeys(self._of)])
 
     def _fits(self, entries: Entries) -> bool:
-        spent = PrivacyLedger(self.privacy, entries=entries).spent(points=1)
-        return spent.epsilon <= self.privacy.epsilon
+        return self._spent(entries).epsilon <= self.privacy.epsilon
+
+    def _spent(self, entries: Entries) -> Spent:
+        if entries not in self._known:
+            self._known[entries] = self._ledger(entries).spent(points=1)
+        return self._known[entries]
 
     def _ledger(self, entries: Entries) -> PrivacyLedger:
-        if entries not in self._ledgers:
-            self._ledgers[entries] = PrivacyLedger(
-                self.privacy, assumptions=ASSUMED, entries=entries
-            )
-        return self._ledgers[entries]
+        return PrivacyLedger(self.privacy, assumptions=ASSUMED, entries=entries)
+
+
+def _with(entries: Entries, charge: Charge, times: int, note: str) -> Entries:
+    """One entry more, or a larger one."""
+    same = [each for each in entries if each.charge.law == charge.law]
+    if charge.law not in {"gaussian", "guarantee"} or charge.relation is not None:
+        return (*entries, LedgerEntry(charge, times, note))
+    if charge.law == "gaussian":
+        shift = math.hypot(*(_shift(each) for each in (*same, LedgerEntry(charge, times))))
+        whole = Charge.gaussian(1.0, shift * _ROUNDING)
+    else:
+        added = [each.charge.numbers for each in same for _ in range(each.times)]
+        added += [charge.numbers] * times
+        whole = Charge.guarantee(
+            math.fsum(each[0] for each in added), math.fsum(each[1] for each in added)
+        )
+    notes = [each.note for each in same if each.note]
+    merged = LedgerEntry(
+        whole, 1, ", ".join([*notes, *([note] if note not in {"", *notes} else [])])
+    )
+    return (merged, *(each for each in entries if each not in same))
+
+
+def _shift(entry: LedgerEntry) -> float:
+    """How many deviations one row moves all of these numbers by, in length."""
+    sigma, sensitivity = entry.charge.numbers
+    return sensitivity / sigma * math.sqrt(entry.times) if sigma else math.inf

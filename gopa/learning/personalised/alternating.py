@@ -210,6 +210,7 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
         bytes=int(engine.bytes[0]) + relations.bytes,
         seconds=perf_counter() - begun,
         seed=seed,
+        converged=engine.is_still() if kept is None and isinstance(engine, Descent) else None,
     )
 
 

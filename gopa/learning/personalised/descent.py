@@ -124,15 +124,15 @@ class Descent:
         self.models[now.runs, now.users] = own - self._paces[now.users][:, None] * step
         np.add.at(self.vectors, now.runs, self._counts[graph, now.users])
 
-    def left(self) -> Floats:
-        """How far the farthest user of each run would still move, by its longest number."""
+    def is_still(self) -> bool:
+        """Whether no number of any model would still move by a thousandth in a step."""
         shares, alone = self._shares, self._alone[..., None]
         heard = Links(self._places, shares).heard(self.models)
         heard = np.where(alone, self.models, heard)
         slope = self._problem.local.gradient(self.models)
         step = self._problem.pull * (self.models - heard)
         step = step + self._problem.confidences[:, None] * slope
-        return np.asarray(np.abs(self._paces[:, None] * step).max(axis=(1, 2)))
+        return bool(np.abs(self._paces[:, None] * step).max() < _CLOSE)
 
 
 def fit_descent(  # noqa: PLR0913 - every algorithm is called like this
@@ -201,7 +201,7 @@ def fit_descent(  # noqa: PLR0913 - every algorithm is called like this
         bytes=int(descent.bytes[0]),
         seconds=perf_counter() - begun,
         seed=seed,
-        converged=None if privacy else bool((descent.left() < _CLOSE).all()),
+        converged=None if privacy else descent.is_still(),
     )
 
 

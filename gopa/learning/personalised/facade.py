@@ -48,7 +48,7 @@ class Personalised:
 
     `graph` is a `Graph` with weights, or "learn". With `predictors`, such as `stumps`, models are
     combinations of their outputs, and what users minimise is the loss of l1-Adaboost; without,
-    models are linear with an intercept, and the loss is `loss` with a `ridge`, by default 2 by
+    models are linear, with an `intercept`, and the loss is `loss` with a `ridge`, by default 2 by
     the number of a user's rows. With `privacy` rows are shortened to `row_bound`.
 
     After `fit`: `models_` (users, p), `graph_`, `classes_`, `users_` (their numbers), `outcome_`.
@@ -69,6 +69,7 @@ class Personalised:
         loss: RowLoss = LOGISTIC,
         ridge: float | None = None,
         row_bound: float = 1.0,
+        intercept: bool = True,
         steps: int | None = None,
         every: int | None = None,
         learning: GraphSteps | None = None,
@@ -93,7 +94,7 @@ class Personalised:
         self.predictors, self.radius, self.loss, self.ridge = predictors, radius, loss, ridge
         self.row_bound, self.steps, self.every, self.noise = row_bound, steps, every, noise
         self.learning, self.shares = learning or GraphSteps(), shares
-        self.seed, self.progress = seed, progress
+        self.seed, self.progress, self.intercept = seed, progress, intercept
         self._parts: dict[str, Any] = {"pull": pull, "weight": weight, "regulariser": regulariser}
         self._pairs: list[tuple[Floats, Floats]] = []
 
@@ -138,7 +139,8 @@ class Personalised:
 
     def predict(self, user: int, rows: npt.ArrayLike) -> npt.NDArray[Any]:
         """The classes of rows by the model of one user."""
-        return np.asarray(self.classes_[(self.decision_function(user, rows) > 0).astype(int)])
+        second = self.decision_function(user, rows) > 0
+        return np.asarray(self.classes_[second.astype(int)])
 
     def score(self, user: int, rows: npt.ArrayLike, labels: npt.ArrayLike) -> float:
         """The part of the rows that come out right."""
@@ -206,7 +208,9 @@ class Personalised:
         found = finite(rows, where)
         if found.ndim != 2:
             raise UsageError("a table of rows", where)
-        return with_one(found) if self.predictors is None else self.predictors(found)
+        if self.predictors is not None:
+            return self.predictors(found)
+        return with_one(found) if self.intercept else found
 
     def _problem(self) -> Collaboration:
         """What users minimise; without privacy, what is declared is what their rows are."""

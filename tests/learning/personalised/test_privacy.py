@@ -271,7 +271,7 @@ def test_a_private_start_is_charged_to_the_same_accounts(noise: Any) -> None:
     assert first < found.spent.epsilon <= 3
     assert found.spent.unit == "record"
     with pytest.raises(BudgetExceeded):
-        accounts.charge(0, Charge.gaussian(1.0, 1.0))
+        accounts.charge(0, Charge.gaussian(1.0, 2.0))
 
 
 def test_users_are_hidden_whole_behind_more_noise() -> None:

@@ -1,0 +1,151 @@
+"""All methods by one name, and users who come and go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gopa import UsageError
+from gopa.graph import from_similarity
+from gopa.learning import BudgetExceeded, Privacy, Users, linear_models, moons
+from gopa.learning.personalised import GossipPeers, GraphSteps, Personalised, Shares, stumps
+
+QUICK = GraphSteps(first=150, then=50)
+
+
+@pytest.fixture(scope="module")
+def users() -> Users:
+    return linear_models(20, 3, seed=2, rows=(3, 12))
+
+
+def accuracy(found: Personalised, users: Users) -> float:
+    """By the true separators, on fresh rows."""
+    rows = np.random.default_rng(1).uniform(-1, 1, (200, 3))
+    signs = np.where(rows @ users.truth["targets"].T < 0, -1, 1)
+    return float(np.mean([found.score(user, rows, signs[:, user]) for user in range(20)]))
+
+
+def test_all_methods_learn_and_working_together_is_better(users: Users) -> None:
+    graph = from_similarity(users.truth["weights"], 1e-2)
+    base = stumps(-np.ones(3), np.ones(3), 5)
+    how: dict[str, dict[str, Any]] = {
+        "local": {}, "global": {}, "cd": {"graph": graph}, "admm": {"graph": graph, "steps": 200},
+        "propagation": {"graph": graph},
+        "frank-wolfe": {"graph": graph, "predictors": base, "steps": 1000},
+    }  # fmt: skip
+    reached = {}
+    for method, more in how.items():
+        found = Personalised(method, seed=1, **more).fit(users)  # type: ignore[arg-type]
+        reached[method] = accuracy(found, users)
+        assert found.models_.shape == (20, 15 if method == "frank-wolfe" else 4)
+        assert len(found.outcome_.history) >= 1
+    assert reached["global"] < 0.65
+    assert min(reached["cd"], reached["propagation"]) > reached["local"] + 0.02
+    assert reached["admm"] > 0.65
+    assert reached["frank-wolfe"] > reached["local"]
+
+
+def test_a_graph_is_learned_from_peers_of_either_kind(users: Users) -> None:
+    near = users.truth["weights"]
+    for sampler in (GraphSteps().sampler, GossipPeers(view=8, swap=3, cycles=5)):
+        learning = GraphSteps(first=200, then=60, sampler=sampler)
+        found = Personalised(learning=learning, seed=1, steps=400, pull=0.3).fit(users)
+        weights = found.graph_.weight_matrix().toarray()
+        assert (weights > 0).any(axis=0).all()
+        off = ~np.eye(20, dtype=bool)
+        assert near[(weights > 0) & off].mean() > near[off].mean()
+
+
+def test_users_come_and_go(users: Users) -> None:
+    graph = from_similarity(users.truth["weights"], 1e-2)
+    found = Personalised(graph=graph, seed=1).fit(users)
+    rows = np.random.default_rng(5).uniform(-1, 1, (4, 3))
+    signs = np.where(rows @ users.truth["targets"][0] < 0, -1, 1)
+    before = found.models_.copy()
+    number = found.add_user(rows, signs, {0: 1.0, 1: 0.1})
+    assert number == 20
+    assert found.graph_.parties == 21
+    assert found.models_[:20] == pytest.approx(before, abs=1.0)
+    assert np.linalg.norm(found.models_[20] - found.models_[0]) < 0.5 * np.linalg.norm(before[0])
+    found.remove_user(3)
+    assert found.users_ == [0, 1, 2, *range(4, 21)]
+    assert (
+        found.predict(20, rows).tolist()
+        == found.classes_[(found.decision_function(20, rows) > 0).astype(int)].tolist()
+    )
+    assert found.add_user(rows[:0], [], {20: 1.0}) == 21
+    for wrong in (
+        lambda: found.predict(3, rows), lambda: found.remove_user(3),
+        lambda: found.add_user(rows, signs), lambda: found.add_user(rows, signs, {3: 1.0}),
+        lambda: found.add_user(rows, signs, {0: 0.0}), lambda: found.add_user(rows, signs + 5, {0: 1}),
+        lambda: found.add_user(rows[:, :2], signs, {0: 1}),
+    ):  # fmt: skip
+        with pytest.raises(UsageError):
+            wrong()
+
+
+def test_a_newcomer_finds_peers_itself() -> None:
+    users = moons((4, 4), 2, seed=1, rows=(30, 40))
+    base = stumps(-1.5 * np.ones(2), 1.5 * np.ones(2), 8)
+    found = Personalised(
+        "frank-wolfe", predictors=base, learning=QUICK, seed=1, steps=400, radius=3.0
+    ).fit(users)
+    number = found.add_user(*users.pairs()[0])
+    assert len(found.graph_.neighbours(8)) > 0
+    assert found.score(number, *users.pairs()[0]) > 0.7
+    for silent in ("local", "global"):
+        alone = Personalised(silent).fit(users)  # type: ignore[arg-type]
+        assert alone.add_user(*users.pairs()[0]) == 8
+        alone.remove_user(8)
+        assert alone.models_.shape == (8, 3)
+
+
+def test_privacy_is_kept_and_ends_there(users: Users) -> None:
+    asked = Privacy(4.0, 1e-5, unit="record")
+    graph = from_similarity(users.truth["weights"], 1e-2)
+    for method, more in (
+        ("cd", {"graph": graph}), ("propagation", {"graph": graph}),
+        ("cd", {"learning": QUICK, "shares": Shares(0.3, 0.2)}),
+    ):  # fmt: skip
+        found = Personalised(method, privacy=asked, steps=100, seed=1, **more).fit(users)  # type: ignore[arg-type]
+        assert 3 < found.outcome_.spent.epsilon <= 4
+        with pytest.raises(BudgetExceeded):
+            found.remove_user(0)
+    silent = Personalised("local", privacy=asked).fit(users)
+    assert silent.outcome_.spent.epsilon == 0
+    silent.remove_user(0)
+
+
+def test_what_means_nothing_is_refused(users: Users) -> None:
+    graph = from_similarity(users.truth["weights"], 1e-2)
+    base = stumps(-np.ones(3), np.ones(3), 2)
+    for wrong in (
+        {"method": "sgd"}, {"method": "frank-wolfe"}, {"method": "cd", "predictors": base},
+        {"graph": "none"}, {"method": "admm"}, {"method": "propagation"},
+        {"method": "global", "privacy": Privacy(1.0)},
+    ):  # fmt: skip
+        with pytest.raises(UsageError):
+            Personalised(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="fit first"):
+        Personalised(graph=graph).predict(0, np.zeros((1, 3)))
+    pairs = users.pairs()
+    for datasets in (
+        [], [(np.eye(2), [1, 1])], [(np.eye(2), [0, 1]), (np.eye(3), [0, 1, 1])],
+        [(np.eye(2), [0, 1, 1])], [(np.eye(2), [0, 2]), (np.eye(2), [0, 1])],
+        [(np.full((2, 2), np.nan), [0, 1])],
+    ):  # fmt: skip
+        with pytest.raises(UsageError):
+            Personalised("local").fit(datasets)  # type: ignore[arg-type]
+    with pytest.raises(UsageError):
+        Personalised(graph=graph).fit(pairs[:5])
+    alone = Personalised("local").fit([(np.eye(2), ["a", "b"])])
+    assert alone.predict(0, np.eye(2)).tolist() == ["a", "b"]
+    with pytest.raises(UsageError):
+        alone.remove_user(0)
+    for ends in (([1.0], [0.0], 2), ([0.0], [1.0, 2.0], 2), ([0.0], [1.0], 0)):
+        with pytest.raises(UsageError):
+            stumps(*ends)  # type: ignore[arg-type]
+    with pytest.raises(UsageError):
+        base(np.zeros((2, 2)))

@@ -41,6 +41,7 @@ from gopa.learning.rows import AgentRows
 from gopa.learning.without_replacement import fit_with_replacement, fit_without_replacement
 from tests.learning.federated.problems import OFF, two_sides
 from tests.learning.network_dp import user_errors as _of_tokens  # noqa: F401 - registers
+from tests.learning.personalised import user_errors as _of_models  # noqa: F401 - registers
 from tests.learning.user_errors import (
     REGISTERED,
     Answer,

@@ -6,7 +6,7 @@ Specification: `specs/20-personalised.md`. How to use it: `docs/learning/persona
 
 from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.admm import fit_admm
-from gopa.learning.personalised.alternating import GraphSteps, Shares, fit_jointly
+from gopa.learning.personalised.alternating import GraphSteps, BudgetShares, fit_jointly
 from gopa.learning.personalised.descent import fit_descent
 from gopa.learning.personalised.facade import Personalised
 from gopa.learning.personalised.graph_learning import GraphLearner, PrivateLosses
@@ -31,7 +31,7 @@ __all__ = [
     "Peers",
     "Personalised",
     "PrivateLosses",
-    "Shares",
+    "BudgetShares",
     "UniformPeers",
     "fit_admm",
     "fit_descent",

@@ -7,6 +7,7 @@ Specification: `specs/20-personalised.md`, section 3.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from time import perf_counter
 from typing import Final
 
@@ -20,7 +21,7 @@ from gopa.learning.clocks import Clock, ClockLaw, EdgeClock, events, require_law
 from gopa.learning.fitting import Progress, require_neither, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.outcome import Outcome
-from gopa.learning.personalised.descent import links_of, started
+from gopa.learning.personalised.descent import links_of, row, started
 from gopa.learning.personalised.links import Floats, Links, Places
 from gopa.learning.personalised.objective import Collaboration
 from gopa.learning.privacy import Privacy, Spent
@@ -37,6 +38,7 @@ class _Meetings:
         self, problem: Collaboration, links: Links, models: Floats, penalty: float, inner: int
     ) -> None:
         self.models, self._problem, self._penalty, self._inner = models, problem, penalty, inner
+        self.vectors = np.zeros(len(models), dtype=np.int64)
         self._places, weights = links.places[0], links.weights[0]
         self._near = weights > 0
         self._half = problem.pull * weights / 2
@@ -103,6 +105,7 @@ def fit_admm(  # noqa: PLR0913 - every algorithm is called like this
     runs: int = 1,
     penalty: float = 1.0,
     inner: int = 10,
+    look: Callable[[Floats], dict[str, Floats]] | None = None,
 ) -> Outcome:
     """Personal models for one graph, by ADMM: in each step the ends of an edge agree.
 
@@ -129,8 +132,8 @@ def fit_admm(  # noqa: PLR0913 - every algorithm is called like this
     notes, everybody = Recorder(), np.arange(many)
 
     def note(step: int) -> None:
-        value = problem.loss(meetings.models, links)
-        notes.note(step=step, objective=value if many > 1 else value[0], vectors=_SENT * step)
+        meetings.vectors[:] = _SENT * step
+        notes.note(**row(problem, links, meetings, step, look))
 
     with told(progress) as advance:
         note(0)

@@ -22,7 +22,7 @@ from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.outcome import Outcome
 from gopa.learning.personalised.accounts import Accounts
-from gopa.learning.personalised.descent import Descent, disguised, row, started
+from gopa.learning.personalised.descent import ModelDescent, disguised, row, started
 from gopa.learning.personalised.frank_wolfe import FrankWolfe
 from gopa.learning.personalised.graph_learning import (
     GraphLearner,
@@ -70,7 +70,7 @@ class GraphSteps:
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class BudgetShares:
     """Says which part of epsilon is for models learned alone, and for losses; steps get the rest.
 
     `largest` is where a row's loss is cut off.
@@ -139,7 +139,7 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
     noise: Noise = "gaussian",
     releases: int | None = None,
     clipping: float | None = None,
-    shares: Shares | None = None,
+    shares: BudgetShares | None = None,
     accounts: Accounts | None = None,
     look: Callable[[Floats], dict[str, Floats]] | None = None,
 ) -> Outcome:
@@ -167,11 +167,11 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
     kept = None if privacy is None else accounts or Accounts(privacy, problem.users)
     tell: _Tell = _nothing
     if learning is not None and kept is not None:
-        alone, tell = _told(problem, kept, shares or Shares(), phases, noise=noise, seed=seed)
+        alone, tell = _told(problem, kept, shares or BudgetShares(), phases, noise=noise, seed=seed)
     if learning is not None:
         first = started(problem, problem.alone(1e-7) if alone is None else alone, many)
         relations.learn(first, tell(first, 0), 0)
-    engine: Descent | FrankWolfe
+    engine: ModelDescent | FrankWolfe
     if method == "cd":
         disguise = None
         if kept is not None:
@@ -180,7 +180,7 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
                 problem, relations.links, kept, actors, seed=seed, noise=noise, allocation="equal",
                 releases=whole(each, "releases"), clipping=clipping,
             )  # fmt: skip
-        engine = Descent(problem, relations.links, models, disguise)
+        engine = ModelDescent(problem, relations.links, models, disguise)
     else:
         engine = FrankWolfe(
             problem, relations.links, models, radius, taken=whole(taken, "taken", 0)
@@ -210,7 +210,7 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
         bytes=int(engine.bytes[0]) + relations.bytes,
         seconds=perf_counter() - begun,
         seed=seed,
-        converged=engine.is_still() if kept is None and isinstance(engine, Descent) else None,
+        converged=engine.is_still() if kept is None and isinstance(engine, ModelDescent) else None,
     )
 
 
@@ -232,7 +232,7 @@ def _require_fitting(
 
 
 def _told(  # noqa: PLR0913 - privacy has many parts
-    problem: Collaboration, accounts: Accounts, shares: Shares, phases: int,
+    problem: Collaboration, accounts: Accounts, shares: BudgetShares, phases: int,
     *, noise: Noise, seed: int,
 ) -> tuple[Floats, PrivateLosses]:  # fmt: skip
     """Models that users learned alone, and their losses in each phase, all behind noise."""

@@ -30,8 +30,8 @@ from gopa.learning.personalised.release import (
     Integers,
     Mechanism,
     Noise,
-    PrivateRows,
-    Stream,
+    RowSums,
+    NoiseStream,
     private_gradients,
 )
 from gopa.learning.personalised.turns import Turns, schedule, turns
@@ -42,26 +42,20 @@ _NUMBER_BYTES: Final = 8
 _CLOSE: Final = 1e-3
 
 
-class Engine(Protocol):
-    """Takes steps on models (runs, users, p), and counts vectors that were sent."""
+class ModelSteps(Protocol):
+    """Holds models (runs, users, p), and how many vectors were sent in each run."""
 
     models: Floats
     vectors: Places
 
-    def __call__(self, now: Turns) -> None:
-        """Takes these steps."""
-
-    def relink(self, links: Links) -> None:
-        """Goes on with another graph."""
-
 
 @dataclass(slots=True)
-class Disguise:
+class GradientNoise:
     """Holds what makes gradients private in a run: reaches by update, and the noise."""
 
-    rows: PrivateRows
+    rows: RowSums
     reaches: Integers
-    noise: Stream
+    noise: NoiseStream
     taken: Places
     """How many updates each user has had: (runs, users)."""
 
@@ -82,11 +76,15 @@ class Disguise:
         return mean + local.strong_curvature()[now.users][:, None] * models
 
 
-class Descent:
+class ModelDescent:
     """Takes steps of (2.3), or of (2.9) with a disguise, on models (runs, users, p)."""
 
     def __init__(
-        self, problem: Collaboration, links: Links, models: Floats, disguise: Disguise | None = None
+        self,
+        problem: Collaboration,
+        links: Links,
+        models: Floats,
+        disguise: GradientNoise | None = None,
     ) -> None:
         self.models, self.vectors = models, np.zeros(len(models), dtype=np.int64)
         self._problem, self._disguise, self._paces = problem, disguise, problem.paces
@@ -182,7 +180,7 @@ def fit_descent(  # noqa: PLR0913 - every algorithm is called like this
         spent = kept.spent()
     else:
         spent = Spent.nothing_hidden("record")
-    descent, notes = Descent(problem, links, models, disguise), Recorder()
+    descent, notes = ModelDescent(problem, links, models, disguise), Recorder()
     with told(progress) as advance:
         notes.note(**row(problem, links, descent, 0, look))
         for number in range(_LOOKS):
@@ -217,7 +215,7 @@ def disguised(  # noqa: PLR0913 - privacy has many parts
     releases: int,
     clipping: float | None,
     phase: int = 0,
-) -> Disguise:
+) -> GradientNoise:
     """Plans and charges private updates for a schedule, before anything is sent."""
     local = problem.local
     if not isinstance(local, Linear):
@@ -232,8 +230,8 @@ def disguised(  # noqa: PLR0913 - privacy has many parts
         accounts, rows, actors, releases=releases, allocation=allocation, kept=shape,
         width=problem.dimension,
     )  # fmt: skip
-    stream = Stream(mechanism.law, problem.dimension, seed, "personalised", phase)
-    return Disguise(rows, reaches, stream, np.zeros(reaches.shape[:2], dtype=np.int64))
+    stream = NoiseStream(mechanism.law, problem.dimension, seed, "personalised", phase)
+    return GradientNoise(rows, reaches, stream, np.zeros(reaches.shape[:2], dtype=np.int64))
 
 
 def links_of(problem: Collaboration, graph: Graph) -> Links:
@@ -257,7 +255,7 @@ def started(problem: Collaboration, start: npt.ArrayLike, runs: int) -> Floats:
 def row(
     problem: Collaboration,
     links: Links,
-    engine: Engine,
+    engine: ModelSteps,
     step: int,
     look: Callable[[Floats], dict[str, Floats]] | None,
 ) -> dict[str, npt.NDArray[Any]]:

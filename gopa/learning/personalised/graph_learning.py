@@ -17,7 +17,7 @@ from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.links import Floats, Links, Places
 from gopa.learning.personalised.objective import Collaboration
 from gopa.learning.personalised.peers import Sampler
-from gopa.learning.personalised.release import Mechanism, Noise, PrivateRows, Stream
+from gopa.learning.personalised.release import Mechanism, Noise, RowSums, NoiseStream
 from gopa.learning.privacy import Privacy
 
 _NUMBER_BYTES: Final = 8
@@ -157,7 +157,7 @@ class PrivateLosses:
             raise UsageError("only a mean over rows is made private: Linear", "problem")
         self._local, self._largest, self._seed = problem.local, largest, seed
         mechanism, counts = Mechanism.of(noise), self._local.rows.counts
-        self._rows = PrivateRows(mechanism, largest / 2, counts, accounts.privacy.unit)
+        self._rows = RowSums(mechanism, largest / 2, counts, accounts.privacy.unit)
         trial = Accounts(share, 1)
         mechanism.charge_tables(trial, 0, times)
         most = mechanism.most(trial, times)
@@ -175,7 +175,7 @@ class PrivateLosses:
         values = np.clip(local.loss.value(predictions, local.rows.y), 0.0, 2 * half) - half
         values = values * local.rows.present
         law = self._rows.mechanism.law
-        stream = Stream(law, users, self._seed, "personalised", "losses", phase)
+        stream = NoiseStream(law, users, self._seed, "personalised", "losses", phase)
         noise = stream.at(np.arange(runs), np.zeros(runs, dtype=np.int64))[..., None]
         everybody = np.arange(users)
         means = [

@@ -16,7 +16,7 @@ from gopa.learning.objectives import Linear, Quadratic
 from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.links import Floats, Places
 from gopa.learning.personalised.objective import Collaboration
-from gopa.learning.personalised.release import Mechanism, Noise, Stream
+from gopa.learning.personalised.release import Mechanism, Noise, NoiseStream
 from gopa.learning.privacy import Privacy
 
 _CLOSE: Final = 1e-10
@@ -63,7 +63,7 @@ def private_alone(
         raise UsageError("too little for models of so many numbers", "epsilon")
     unit = (moved * widening / steps)[:, None]
     present: Places = np.flatnonzero(counts)
-    stream = Stream(mechanism.law, local.dimension, seed, "personalised", "alone")
+    stream = NoiseStream(mechanism.law, local.dimension, seed, "personalised", "alone")
     drawn = stream.at(np.zeros(len(present), dtype=np.int64), present)
     for user in present.tolist():
         mechanism.charge_tables(accounts, user, local.dimension)

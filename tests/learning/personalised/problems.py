@@ -9,7 +9,7 @@ from gopa.graph import Graph, from_similarity
 from gopa.learning.clocks import Poisson
 from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
 from gopa.learning.personalised import Collaboration, Links
-from gopa.learning.personalised.descent import Descent, Disguise
+from gopa.learning.personalised.descent import ModelDescent, GradientNoise
 from gopa.learning.personalised.turns import schedule, turns
 from gopa.learning.rows import AgentRows
 
@@ -55,13 +55,13 @@ def walked(
     steps: int,
     runs: int,
     seed: int,
-    disguise: Disguise | None = None,
+    disguise: GradientNoise | None = None,
 ) -> list[Floats]:
     """The models of all runs after each step, those of the start first."""
     links = Links.of(graph)
     actors = schedule(Poisson(problem.users), problem.users, seed, steps=steps, runs=runs)
     models = np.repeat(start[None], runs, axis=0)
-    descent, found = Descent(problem, links, models, disguise), [models.copy()]
+    descent, found = ModelDescent(problem, links, models, disguise), [models.copy()]
     for now in turns(actors, links, 0, steps):
         descent(now)
         found.append(descent.models.copy())

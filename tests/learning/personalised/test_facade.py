@@ -10,7 +10,7 @@ import pytest
 from gopa import UsageError
 from gopa.graph import from_similarity
 from gopa.learning import BudgetExceeded, Privacy, Users, linear_models, moons
-from gopa.learning.personalised import GossipPeers, GraphSteps, Personalised, Shares, stumps
+from gopa.learning.personalised import GossipPeers, GraphSteps, Personalised, BudgetShares, stumps
 
 QUICK = GraphSteps(first=150, then=50)
 
@@ -107,7 +107,7 @@ def test_privacy_is_kept_and_ends_there(users: Users) -> None:
     graph = from_similarity(users.truth["weights"], 1e-2)
     for method, more in (
         ("cd", {"graph": graph}), ("propagation", {"graph": graph}),
-        ("cd", {"learning": QUICK, "shares": Shares(0.3, 0.2)}),
+        ("cd", {"learning": QUICK, "shares": BudgetShares(0.3, 0.2)}),
     ):  # fmt: skip
         found = Personalised(method, privacy=asked, steps=100, seed=1, **more).fit(users)  # type: ignore[arg-type]
         assert 3 < found.outcome_.spent.epsilon <= 4

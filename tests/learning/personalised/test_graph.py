@@ -21,12 +21,12 @@ from gopa.learning.personalised import (
     GraphSteps,
     Links,
     PrivateLosses,
-    Shares,
+    BudgetShares,
     UniformPeers,
     fit_jointly,
     log_degrees,
 )
-from gopa.learning.personalised.descent import Descent
+from gopa.learning.personalised.descent import ModelDescent
 from gopa.learning.personalised.graph_learning import learned
 from gopa.learning.personalised.turns import schedule, turns
 from tests.learning.personalised.problems import Floats, problem_of, within_three_errors
@@ -123,7 +123,7 @@ def test_nothing_grows_in_turn() -> None:
         problem, models, _ = made(seed, 6)
         learner = GraphLearner(problem, np.zeros((3, 6, 6)), np.repeat(models[None], 3, axis=0))
         sampler = UniformPeers().begin(6, 3, runs=3, seed=seed)
-        descent = Descent(problem, Links.of_weights(learner.weights), learner._models.copy())
+        descent = ModelDescent(problem, Links.of_weights(learner.weights), learner._models.copy())
         value = problem.value(descent.models, Links.of_weights(learner.weights))
         for phase in range(6):
             learner.renew(descent.models.copy())
@@ -214,7 +214,7 @@ def test_models_and_graph_together_keep_the_budget(noise: Any) -> None:
     asked = Privacy(8.0, 1e-4, unit="record")
     found = fit_jointly(
         problem, privacy=asked, seed=1, steps=24, every=12, noise=noise,
-        learning=GraphSteps(first=40, then=20, peers=3), shares=Shares(0.3, 0.2),
+        learning=GraphSteps(first=40, then=20, peers=3), shares=BudgetShares(0.3, 0.2),
     )  # fmt: skip
     assert 4 < found.spent.epsilon <= 8
     assert found.spent.within(asked)
@@ -233,7 +233,7 @@ def test_a_schedule_that_means_nothing_is_refused() -> None:
             fit_jointly(problem, **{**how, **wrong})  # type: ignore[arg-type]
     for made_wrong in (
         lambda: GraphSteps(peers=0), lambda: GraphSteps(cut=-1.0), lambda: GraphSteps(nearest=0),
-        lambda: Shares(0.6, 0.4), lambda: Shares(largest=0.0), lambda: GraphSteps(first=-1),
+        lambda: BudgetShares(0.6, 0.4), lambda: BudgetShares(largest=0.0), lambda: GraphSteps(first=-1),
     ):  # fmt: skip
         with pytest.raises(UsageError):
             made_wrong()

@@ -10,8 +10,8 @@ import pytest
 from gopa.graph import from_edges
 from gopa.learning.objectives import SQUARED, Linear
 from gopa.learning.personalised import Collaboration, Links
-from gopa.learning.personalised.descent import Disguise
-from gopa.learning.personalised.release import Mechanism, Stream, private_gradients
+from gopa.learning.personalised.descent import GradientNoise
+from gopa.learning.personalised.release import Mechanism, NoiseStream, private_gradients
 from gopa.learning.rows import AgentRows
 from tests.learning.personalised.problems import (
     Floats,
@@ -81,14 +81,14 @@ def noisy(  # noqa: PLR0917 - what noise depends on
     reaches: Floats,
     seed: int,
     clipping: float | None = None,
-) -> tuple[Disguise, Floats]:
+) -> tuple[GradientNoise, Floats]:
     """A disguise of given reaches (runs, users, updates), and E |noise|^2 of each user's."""
     mechanism = Mechanism.of(noise)  # type: ignore[arg-type]
     assert isinstance(problem.local, Linear)
     rows = private_gradients(problem.local, mechanism, "record", clipping)
-    stream = Stream(mechanism.law, problem.dimension, seed, "test")
+    stream = NoiseStream(mechanism.law, problem.dimension, seed, "test")
     taken = np.zeros(reaches.shape[:2], dtype=np.int64)
-    found = Disguise(rows, reaches.astype(np.int64), stream, taken)
+    found = GradientNoise(rows, reaches.astype(np.int64), stream, taken)
     users = np.arange(problem.users)
     first = reaches[0, :, 0]
     # Rounding towards zero adds less than a step of the grid for each number of a mean.

@@ -1,0 +1,306 @@
+"""Learns a model for each user over a collaboration graph: figures of Bellet's thesis, chapter 2.
+
+`fig1`, `fig2`, `fig3` and `fig4` are those of the report of 2017 (`fig2` and `fig3` are also figure
+2.1 of the thesis), `moons` is its figure 2.2, `table21` its table 2.1.
+
+    python -m examples.personalised fig1 --quick --out figures
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gopa.graph import Graph, from_similarity
+from gopa.learning import History, Privacy, Users, generator, linear_models, moons
+from gopa.learning.experiments import FigureRun, FigureSet
+from gopa.learning.objectives import LOGISTIC, Linear
+from gopa.learning.personalised import (
+    Accounts,
+    Collaboration,
+    GraphSteps,
+    Links,
+    fit_admm,
+    fit_descent,
+    fit_jointly,
+    private_alone,
+    propagated,
+)
+from gopa.learning.rows import AgentRows
+
+Floats = npt.NDArray[np.float64]
+
+figures = FigureSet(__doc__.partition("\n")[0])
+
+NEGLIGIBLE = 1e-2
+PULLS = (0.1, 0.3, 1.0, 3.0)
+RHOS = (0.01, 0.03, 0.1, 0.3)
+SMALL = np.exp(-5)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Holds users with linear separators, their graph, and fresh rows to test on."""
+
+    users: Users
+    graph: Graph
+    rows: Floats
+    signs: Floats
+
+    @classmethod
+    def of(cls, columns: int, seed: int, users: int = 100) -> Task:
+        """The task of the report: 10 to 100 rows, a twentieth of the labels flipped."""
+        found = linear_models(users, columns, seed=seed)
+        rows = generator(seed, "test rows").uniform(-1, 1, (users, 100, columns))
+        signs = np.where(np.einsum("umd,ud->um", rows, found.truth["targets"]) < 0, -1.0, 1.0)
+        return cls(found, from_similarity(found.truth["weights"], NEGLIGIBLE), rows, signs)
+
+    def problem(self, pull: float, *, norm: float = 2, bound: float | None = None) -> Collaboration:
+        """Logistic losses with ridge 2/m; for privacy, rows are shortened to `bound`."""
+        rows = AgentRows.of(self.users.pairs())
+        longest = np.linalg.norm(rows.x, axis=-1).max() * 1.0001
+        shortened = rows.clipped(norm, longest if bound is None else bound)
+        local = Linear(LOGISTIC, shortened, ridge=2 / rows.counts)
+        return Collaboration(local, pull=pull, own_bends=bound is None)
+
+    def accuracies(self, models: Floats) -> Floats:
+        """Of each user's model (.., users, p) on its own test rows."""
+        signs = np.where(np.einsum("umd,...ud->...um", self.rows, models) < 0, -1, 1)
+        return np.asarray((signs == self.signs).mean(axis=-1))
+
+    def look(self, models: Floats) -> dict[str, Floats]:
+        """The mean accuracy, to be noted in a history."""
+        return {"accuracy": self.accuracies(models).mean(axis=-1)}
+
+
+def tuned_pull(columns: int, users: int) -> float:
+    """The pull of best accuracy without privacy, on instances that nothing else uses."""
+    tasks = [Task.of(columns, 1000 + seed, users) for seed in range(2)]
+
+    def reached(pull: float) -> float:
+        found = [task.problem(pull).minimum(Links.of(task.graph), 1e-6) for task in tasks]
+        pairs = zip(tasks, found, strict=True)
+        return float(np.mean([task.accuracies(models) for task, models in pairs]))
+
+    return max(PULLS, key=reached)
+
+
+def in_steps(outcome: Any, least: float) -> History:
+    """Steps, vectors, distance to the least objective and accuracy of a run."""
+    columns = outcome.history.columns
+    return History({**columns, "objective": columns["objective"] - least})
+
+
+def compared(seed: int, columns: int, users: int) -> tuple[History, History]:
+    """Coordinate descent against ADMM at its best penalty, both from models learned alone."""
+    task = Task.of(columns, seed, users)
+    problem = task.problem(tuned_pull(columns, users))
+    links = Links.of(task.graph)
+    least = float(problem.loss(problem.minimum(links, 1e-7), links))
+    start = problem.alone(1e-6)
+    how: dict[str, Any] = {"graph": task.graph, "seed": seed, "start": start}
+    descent = fit_descent(problem, privacy=None, steps=20 * users, look=task.look, **how)
+    edges = 10 * task.graph.edge_count
+    runs = [fit_admm(problem, steps=edges, penalty=each, look=task.look, **how) for each in RHOS]
+    admm = min(runs, key=lambda each: float(each.history["objective"][-1]))
+    return in_steps(descent, least), in_steps(admm, least)
+
+
+def vectors_to(history: History, objective: float) -> float:
+    """How many vectors were sent until the objective was reached, between two looks."""
+    values, vectors = history["objective"], history["vectors"]
+    below = np.flatnonzero(values <= objective)
+    if not len(below):
+        return float("nan")
+    last = int(below[0])
+    if not last:
+        return 0.0
+    part = (values[last - 1] - objective) / (values[last - 1] - values[last])
+    return float(vectors[last - 1] + part * (vectors[last] - vectors[last - 1]))
+
+
+@figures.figure("fig1", published={"vectors of descent for ADMM's objective": 0.39})
+def fig1(run: FigureRun) -> None:
+    """Coordinate descent against ADMM: objective and accuracy by steps and by vectors sent."""
+    users, seeds = (20, range(1)) if run.quick else (100, range(5))
+    shares = []
+    with run.picture("objective by vectors", "accuracy by vectors", "accuracy by steps") as axes:
+        for seed in seeds:
+            both = run_pair(run, seed, users)
+            shares.append(vectors_to(both[0], both[1]["objective"][-1]) / both[1]["vectors"][-1])
+            for name, history, colour in zip(("descent", "ADMM"), both, ("C0", "C1"), strict=True):
+                label = name if not seed else None
+                axes[0].semilogy(history["vectors"], history["objective"], colour, label=label)
+                axes[1].plot(history["vectors"], history["accuracy"], colour, label=label)
+                axes[2].plot(history["step"], history["accuracy"], colour, label=label)
+        for each in axes:
+            each.legend()
+    run.number("vectors of descent for ADMM's objective", float(np.mean(shares)))
+    run.number("the largest of them", float(np.max(shares)))
+
+
+def run_pair(run: FigureRun, seed: int, users: int) -> tuple[History, History]:
+    """Both runs of a seed, each a part of the figure."""
+    columns = 10 if run.quick else 100
+    found: list[History] = []
+
+    def made(place: int) -> History:
+        if not found:
+            found.extend(compared(run.seed + seed, columns, users))
+        return found[place]
+
+    names = (f"descent-{seed}", f"admm-{seed}")
+    first, second = (run.part(name, partial(made, place)) for place, name in enumerate(names))
+    return first, second
+
+
+def private_run(  # noqa: PLR0913 - a run has many parts
+    columns: int, seed: int, users: int, *, epsilon: float, each: int, warm: float, pull: float
+) -> History:
+    """One private run: objective and accuracy after so many updates of each user."""
+    task = Task.of(columns, seed, users)
+    bound = float(np.sqrt(columns / 3))
+    problem = task.problem(pull, bound=bound)
+    asked = Privacy(epsilon + warm, float(SMALL), unit="record")
+    accounts, start = Accounts(asked, users), np.zeros((users, columns))
+    if warm:
+        share = Privacy(warm, float(SMALL) / 4, unit="record")
+        told = private_alone(problem, accounts, seed=seed, share=share, noise="gaussian")
+        spread = propagated(problem, told)
+        start = fit_descent(spread, privacy=None, graph=task.graph, seed=seed).model
+    outcome = fit_descent(
+        problem, privacy=asked, accounts=accounts, graph=task.graph, seed=seed, start=start,
+        steps=each * users, releases=each, look=task.look,
+    )  # fmt: skip
+    return outcome.history
+
+
+@figures.figure("fig2")
+def fig2(run: FigureRun) -> None:
+    """Private descent: how many updates pay, with and without a warm start, and by dimension."""
+    users, seeds = (20, 1) if run.quick else (100, 5)
+    columns = 10 if run.quick else 100
+    pull = tuned_pull(columns, users)
+    widths = (2, 10) if run.quick else (2, 10, 20, 50, 100)
+    with run.picture("from zero", "from a private warm start", "by dimension") as axes:
+        for place, warm in zip(axes, (0.0, 0.05), strict=False):
+            for epsilon in (0.15, 1.05):
+                for each in (5, 20):
+                    made = partial(
+                        private_run, columns, run.seed, users, epsilon=epsilon, each=each,
+                        warm=warm, pull=pull,
+                    )  # fmt: skip
+                    history = run.part(f"{epsilon}-{each}-{warm}", made)
+                    label = f"epsilon {epsilon}, {each} updates"
+                    place.semilogy(history["step"] / users, history["objective"], label=label)
+            place.legend()
+        curves = run.part("dimensions", partial(by_dimension, widths, seeds, run.seed, users))
+        for name in curves.names[1:]:
+            axes[2].plot(curves["columns"], curves[name], label=name)
+            run.number(f"p = {widths[-1]}: {name}", float(curves[name][-1]))
+        axes[2].legend()
+
+
+def by_dimension(widths: tuple[int, ...], seeds: int, first: int, users: int) -> History:
+    """Mean accuracies of models learned alone, together, and together with privacy."""
+    found: dict[str, list[float]] = {"columns": [float(each) for each in widths]}
+    for columns in widths:
+        pull = tuned_pull(columns, users)
+        rows: dict[str, list[float]] = {}
+        for seed in range(first, first + seeds):
+            task = Task.of(columns, seed, users)
+            problem = task.problem(pull)
+            best = fit_descent(problem, privacy=None, graph=task.graph, seed=seed).model
+            rows.setdefault("alone", []).append(float(task.accuracies(problem.alone(1e-6)).mean()))
+            rows.setdefault("together", []).append(float(task.accuracies(best).mean()))
+            for epsilon in (0.15, 0.55, 1.05, 10.0):
+                history = private_run(
+                    columns, seed, users, epsilon=epsilon, each=5, warm=0.0, pull=pull
+                )
+                rows.setdefault(f"epsilon {epsilon}".replace(".", "_"), []).append(
+                    float(history["accuracy"][-1])
+                )
+        for name, values in rows.items():
+            found.setdefault(name, []).append(float(np.mean(values)))
+    return History(found)
+
+
+def by_rows(first: int, seeds: int, users: int, columns: int) -> History:
+    """Accuracy by how many rows a user has: alone, together, and with privacy."""
+    pull = tuned_pull(columns, users)
+    parts: dict[str, list[Floats]] = {"rows": [], "alone": [], "together": [], "epsilon 10": []}
+    for seed in range(first, first + seeds):
+        task = Task.of(columns, seed, users)
+        problem = task.problem(pull)
+        parts["rows"].append(task.users.counts.astype(float))
+        parts["alone"].append(task.accuracies(problem.alone(1e-6)))
+        best = fit_descent(problem, privacy=None, graph=task.graph, seed=seed).model
+        parts["together"].append(task.accuracies(best))
+        hidden = task.problem(pull, bound=float(np.sqrt(columns / 3)))
+        asked = Privacy(10.0, float(SMALL), unit="record")
+        found = fit_descent(hidden, privacy=asked, graph=task.graph, seed=seed, steps=5 * users)
+        parts["epsilon 10"].append(task.accuracies(found.model))
+    whole = {name: np.concatenate(values) for name, values in parts.items()}
+    edges = np.linspace(10, 100, 7)
+    place = np.clip(np.digitize(whole["rows"], edges) - 1, 0, 5)
+    held = [each for each in range(6) if (place == each).any()]
+    return History(
+        {name: [values[place == k].mean() for k in held] for name, values in whole.items()}
+    )
+
+
+@figures.figure("fig3")
+def fig3(run: FigureRun) -> None:
+    """Accuracy by the number of a user's rows."""
+    users, seeds, columns = (20, 1, 10) if run.quick else (100, 5, 100)
+    history = run.part("rows", partial(by_rows, run.seed, seeds, users, columns))
+    with run.picture("accuracy by rows of a user") as (axes,):
+        for name in history.names[1:]:
+            axes.plot(history["rows"], history[name], label=name)
+            run.number(f"fewest rows: {name}", float(history[name][0]))
+        axes.legend()
+
+
+def perturbed(first: int, seeds: int, users: int, widths: tuple[int, ...]) -> History:
+    """Models learned alone from rows that were hidden themselves, each by Laplace noise."""
+    found: dict[str, list[float]] = {"columns": [float(each) for each in widths]}
+    for columns in widths:
+        for epsilon in (np.inf, 100.0, 10.0, 1.0):
+            reached = []
+            for seed in range(first, first + seeds):
+                task = Task.of(columns, seed, users)
+                rng = generator(seed, "rows", str(epsilon))
+                scale = 0.0 if epsilon == np.inf else 2 * columns / epsilon
+                pairs = [
+                    (rows + scale * rng.laplace(size=rows.shape), labels)
+                    for rows, labels in task.users.pairs()
+                ]
+                rows = AgentRows.of(pairs)
+                rows = rows.clipped(2, float(np.linalg.norm(rows.x, axis=-1).max()) * 1.0001)
+                local = Linear(LOGISTIC, rows, ridge=2 / rows.counts)
+                models = Collaboration(local, pull=1.0).alone(1e-5)
+                reached.append(float(task.accuracies(models).mean()))
+            found.setdefault(f"epsilon {epsilon:g}", []).append(float(np.mean(reached)))
+    return History(found)
+
+
+@figures.figure("fig4")
+def fig4(run: FigureRun) -> None:
+    """Models learned alone from perturbed rows: what privacy of the data themselves leaves."""
+    users, seeds, widths = (20, 1, (2, 10)) if run.quick else (100, 5, (2, 10, 20, 50, 100))
+    history = run.part("perturbed", partial(perturbed, run.seed, seeds, users, widths))
+    with run.picture("accuracy by dimension") as (axes,):
+        for name in history.names[1:]:
+            axes.plot(history["columns"], history[name], label=name)
+            run.number(f"p = {widths[-1]}: {name}", float(history[name][-1]))
+        axes.legend()
+
+
+_ = (Any, moons, GraphSteps, fit_jointly)
+
+if __name__ == "__main__":
+    figures.main()

@@ -248,9 +248,8 @@ def by_rows(first: int, seeds: int, users: int, columns: int) -> History:
     edges = np.linspace(10, 100, 7)
     place = np.clip(np.digitize(whole["rows"], edges) - 1, 0, 5)
     held = [each for each in range(6) if (place == each).any()]
-    return History(
-        {name: [values[place == k].mean() for k in held] for name, values in whole.items()}
-    )
+    means = {name: [values[place == k].mean() for k in held] for name, values in whole.items()}
+    return History(means)
 
 
 @figures.figure("fig3")

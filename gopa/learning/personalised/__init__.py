@@ -6,7 +6,7 @@ Specification: `specs/20-personalised.md`. How to use it: `docs/learning/persona
 
 from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.admm import fit_admm
-from gopa.learning.personalised.alternating import GraphSteps, BudgetShares, fit_jointly
+from gopa.learning.personalised.alternating import BudgetShares, GraphSteps, fit_jointly
 from gopa.learning.personalised.descent import fit_descent
 from gopa.learning.personalised.facade import Personalised
 from gopa.learning.personalised.graph_learning import GraphLearner, PrivateLosses
@@ -20,6 +20,7 @@ from gopa.learning.personalised.warm import private_alone, propagated
 
 __all__ = [
     "Accounts",
+    "BudgetShares",
     "Collaboration",
     "Convex",
     "GossipPeers",
@@ -31,7 +32,6 @@ __all__ = [
     "Peers",
     "Personalised",
     "PrivateLosses",
-    "BudgetShares",
     "UniformPeers",
     "fit_admm",
     "fit_descent",

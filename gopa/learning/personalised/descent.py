@@ -27,10 +27,10 @@ from gopa.learning.personalised.links import Floats, Links, Places
 from gopa.learning.personalised.objective import Collaboration
 from gopa.learning.personalised.plan import Allocation, plan
 from gopa.learning.personalised.release import (
+    GridSums,
     Integers,
     Mechanism,
     Noise,
-    RowSums,
     NoiseStream,
     private_gradients,
 )
@@ -53,7 +53,7 @@ class ModelSteps(Protocol):
 class GradientNoise:
     """Holds what makes gradients private in a run: reaches by update, and the noise."""
 
-    rows: RowSums
+    rows: GridSums
     reaches: Integers
     noise: NoiseStream
     taken: Places

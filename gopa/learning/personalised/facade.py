@@ -24,7 +24,7 @@ from gopa.learning.objectives import LOGISTIC, Boosting, Linear, RowLoss
 from gopa.learning.outcome import Outcome
 from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.admm import fit_admm
-from gopa.learning.personalised.alternating import GraphSteps, BudgetShares, fit_jointly
+from gopa.learning.personalised.alternating import BudgetShares, GraphSteps, fit_jointly
 from gopa.learning.personalised.descent import fit_descent
 from gopa.learning.personalised.graph_learning import GraphLearner, graph_of
 from gopa.learning.personalised.links import Floats

@@ -17,7 +17,7 @@ from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.links import Floats, Links, Places
 from gopa.learning.personalised.objective import Collaboration
 from gopa.learning.personalised.peers import Sampler
-from gopa.learning.personalised.release import Mechanism, Noise, RowSums, NoiseStream
+from gopa.learning.personalised.release import GridSums, Mechanism, Noise, NoiseStream
 from gopa.learning.privacy import Privacy
 
 _NUMBER_BYTES: Final = 8
@@ -157,7 +157,7 @@ class PrivateLosses:
             raise UsageError("only a mean over rows is made private: Linear", "problem")
         self._local, self._largest, self._seed = problem.local, largest, seed
         mechanism, counts = Mechanism.of(noise), self._local.rows.counts
-        self._rows = RowSums(mechanism, largest / 2, counts, accounts.privacy.unit)
+        self._rows = GridSums(mechanism, largest / 2, counts, accounts.privacy.unit)
         trial = Accounts(share, 1)
         mechanism.charge_tables(trial, 0, times)
         most = mechanism.most(trial, times)

@@ -13,7 +13,7 @@ import numpy as np
 from gopa import UsageError
 from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.links import Floats, Places
-from gopa.learning.personalised.release import Integers, RowSums
+from gopa.learning.personalised.release import GridSums, Integers
 
 Allocation: TypeAlias = Literal["equal", "expected", "schedule"]
 """The same in all updates; more in later ones, by when they are expected, or known to be."""
@@ -21,7 +21,7 @@ Allocation: TypeAlias = Literal["equal", "expected", "schedule"]
 
 def plan(  # noqa: PLR0913 - a plan has many parts
     accounts: Accounts,
-    rows: RowSums,
+    rows: GridSums,
     actors: Places,
     *,
     releases: int,

@@ -98,7 +98,7 @@ class Mechanism:
 
 
 @dataclass(frozen=True, slots=True)
-class RowSums:
+class GridSums:
     """Sums a number or a vector over a user's rows: clipped to `bound`, on a grid, with noise.
 
     A row becomes integers of length `reach` at most: rounded towards zero, none becomes
@@ -147,14 +147,14 @@ class RowSums:
 
 def private_gradients(
     local: Linear, mechanism: Mechanism, unit: Unit, clipping: float | None
-) -> RowSums:
+) -> GridSums:
     """Gradients of rows, cut to `clipping`, or to what was declared of rows and loss."""
     declared = local.row_gradient_bound(mechanism.norm)
     bound = declared if clipping is None else min(clipping, declared)
     if not 0 < bound < math.inf:
         message = "gradients of rows have no bound: declare one of rows, and of labels, or clip"
         raise UsageError(message, "clipping")
-    return RowSums(mechanism, bound, local.rows.counts, unit)
+    return GridSums(mechanism, bound, local.rows.counts, unit)
 
 
 class NoiseStream:

@@ -10,7 +10,7 @@ import pytest
 from gopa import UsageError
 from gopa.graph import from_similarity
 from gopa.learning import BudgetExceeded, Privacy, Users, linear_models, moons
-from gopa.learning.personalised import GossipPeers, GraphSteps, Personalised, BudgetShares, stumps
+from gopa.learning.personalised import BudgetShares, GossipPeers, GraphSteps, Personalised, stumps
 
 QUICK = GraphSteps(first=150, then=50)
 
@@ -79,7 +79,8 @@ def test_users_come_and_go(users: Users) -> None:
     for wrong in (
         lambda: found.predict(3, rows), lambda: found.remove_user(3),
         lambda: found.add_user(rows, signs), lambda: found.add_user(rows, signs, {3: 1.0}),
-        lambda: found.add_user(rows, signs, {0: 0.0}), lambda: found.add_user(rows, signs + 5, {0: 1}),
+        lambda: found.add_user(rows, signs, {0: 0.0}),
+        lambda: found.add_user(rows, signs + 5, {0: 1}),
         lambda: found.add_user(rows[:, :2], signs, {0: 1}),
     ):  # fmt: skip
         with pytest.raises(UsageError):

@@ -15,13 +15,13 @@ from gopa.learning import Privacy
 from gopa.learning.objectives import Linear
 from gopa.learning.personalised import (
     Accounts,
+    BudgetShares,
     Collaboration,
     GossipPeers,
     GraphLearner,
     GraphSteps,
     Links,
     PrivateLosses,
-    BudgetShares,
     UniformPeers,
     fit_jointly,
     log_degrees,
@@ -233,7 +233,8 @@ def test_a_schedule_that_means_nothing_is_refused() -> None:
             fit_jointly(problem, **{**how, **wrong})  # type: ignore[arg-type]
     for made_wrong in (
         lambda: GraphSteps(peers=0), lambda: GraphSteps(cut=-1.0), lambda: GraphSteps(nearest=0),
-        lambda: BudgetShares(0.6, 0.4), lambda: BudgetShares(largest=0.0), lambda: GraphSteps(first=-1),
+        lambda: BudgetShares(0.6, 0.4), lambda: BudgetShares(largest=0.0),
+        lambda: GraphSteps(first=-1),
     ):  # fmt: skip
         with pytest.raises(UsageError):
             made_wrong()

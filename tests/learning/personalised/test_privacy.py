@@ -25,9 +25,9 @@ from gopa.learning.personalised import (
     private_alone,
     propagated,
 )
-from gopa.learning.personalised.descent import ModelDescent, GradientNoise
+from gopa.learning.personalised.descent import GradientNoise, ModelDescent
 from gopa.learning.personalised.plan import plan
-from gopa.learning.personalised.release import Mechanism, RowSums, NoiseStream, private_gradients
+from gopa.learning.personalised.release import GridSums, Mechanism, NoiseStream, private_gradients
 from gopa.learning.personalised.turns import schedule, turns
 from gopa.learning.rows import AgentRows
 from tests.learning.personalised.problems import problem_of
@@ -73,7 +73,7 @@ def test_a_row_on_the_grid_is_never_too_long() -> None:
     rng = np.random.default_rng(2)
     for noise in ("gaussian", "laplace"):
         mechanism = Mechanism.of(noise)  # type: ignore[arg-type]
-        private = RowSums(mechanism, 0.7, np.array([1]), "record")
+        private = GridSums(mechanism, 0.7, np.array([1]), "record")
         for reach in (1, 7, 1000, 12345):
             whole = rng.integers(-3, 4, (200, 1, 5)) * (0.7 / reach)
             whole[:, :, 0] = 0.7 * np.sign(rng.normal(size=(200, 1)))
@@ -137,7 +137,7 @@ def test_later_steps_deserve_more() -> None:
             assert cost(reach) <= cost(other)
 
 
-def told(private: RowSums, rows: AgentRows, *, reach: int, seed: int, draws: int) -> Floats:
+def told(private: GridSums, rows: AgentRows, *, reach: int, seed: int, draws: int) -> Floats:
     """All that two users send in four rounds: (draws, steps, users, p)."""
     problem = Collaboration(Linear(LOGISTIC, rows, ridge=0.2), pull=1.0)
     links = Links.of(from_edges(2, [(0, 1)]))
@@ -168,7 +168,7 @@ def neighbours(norm: float) -> tuple[AgentRows, AgentRows]:
     return found[0], found[1]
 
 
-def distinguished(private: RowSums, norm: float, *, reach: int, draws: int) -> float:
+def distinguished(private: GridSums, norm: float, *, reach: int, draws: int) -> float:
     """How large epsilon is at least, seen by whoever reads everything that both send."""
 
     def side(rows: AgentRows) -> Any:
@@ -204,7 +204,7 @@ def test_full_transcripts_stay_below_epsilon(noise: str, draws: int) -> None:
     assert 1.4 < distinguished(private, mechanism.norm, reach=reach, draws=draws) < 6.0
 
 
-class _ClippedAfterNoise(RowSums):
+class _ClippedAfterNoise(GridSums):
     """Clips what is told, and not what it is made of."""
 
     def on_grid(self, rows: Floats, reach: Any) -> Floats:
@@ -221,7 +221,7 @@ def test_clipping_after_noise_is_found_out() -> None:
     # Rows are ten times as long as gradients are said to be after they were clipped.
     wrong = _ClippedAfterNoise(mechanism, 0.1, np.array([2, 1]), "record")
     assert distinguished(wrong, 2, reach=reach, draws=2000) > 2.0
-    right = RowSums(mechanism, 0.1, np.array([2, 1]), "record")
+    right = GridSums(mechanism, 0.1, np.array([2, 1]), "record")
     assert distinguished(right, 2, reach=reach, draws=2000) < 2.0
 
 
@@ -230,9 +230,9 @@ def test_the_printed_lipschitz_norm_is_found_out() -> None:
     laplace = Mechanism.of("laplace")
     reach = laplace.most(Accounts(Privacy(2.0, 1e-3, unit="record"), 1), 4)
     printed = Mechanism(laplace.law, laplace.scale, math.inf)
-    wrong = RowSums(printed, 1.0, np.array([2, 1]), "record")
+    wrong = GridSums(printed, 1.0, np.array([2, 1]), "record")
     assert distinguished(wrong, math.inf, reach=reach, draws=2000) > 2.0
-    right = RowSums(laplace, 1.0, np.array([2, 1]), "record")
+    right = GridSums(laplace, 1.0, np.array([2, 1]), "record")
     assert distinguished(right, math.inf, reach=reach, draws=2000) < 2.0
     rows = np.ones((1, 1, WIDTH))
     assert length(wrong.on_grid(rows, np.array([reach]))[0], 1) > 9 * reach
@@ -279,7 +279,7 @@ def test_users_are_hidden_whole_behind_more_noise() -> None:
     assert isinstance(problem.local, Linear)
     noise = Mechanism.of("gaussian")
     for unit, many in (("record", 1), ("user", 5)):
-        private = RowSums(noise, 1.0, np.array([5]), unit)  # type: ignore[arg-type]
+        private = GridSums(noise, 1.0, np.array([5]), unit)  # type: ignore[arg-type]
         assert private.reach_of(1000, 0) == 1000 // many
         assert private.moved(np.array([200]), 0) == [200 * many]
     whole = replace(RECORD, unit="user")

@@ -152,7 +152,7 @@ def test_the_oracle_draws_every_set_alike() -> None:
 
 def test_gossip_brings_everybody_about_as_often() -> None:
     """From a ring, views soon lead to all; nobody meets itself or anybody twice at a time."""
-    users, steps = 30, 3000
+    users, steps = 30, 1500
     sampler: Any = GossipPeers(view=8, healing=1, swap=3, cycles=15).begin(users, 3, runs=2, seed=1)
     met = np.zeros((users, users), dtype=int)
     for turn in range(steps):
@@ -163,7 +163,7 @@ def test_gossip_brings_everybody_about_as_often() -> None:
         met[user, drawn[0]] += 1
     assert all(len(view) == 8 for view in sampler.views[0])
     off = ~np.eye(users, dtype=bool)
-    assert (met[off] > 0).mean() > 0.95
+    assert (met[off] > 0).mean() > 0.9
     expected = steps * 3 / users
     assert met.sum(axis=0).min() > 0.6 * expected
     assert met.sum(axis=0).max() < 1.5 * expected
@@ -189,7 +189,7 @@ def test_the_farthest_are_forgotten() -> None:
 def test_losses_are_told_behind_what_is_charged() -> None:
     problem, models, _ = made(5, 4)
     assert isinstance(problem.local, Linear)
-    asked = Privacy(50.0, 1e-5, unit="record")
+    asked = Privacy(5.0, 1e-5, unit="record")
     accounts = Accounts(asked, 4)
     told = PrivateLosses(
         problem, accounts, share=asked, times=2, largest=3.0, noise="laplace", seed=1
@@ -197,10 +197,10 @@ def test_losses_are_told_behind_what_is_charged() -> None:
     found = np.stack([told(models[None], phase)[0] for phase in range(2)])
     counts = problem.local.rows.counts
     true = problem.local.value(models)
-    scale = 3.0 / np.maximum(counts, 1) / 25
+    scale = 3.0 / np.maximum(counts, 1) / 2.5
     assert (np.abs(found - true) <= 20 * scale).all()
     assert (found[0] != found[1])[counts > 0].all()
-    assert accounts.spent().epsilon == pytest.approx(50, rel=0.02)
+    assert accounts.spent().epsilon == pytest.approx(5, rel=0.02)
     # The loss of a row moves by `largest` at most.
     rows = told._rows
     for value in (-1.5, 1.5):
@@ -208,7 +208,7 @@ def test_losses_are_told_behind_what_is_charged() -> None:
         assert abs(int(steps[0, 0])) <= 100
 
 
-@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+@pytest.mark.parametrize("noise", ["gaussian", pytest.param("laplace", marks=pytest.mark.soak)])
 def test_models_and_graph_together_keep_the_budget(noise: Any) -> None:
     problem, _, _ = made(2, 6)
     asked = Privacy(8.0, 1e-4, unit="record")

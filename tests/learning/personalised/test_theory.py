@@ -23,9 +23,9 @@ from tests.learning.personalised.problems import (
 )
 
 INSTANCES = pytest.mark.parametrize(
-    "seeds", [range(6), pytest.param(range(200), marks=pytest.mark.soak)], ids=["some", "all"]
+    "seeds", [range(4), pytest.param(range(200), marks=pytest.mark.soak)], ids=["some", "all"]
 )
-STEPS, RUNS = 60, 40
+STEPS, RUNS = 60, 30
 
 
 @INSTANCES

@@ -261,6 +261,7 @@ def fig3(run: FigureRun) -> None:
         for name in history.names[1:]:
             axes.plot(history["rows"], history[name], label=name)
             run.number(f"fewest rows: {name}", float(history[name][0]))
+        axes.set(xlabel="rows of a user", ylabel="accuracy")
         axes.legend()
 
 

@@ -22,7 +22,7 @@ from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.outcome import Outcome
 from gopa.learning.personalised.accounts import Accounts
-from gopa.learning.personalised.descent import ModelDescent, disguised, row, started
+from gopa.learning.personalised.descent import ModelDescent, disguised, links_of, row, started
 from gopa.learning.personalised.frank_wolfe import FrankWolfe
 from gopa.learning.personalised.graph_learning import (
     GraphLearner,
@@ -95,11 +95,13 @@ class _Graph:
         *, runs: int, seed: int,
     ) -> None:  # fmt: skip
         self._seed, self._learning = seed, learning
-        weights = started_weights(problem, graph, runs)
-        self.links = Links.of_weights(weights if learning else weights[:1])
         self.messages = self.bytes = 0
-        self.weights = weights
+        self.weights: Floats | None = None
+        if learning is None and graph is not None:
+            self.links = links_of(problem, graph)
         if learning is not None:
+            weights = started_weights(problem, graph, runs)
+            self.links = Links.of_weights(weights)
             self._learner = GraphLearner(
                 problem, weights, np.zeros((runs, problem.users, problem.dimension)),
                 nearest=learning.nearest,
@@ -148,7 +150,8 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
     Without `learning` the `graph` stays as it is; with it `graph` is where it begins, by default
     without edges. `alone` are the models to learn the first graph from, by default those of least
     loss; with privacy they are told behind noise. `taken` steps of Frank-Wolfe went before. The
-    model has "models" (users, p) and "weights" (users, users), or one of each for every run.
+    model has "models" (users, p) and, if learned, "weights" (users, users), or one of each for
+    every run.
 
     Raises:
         BudgetExceeded: not even the coarsest release is within what was asked for.
@@ -197,13 +200,12 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
                 engine(now)
             notes.note(**row(problem, relations.links, engine, last, look))
             advance("steps", last, total)
-    found, weights = engine.models, relations.weights
+    model = {"models": engine.models}
+    if relations.weights is not None:
+        model["weights"] = relations.weights
     return Outcome(
         algorithm=f"personal models ({method}, graph {'learned' if learning else 'given'})",
-        model={
-            "models": found[0] if many == 1 else found,
-            "weights": weights[0] if many == 1 else weights,
-        },
+        model={name: each[0] if many == 1 else each for name, each in model.items()},
         history=notes.history(),
         spent=Spent.nothing_hidden("record") if kept is None else kept.spent(),
         messages=int(engine.vectors[0]) + relations.messages,

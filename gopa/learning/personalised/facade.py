@@ -111,19 +111,13 @@ class Personalised:
         self.users_ = list(range(len(pairs)))
         problem = self._problem()
         outcome = self._fitted(problem)
-        model = outcome.model
-        if isinstance(model, dict):
-            self.models_: Floats = model["models"]
-            self._weights: Floats = np.array(model["weights"])
+        model = outcome.model if isinstance(outcome.model, dict) else {"models": outcome.model}
+        self.models_: Floats = model["models"]
+        if isinstance(self.graph, Graph):
+            self._weights: Floats = self.graph.weight_matrix().toarray()
         else:
-            self.models_ = model
-            given = isinstance(self.graph, Graph)
-            users = problem.users
-            self._weights = (
-                self.graph.weight_matrix().toarray()  # type: ignore[union-attr]
-                if given
-                else np.zeros((users, users))
-            )
+            nobody = np.zeros((problem.users, problem.users))
+            self._weights = np.array(model.get("weights", nobody))
         self.outcome_ = outcome
         return self
 

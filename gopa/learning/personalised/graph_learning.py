@@ -21,6 +21,8 @@ from gopa.learning.personalised.release import GridSums, Mechanism, Noise, Noise
 from gopa.learning.privacy import Privacy
 
 _NUMBER_BYTES: Final = 8
+_BOLD: Final = 64
+"""So many times longer than the curvature here suggests is the first step that is tried."""
 
 
 class GraphLearner:
@@ -66,7 +68,7 @@ class GraphLearner:
         down, most = costs + slopes, problem.graph_smoothness(count)
         bend = count * regulariser.degree.bend(degree) + regulariser.edge.bend(own).max(axis=1)
         bend = weight * (bend + regulariser.degree.bend(others).max(axis=1))
-        bend = np.minimum(bend, most)
+        bend = np.minimum(bend / _BOLD, most)
         before = self._bent(own, degree, others)
         while True:
             moved = np.maximum(0.0, own - down / bend[:, None])

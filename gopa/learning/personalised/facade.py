@@ -41,6 +41,8 @@ Pair: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike]
 
 _ROUNDS: Final = 20
 """Updates of each user after one came or went, as many as are expected."""
+_ALONE: Final = 1000
+"""Steps of Frank-Wolfe for one model of all, at most."""
 
 
 class Personalised:
@@ -51,7 +53,8 @@ class Personalised:
     models are linear, with an `intercept`, and the loss is `loss` with a `ridge`, by default 2 by
     the number of a user's rows. With `privacy` rows are shortened to `row_bound`.
 
-    After `fit`: `models_` (users, p), `graph_`, `classes_`, `users_` (their numbers), `outcome_`.
+    After `fit`: `models_` (users, p), `graph_`, `classes_`, `users_` (their numbers), `outcome_`,
+    and `problem_`, the `Collaboration` that was minimised.
     """
 
     def __init__(  # noqa: PLR0913 - a method has many parts
@@ -109,7 +112,7 @@ class Personalised:
             raise UsageError(f"two classes, and these are {len(self.classes_)}", "labels")
         self._pairs = [self._prepared(each, f"datasets[{u}]") for u, each in enumerate(pairs)]
         self.users_ = list(range(len(pairs)))
-        problem = self._problem()
+        self.problem_ = problem = self._problem()
         outcome = self._fitted(problem)
         model = outcome.model if isinstance(outcome.model, dict) else {"models": outcome.model}
         self.models_: Floats = model["models"]
@@ -165,7 +168,7 @@ class Personalised:
         self._weights = np.pad(self._weights, (0, 1))
         for place, weight in places.items():
             self._weights[place, -1] = self._weights[-1, place] = weight
-        problem = self._problem()
+        self.problem_ = problem = self._problem()
         self.models_ = np.vstack([self.models_, np.zeros((1, problem.dimension))])
         if weights is None:
             self._look_around(problem)
@@ -183,7 +186,8 @@ class Personalised:
         self._pairs = [self._pairs[each] for each in keep]
         self._weights = self._weights[np.ix_(keep, keep)]
         self.models_ = self.models_[keep]
-        self._go_on(self._problem())
+        self.problem_ = self._problem()
+        self._go_on(self.problem_)
 
     def _prepared(self, pair: Pair, where: str) -> tuple[Floats, Floats]:
         """What models see of a user's rows, and signs."""
@@ -275,7 +279,7 @@ class Personalised:
     def _everybody(self, problem: Collaboration) -> Floats:
         whole = Personalised(
             "local", predictors=self.predictors, radius=self.radius, loss=self.loss,
-            ridge=self.ridge, seed=self.seed, steps=self.steps and self.steps // problem.users,
+            ridge=self.ridge, seed=self.seed, steps=min(self.steps or _ALONE, _ALONE),
             progress=self.progress,
         )  # fmt: skip
         whole.classes_ = self.classes_

@@ -36,6 +36,12 @@ class Accounts:
         self.privacy = privacy
         self._of: list[Entries] = [()] * users
         self._known: dict[Entries, Spent] = {}
+        self._runs = 0
+
+    def next_run(self) -> int:
+        """A number for the noise of a run: two runs of one seed with equal noise would show both."""
+        self._runs += 1
+        return self._runs
 
     def ledger(self, user: int) -> PrivacyLedger:
         """What a user was charged for, as a ledger of its own."""

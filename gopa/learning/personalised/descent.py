@@ -214,7 +214,6 @@ def disguised(  # noqa: PLR0913 - privacy has many parts
     allocation: Allocation,
     releases: int,
     clipping: float | None,
-    phase: int = 0,
 ) -> GradientNoise:
     """Plans and charges private updates for a schedule, before anything is sent."""
     local = problem.local
@@ -230,7 +229,8 @@ def disguised(  # noqa: PLR0913 - privacy has many parts
         accounts, rows, actors, releases=releases, allocation=allocation, kept=shape,
         width=problem.dimension,
     )  # fmt: skip
-    stream = NoiseStream(mechanism.law, problem.dimension, seed, "personalised", phase)
+    names = ("personalised", "gradients", accounts.next_run())
+    stream = NoiseStream(mechanism.law, problem.dimension, seed, *names)
     return GradientNoise(rows, reaches, stream, np.zeros(reaches.shape[:2], dtype=np.int64))
 
 

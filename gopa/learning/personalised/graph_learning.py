@@ -158,6 +158,7 @@ class PrivateLosses:
         if not isinstance(problem.local, Linear):
             raise UsageError("only a mean over rows is made private: Linear", "problem")
         self._local, self._largest, self._seed = problem.local, largest, seed
+        self._run = accounts.next_run()
         mechanism, counts = Mechanism.of(noise), self._local.rows.counts
         self._rows = GridSums(mechanism, largest / 2, counts, accounts.privacy.unit)
         trial = Accounts(share, 1)
@@ -177,7 +178,7 @@ class PrivateLosses:
         values = np.clip(local.loss.value(predictions, local.rows.y), 0.0, 2 * half) - half
         values = values * local.rows.present
         law = self._rows.mechanism.law
-        stream = NoiseStream(law, users, self._seed, "personalised", "losses", phase)
+        stream = NoiseStream(law, users, self._seed, "personalised", "losses", self._run, phase)
         noise = stream.at(np.arange(runs), np.zeros(runs, dtype=np.int64))[..., None]
         everybody = np.arange(users)
         means = [

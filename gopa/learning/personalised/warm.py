@@ -63,7 +63,8 @@ def private_alone(
         raise UsageError("too little for models of so many numbers", "epsilon")
     unit = (moved * widening / steps)[:, None]
     present: Places = np.flatnonzero(counts)
-    stream = NoiseStream(mechanism.law, local.dimension, seed, "personalised", "alone")
+    names = ("personalised", "alone", accounts.next_run())
+    stream = NoiseStream(mechanism.law, local.dimension, seed, *names)
     drawn = stream.at(np.zeros(len(present), dtype=np.int64), present)
     for user in present.tolist():
         mechanism.charge_tables(accounts, user, local.dimension)

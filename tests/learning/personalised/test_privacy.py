@@ -271,6 +271,17 @@ def test_a_private_start_is_charged_to_the_same_accounts(noise: Any) -> None:
         start=start, noise=noise,
     )  # fmt: skip
     assert first < found.spent.epsilon <= 3
+    # Another run of the same seed with equal noise would show the difference of both without any.
+    assert accounts.next_run() == 3
+    runs = [Accounts(Privacy(3.0, 1e-5, unit="record"), 4) for _ in range(2)]
+    runs[1].next_run()
+    told = [
+        fit_descent(
+            problem, privacy=each.privacy, accounts=each, graph=graph, seed=1, steps=8, noise=noise
+        ).model
+        for each in runs
+    ]
+    assert (told[0] != told[1]).all()
     assert found.spent.unit == "record"
     with pytest.raises(BudgetExceeded):
         accounts.charge(0, Charge.gaussian(1.0, 2.0))

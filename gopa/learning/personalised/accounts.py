@@ -39,7 +39,7 @@ class Accounts:
         self._runs = 0
 
     def next_run(self) -> int:
-        """A number for the noise of a run: two runs of one seed with equal noise would show both."""
+        """A number for the noise of a run: runs of a seed with equal noise would show both."""
         self._runs += 1
         return self._runs
 

@@ -103,14 +103,15 @@ def test_a_newcomer_finds_peers_itself() -> None:
         assert alone.models_.shape == (8, 3)
 
 
-def test_privacy_is_kept_and_ends_there(users: Users) -> None:
+def test_privacy_is_kept_and_ends_there() -> None:
+    users = linear_models(6, 3, seed=2, rows=(5, 6))
     asked = Privacy(4.0, 1e-5, unit="record")
     graph = from_similarity(users.truth["weights"], 1e-2)
     for method, more in (
         ("propagation", {"graph": graph}),
         ("cd", {"learning": QUICK, "shares": BudgetShares(0.3, 0.2)}),
     ):  # fmt: skip
-        found = Personalised(method, privacy=asked, steps=100, seed=1, **more).fit(users)  # type: ignore[arg-type]
+        found = Personalised(method, privacy=asked, steps=12, seed=1, **more).fit(users)  # type: ignore[arg-type]
         assert 3 < found.outcome_.spent.epsilon <= 4
         with pytest.raises(BudgetExceeded):
             found.remove_user(0)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.accounting import gaussian_sigma
 from gopa.learning.charges import Charge
 from gopa.learning.clipping import Norm, clip
 from gopa.learning.grid import DEVIATION
@@ -20,7 +21,7 @@ from gopa.learning.ledger import BudgetExceeded
 from gopa.learning.objectives import Linear
 from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.links import Floats
-from gopa.learning.privacy import Unit
+from gopa.learning.privacy import Privacy, Unit
 from gopa.noise import TableLaw, discrete_laplace, rounded_gaussian, subseed
 
 Noise: TypeAlias = Literal["gaussian", "laplace"]
@@ -78,15 +79,31 @@ class Mechanism:
         Raises:
             BudgetExceeded: not even 1.
         """
-        low, high = 0, _FARTHEST * self.scale
+        low, high, middle = 0, _FARTHEST * self.scale, self._guess(accounts.privacy, releases)
+        ends, pace = {low, high}, 1.01
         while high - low > 1 + low // _FINE:
-            middle = (low + high) // 2 if low else high // 8
-            fits = accounts.fits(self.charge(middle), releases)
-            low, high = (middle, high) if fits else (low, max(middle, 1))
+            if accounts.fits(self.charge(middle), releases):
+                low = middle
+            else:
+                high = middle
+            if high in ends or low in ends:
+                # Only one end is known: on, in longer and longer steps.
+                pace *= pace
+                middle = math.ceil(low * pace) if low else int(high / pace)
+                middle = min(max(middle, low + 1), high - 1)
+            else:
+                middle = (low + high) // 2
         if not low:
             message = f"too little privacy was asked for, or is left, for {releases} releases"
             raise BudgetExceeded(message, math.inf, 0)
         return low
+
+    def _guess(self, privacy: Privacy, releases: int) -> int:
+        """What would be right, or nearly, if nothing had been spent."""
+        whole = privacy.epsilon / releases
+        if self.norm == 2:
+            whole = 1 / gaussian_sigma(privacy.epsilon, privacy.delta, math.sqrt(releases))
+        return min(max(1, int(whole * self.scale / 2)), _FARTHEST * self.scale - 1)
 
     def charge_tables(self, accounts: Accounts, user: int, draws: int) -> None:
         """What the tables of the noise add to delta, for all draws of a user."""

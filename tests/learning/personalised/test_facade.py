@@ -10,7 +10,15 @@ import pytest
 from gopa import UsageError
 from gopa.graph import from_similarity
 from gopa.learning import BudgetExceeded, Privacy, Users, linear_models, moons
-from gopa.learning.personalised import BudgetShares, GossipPeers, GraphSteps, Personalised, stumps
+from gopa.learning.personalised import (
+    BudgetShares,
+    GossipPeers,
+    GraphSteps,
+    Peers,
+    Personalised,
+    UniformPeers,
+    stumps,
+)
 
 QUICK = GraphSteps(first=150, then=50)
 
@@ -47,15 +55,18 @@ def test_all_methods_learn_and_working_together_is_better(users: Users) -> None:
     assert reached["frank-wolfe"] > reached["local"]
 
 
-def test_a_graph_is_learned_from_peers_of_either_kind(users: Users) -> None:
+@pytest.mark.parametrize(
+    "sampler",
+    [GossipPeers(8, swap=3, cycles=3), pytest.param(UniformPeers(), marks=pytest.mark.soak)],
+)
+def test_a_graph_is_learned_from_peers_of_either_kind(sampler: Peers, users: Users) -> None:
     near = users.truth["weights"]
-    for sampler in (GraphSteps().sampler, GossipPeers(view=8, swap=3, cycles=5)):
-        learning = GraphSteps(first=200, then=60, sampler=sampler)
-        found = Personalised(learning=learning, seed=1, steps=400, pull=0.3).fit(users)
-        weights = found.graph_.weight_matrix().toarray()
-        assert (weights > 0).any(axis=0).all()
-        off = ~np.eye(20, dtype=bool)
-        assert near[(weights > 0) & off].mean() > near[off].mean()
+    learning = GraphSteps(first=200, then=60, sampler=sampler)
+    found = Personalised(learning=learning, seed=1, steps=400, pull=0.3).fit(users)
+    weights = found.graph_.weight_matrix().toarray()
+    assert (weights > 0).any(axis=0).all()
+    off = ~np.eye(20, dtype=bool)
+    assert near[(weights > 0) & off].mean() > near[off].mean()
 
 
 def test_users_come_and_go(users: Users) -> None:

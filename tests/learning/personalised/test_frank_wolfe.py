@@ -71,6 +71,7 @@ def test_frank_wolfe_keeps_its_rate(seeds: range) -> None:
         assert (np.abs(engine.models).sum(axis=-1) <= radius * (1 + 1e-12)).all()
 
 
+@pytest.mark.soak
 def test_it_ends_near_the_optimum() -> None:
     problem, links = boosting(2, 3, 4)
     engine = FrankWolfe(problem, links, np.zeros((1, 3, 4)), 2.0)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +16,12 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/learning/personalised.md").read_text()
 
 
-def test_its_program_runs_and_working_together_is_best() -> None:
+def test_its_program_runs_and_working_together_is_best(capsys: pytest.CaptureFixture[str]) -> None:
     (program,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert len(ast.parse(program).body) <= 10
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    alone, everybody, together = (float(line[:5]) for line in done.stdout.splitlines())
+    exec(program, {})  # noqa: S102 - it is ours
+    said = capsys.readouterr().out.splitlines()
+    alone, everybody, together = (float(line[:5]) for line in said)
     assert together > alone + 0.03 > everybody
     assert (f"{alone:.2f}"[1:] in PAGE, f"{together:.2f}"[1:] in PAGE) == (True, True)
 

@@ -85,6 +85,17 @@ def test_bends_of_the_graph_are_bounded() -> None:
         assert bent @ change[0, 1 : 1 + peers] >= problem.graph_curvature() * length**2 - 1e-12
 
 
+def test_the_bend_of_a_graph_is_reached_where_there_is_no_edge() -> None:
+    problem, _, rng = problem_of(2, users=6)
+    models, tiny = rng.normal(size=(6, problem.dimension)), 1e-7
+    for peers in (1, 3, 5):
+        change = np.zeros((6, 6))
+        change[0, 1 : 1 + peers] = change[1 : 1 + peers, 0] = tiny
+        bent = problem.graph_gradient(models, change) - problem.graph_gradient(models, 0 * change)
+        reached = np.linalg.norm(bent[0, 1 : 1 + peers]) / (tiny * np.sqrt(peers))
+        assert reached == pytest.approx(problem.graph_smoothness(peers), rel=1e-4)
+
+
 def test_limits_of_the_pull() -> None:
     """No pull gives what users learn alone, a strong one the same model in each component."""
     problem, _, _ = problem_of(5, users=5, width=3)

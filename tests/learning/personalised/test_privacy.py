@@ -83,6 +83,23 @@ def test_a_row_on_the_grid_is_never_too_long() -> None:
             assert (length(found, mechanism.norm) <= reach).all()
 
 
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_what_is_told_has_the_noise_that_is_charged(noise: str) -> None:
+    """The noise of a release has the scale of the charge, and rows move it by twice their reach."""
+    mechanism = Mechanism.of(noise)  # type: ignore[arg-type]
+    scale, sensitivity = mechanism.charge(500).numbers
+    assert sensitivity == 1000
+    rows = GridSums(mechanism, 2.0, np.array([4]), "record")
+    stream = NoiseStream(mechanism.law, 50, 1, "test")
+    runs, users = np.zeros(200, dtype=np.int64), np.zeros(200, dtype=np.int64)
+    drawn = stream.at(runs, np.arange(200))
+    told = rows.released(np.zeros((200, 4, 50)), np.full(200, 500), drawn, users)
+    spread = scale * (1.0 if noise == "gaussian" else math.sqrt(2)) * 2.0 / 500 / 4
+    assert told.std() == pytest.approx(spread, rel=0.04)
+    assert rows.deviations(np.array([500]), users[:1]) == pytest.approx([spread], rel=1e-3)
+    assert abs(np.corrcoef(told[:-1].ravel(), told[1:].ravel())[0, 1]) < 0.05
+
+
 @pytest.mark.parametrize(
     ("noise", "allocation"),
     [("laplace", "equal"), ("gaussian", "expected"), ("laplace", "schedule")],

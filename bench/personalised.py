@@ -8,7 +8,7 @@ import resource
 import numpy as np
 
 from bench.measure import Numbers, cpu_time, require
-from gopa.graph import random_regular
+from gopa.graph import Graph, random_regular
 from gopa.learning.objectives import LOGISTIC, Boosting, Linear
 from gopa.learning.personalised import Collaboration, fit_descent, fit_jointly
 from gopa.learning.rows import AgentRows
@@ -28,7 +28,9 @@ def run(full: bool) -> Numbers:
         problem = Collaboration(Linear(LOGISTIC, data, ridge=0.2), pull=1.0)
         steps = 20 * USERS
 
-        def descended(problem: Collaboration = problem, steps: int = steps) -> float:
+        def descended(
+            problem: Collaboration = problem, graph: Graph = graph, steps: int = steps
+        ) -> float:
             found = fit_descent(problem, privacy=None, graph=graph, seed=1, steps=steps)
             columns = found.history["objective"]
             return float(columns[-1] / columns[0])

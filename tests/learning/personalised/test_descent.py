@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ def test_descent_ends_at_the_central_optimum(clock: type[Poisson | InTurn]) -> N
 def test_admm_ends_there_too() -> None:
     problem, graph, _ = problem_of(1, users=3, width=2, ridge=1.5)
     best = problem.minimum(Links.of(graph))
-    how = {"graph": graph, "seed": 1, "penalty": 0.3, "inner": 4}
+    how: dict[str, Any] = {"graph": graph, "seed": 1, "penalty": 0.3, "inner": 4}
     found = fit_admm(problem, steps=250, runs=2, **how)
     assert found.model == pytest.approx(np.stack([best, best]), abs=1e-6)
     alone = fit_admm(problem, steps=20, **how)

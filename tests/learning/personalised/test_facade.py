@@ -108,7 +108,7 @@ def test_a_newcomer_finds_peers_itself() -> None:
     assert len(found.graph_.neighbours(8)) > 0
     assert found.score(number, *users.pairs()[0]) > 0.7
     for silent in ("local", "global"):
-        alone = Personalised(silent).fit(users)  # type: ignore[arg-type]
+        alone = Personalised(silent).fit(users)
         assert alone.add_user(*users.pairs()[0]) == 8
         alone.remove_user(8)
         assert alone.models_.shape == (8, 3)
@@ -140,7 +140,7 @@ def test_what_means_nothing_is_refused(users: Users) -> None:
         {"method": "global", "privacy": Privacy(1.0)},
     ):  # fmt: skip
         with pytest.raises(UsageError):
-            Personalised(**wrong)  # type: ignore[arg-type]
+            Personalised(**wrong)
     with pytest.raises(UsageError, match="fit first"):
         Personalised(graph=graph).predict(0, np.zeros((1, 3)))
     pairs = users.pairs()
@@ -150,7 +150,7 @@ def test_what_means_nothing_is_refused(users: Users) -> None:
         [(np.full((2, 2), np.nan), [0, 1])],
     ):  # fmt: skip
         with pytest.raises(UsageError):
-            Personalised("local").fit(datasets)  # type: ignore[arg-type]
+            Personalised("local").fit(datasets)
     with pytest.raises(UsageError):
         Personalised(graph=graph).fit(pairs[:5])
     alone = Personalised("local").fit([(np.eye(2), ["a", "b"])])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -27,7 +29,7 @@ def quartic() -> GraphRegulariser:
 def test_gradients_are_those_of_the_value(kind: str, regulariser: GraphRegulariser) -> None:
     rng = np.random.default_rng(3)
     rows = rows_of(rng, 5, 3)
-    local = {
+    local: Any = {
         "logistic": Linear(LOGISTIC, rows, ridge=0.2),
         "squared": Linear(SQUARED, rows),
         "boosting": Boosting(rows),

@@ -37,7 +37,7 @@ def test_the_numbers_of_figures_are_what_they_say() -> None:
     assert vectors_to(history, 3.0) == 5
     assert vectors_to(history, 4.0) == 0
     assert np.isnan(vectors_to(history, 0.5))
-    pieces = np.kron(np.eye(3), np.ones((6, 6)))
+    pieces = np.asarray(np.kron(np.eye(3), np.ones((6, 6))), dtype=np.float64)
     assert agreement(pieces, np.repeat(np.arange(3), 6)) == 1
     assert abs(agreement(pieces, np.tile(np.arange(3), 6))) < 0.3
     task = Task.of(3, 1, 5)

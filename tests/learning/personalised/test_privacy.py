@@ -74,10 +74,10 @@ def test_a_row_on_the_grid_is_never_too_long() -> None:
     """Also where each number of it is a whole step, up to the last bit."""
     rng = np.random.default_rng(2)
     for noise in ("gaussian", "laplace"):
-        mechanism = Mechanism.of(noise)  # type: ignore[arg-type]
+        mechanism = Mechanism.of(noise)
         private = GridSums(mechanism, 0.7, np.array([1]), "record")
         for reach in (1, 7, 1000, 12345):
-            whole = rng.integers(-3, 4, (200, 1, 5)) * (0.7 / reach)
+            whole = np.asarray(rng.integers(-3, 4, (200, 1, 5)) * (0.7 / reach), np.float64)
             whole[:, :, 0] = 0.7 * np.sign(rng.normal(size=(200, 1)))
             found = private.on_grid(whole, np.full(200, reach))
             assert (length(found, mechanism.norm) <= reach).all()
@@ -327,7 +327,7 @@ def test_users_are_hidden_whole_behind_more_noise() -> None:
 
 def test_what_cannot_be_hidden_is_refused() -> None:
     problem, graph, rng = problem_of(6, users=4, width=2)
-    how = {"graph": graph, "seed": 1, "steps": 8}
+    how: dict[str, Any] = {"graph": graph, "seed": 1, "steps": 8}
     assert fit_descent(problem, privacy=RECORD, **how).spent.within(RECORD)
     centres = Collaboration(Quadratic(rng.normal(size=(4, 2))), pull=1.0)
     for wrong in (
@@ -337,7 +337,7 @@ def test_what_cannot_be_hidden_is_refused() -> None:
         {"releases": 0}, {"privacy": Privacy(1e-5, 1e-9, unit="record")},
     ):  # fmt: skip
         with pytest.raises(UsageError):
-            fit_descent(**{"problem": problem, "privacy": RECORD, **how, **wrong})  # type: ignore[arg-type]
+            fit_descent(**{"problem": problem, "privacy": RECORD, **how, **wrong})
     bare = Collaboration(Linear(LOGISTIC, problem.local.rows), pull=1.0)  # type: ignore[attr-defined]
     with pytest.raises(UsageError, match="ridge"):
         private_alone(bare, Accounts(RECORD, 4), seed=1, share=RECORD, noise="gaussian")

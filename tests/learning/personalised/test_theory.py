@@ -63,7 +63,8 @@ def test_descent_without_strong_convexity(seeds: range) -> None:
         values = np.linalg.eigvalsh((bent + bent.T) / 2)
         assert problem.curvature(links) == 0
         assert values[0] < 1e-9
-        best = np.linalg.lstsq(bent, -slopes, rcond=1e-10)[0].reshape(users, width)
+        found = np.linalg.lstsq(bent, -slopes, rcond=1e-10)[0].reshape(users, width)
+        best = np.asarray(found, dtype=np.float64)
         least = float(problem.loss(best, links))
         start = rng.normal(size=(users, width)) * 3
         models = walked(problem, graph, start, steps=STEPS, runs=RUNS, seed=seed)

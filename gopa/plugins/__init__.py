@@ -1,4 +1,5 @@
-"""Plugs verified sums into other frameworks for federated learning, one module for each.
+"""Plugs verified sums into other frameworks for federated learning.
 
-A framework is imported by its own module alone: nothing else here needs it.
+`flower`, `flower_legacy` and `declearn` are what users import; a framework is imported by its own
+module alone. They share `session` (the server's half), `roster` and `fixed_point` (of parties).
 """

@@ -32,7 +32,7 @@ from gopa.plugins.declearn.messages import (
     GopaSecaggSetupReply,
 )
 from gopa.plugins.fixed_point import FixedPoint
-from gopa.plugins.flower.mod import KnownRoster
+from gopa.plugins.roster import KnownRoster
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.tunnel import MemoryGuard, SealingKey, TunnelInput, TunnelParty
 from wire.ed25519 import SigningKey

@@ -34,8 +34,7 @@ from gopa.plugins.declearn.messages import (
     outline,
 )
 from gopa.plugins.fixed_point import FixedPoint, Integers
-from gopa.plugins.flower.grid import new_signer
-from gopa.plugins.flower.session import FlowerSession, RoundSum
+from gopa.plugins.session import HostedSession, RoundSum, new_signer
 from wire.ed25519 import PublicKey
 from wire.errors import GopaError, MalformedMessage, UsageError
 
@@ -131,7 +130,7 @@ class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQu
                 raise UsageError("a number of seconds above 0", name)
         FixedPoint.finest(self.bitsize, self.clipval, 1)  # raises for what is no range
 
-    def session(self, keys: list[bytes], count: int) -> tuple[FlowerSession, FixedPoint]:
+    def session(self, keys: list[bytes], count: int) -> tuple[HostedSession, FixedPoint]:
         """A session of these clients over so many numbers, and how they become integers.
 
         Raises `UsageError` if no plan allows it.
@@ -153,7 +152,7 @@ class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQu
         setting, made = SessionSetting(mode=Mode[self.mode.upper()]), plan(**coding.target)
         # A log of its own for each: it need not be kept in memory when the session is over.
         signer = new_signer(name="declearn.invalid/log")
-        return FlowerSession(made, frozenset(keys), setting, signer, os.urandom), coding
+        return HostedSession(made, frozenset(keys), setting, signer, os.urandom), coding
 
     def prepare_secagg_setup_query(self) -> GopaSecaggSetupQuery:
         return GopaSecaggSetupQuery(self.bitsize, self.clipval)
@@ -285,7 +284,7 @@ class _ServerLine:
         self.decrypter.take(sums, len(included), coding)
         return {names[key] for key in included}
 
-    async def _hold(self, session: FlowerSession, names: Mapping[bytes, str]) -> RoundSum:
+    async def _hold(self, session: HostedSession, names: Mapping[bytes, str]) -> RoundSum:
         """Hold the one round of a session; raises `RoundAborted`."""
         untold = dict.fromkeys(names, session.manifest.to_bytes())
         requests = await asyncio.to_thread(session.open, frozenset(names))
@@ -337,7 +336,7 @@ class _ServerLine:
         handler.outgoing_messages.pop(name, None)
         handler.incoming_messages.pop(name, None)
 
-    def _tell(self, session: FlowerSession, absent: Mapping[bytes, str]) -> None:
+    def _tell(self, session: HostedSession, absent: Mapping[bytes, str]) -> None:
         """Warn of clients that are not in the sum; who has broken a rule is dropped."""
         reasons = session.left_out()
         for key, name in absent.items():

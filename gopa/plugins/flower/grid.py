@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 
-from bulletin_board import KeyKind, NoteSigner
+from bulletin_board import NoteSigner
 from bulletin_board.display import visible
 from gopa.aggregation.transcript import SessionTranscript
 from gopa.messages.manifest import Mode
@@ -24,12 +24,11 @@ from gopa.planning import Plan
 from gopa.plugins.flower.courier import Courier
 from gopa.plugins.flower.layout import ModelLayout
 from gopa.plugins.flower.records import Asked, Said, put
-from gopa.plugins.flower.session import FlowerSession, RoundSum
 from gopa.plugins.flower.strategies import calling_strategy, require_fit
+from gopa.plugins.session import HostedSession, RoundSum, new_signer
 from gopa.wording import counted
 from wire.errors import Aborted, UsageError
 from wire.randomness import Rng
-from wire.secret import SecretBytes
 
 if TYPE_CHECKING:
     from flwr.app import Message, RecordDict
@@ -133,8 +132,8 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
         self._courier = Courier(grid)
         self._keys: dict[int, bytes] = {}
         self._lost: set[bytes] = set()
-        self._session: FlowerSession | None = None
-        self.sessions: list[FlowerSession] = []
+        self._session: HostedSession | None = None
+        self.sessions: list[HostedSession] = []
         self.reports: list[FlowerRound] = []
 
     # What a grid does
@@ -317,7 +316,7 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
         """The newest node with this key: one that restarts may get another number."""
         return next(node for node, each in reversed(self._keys.items()) if each == key)
 
-    def _session_of(self, nodes: frozenset[bytes]) -> FlowerSession:
+    def _session_of(self, nodes: frozenset[bytes]) -> HostedSession:
         """The session that runs, if all of these nodes are in it; else a new one for them."""
         session, parties = self._session, self._plan.terms.parties
         if session is not None and nodes <= session.parties:
@@ -335,12 +334,12 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
                 " in, and nothing is saved by sampling",
                 len(self.sessions) + 1,
             )
-        self._session = FlowerSession(self._plan, nodes, self._setting, self._signer, self._rng)
+        self._session = HostedSession(self._plan, nodes, self._setting, self._signer, self._rng)
         self.sessions.append(self._session)
         return self._session
 
     def _round(
-        self, session: FlowerSession, by_key: Mapping[bytes, Message], timeout: float | None
+        self, session: HostedSession, by_key: Mapping[bytes, Message], timeout: float | None
     ) -> tuple[dict[bytes, str], int]:
         """Exchange messages until the round is over; why nodes fell silent, and how often."""
         why: dict[bytes, str] = {}
@@ -357,7 +356,7 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
 
     def _exchange(
         self,
-        session: FlowerSession,
+        session: HostedSession,
         requests: Mapping[bytes, bytes],
         trains: Mapping[bytes, RecordDict],
         seconds: float | None,
@@ -398,12 +397,7 @@ def _reasons(said: Mapping[bytes, str], found: Mapping[bytes, str]) -> dict[byte
     return {**found, **spoken}
 
 
-def new_signer(rng: Rng = os.urandom, name: str = "flower.invalid/log") -> NoteSigner:
-    """A key for a log; nodes that are told `str(signer.verifier)` believe no other."""
-    return NoteSigner(name, KeyKind.LOG, SecretBytes(rng(32)))
-
-
-def _outcome(session: FlowerSession, most: str | None) -> tuple[RoundSum | None, Aborted | None]:
+def _outcome(session: HostedSession, most: str | None) -> tuple[RoundSum | None, Aborted | None]:
     try:
         return session.outcome(most), None
     except Aborted as error:

@@ -13,13 +13,14 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 from bulletin_board import (
     Accepted,
     Entry,
     LogReader,
     NoteSigner,
+    Refused,
     Sequencer,
     SignedCheckpoint,
     Submission,
@@ -29,6 +30,7 @@ from bulletin_board import (
 from bulletin_board.display import visible
 from bulletin_board.entry import verify_entry
 from bulletin_board.reader import CHECKPOINT, MemorySource, resource_limit
+from bulletin_board.sequencer import MOST_IN_A_BATCH
 from bulletin_board.storage.memory import memory_storage
 from bulletin_board.tree import leaf_hash, resources, subset_proof
 from gopa.admission import ProtocolAdmission
@@ -87,13 +89,47 @@ class LocalBoard:
 
     def submit(self, entry: bytes) -> int:
         """Append an entry; its index. Raises `Refused`, or what is wrong with the entry."""
+        (outcome,) = self.submit_all([entry])
+        if isinstance(outcome, int):
+            return outcome
+        raise outcome
+
+    def submit_all(self, entries: Sequence[bytes]) -> list[int | ProtocolError]:
+        """Append entries in their order under one checkpoint; the index of each, or the error."""
+        found: list[int | ProtocolError] = []
+        for at in range(0, len(entries), MOST_IN_A_BATCH):
+            found += self._appended(list(map(_verified, entries[at : at + MOST_IN_A_BATCH])))
+        return found
+
+    def _appended(self, checked: Sequence[Submission | ProtocolError]) -> list[int | ProtocolError]:
+        good = [each for each in checked if isinstance(each, Submission)]
+        with self._lock:
+            outcomes = iter(self._sequencer.append(good))
+        return [
+            each if isinstance(each, ProtocolError) else _index_of(next(outcomes))
+            for each in checked
+        ]
+
+
+@runtime_checkable
+class BatchBoard(Protocol):
+    """Is a board that takes many entries at once, under one checkpoint."""
+
+    def submit_all(self, entries: Sequence[bytes]) -> list[int | ProtocolError]:
+        """Post entries in their order; the index of each, or why it is not taken."""
+
+
+def _verified(entry: bytes) -> Submission | ProtocolError:
+    try:
         submission = Submission.decode(entry)
         verify_entry(submission)
-        with self._lock:
-            (outcome,) = self._sequencer.append([submission])
-        if isinstance(outcome, Accepted):
-            return outcome.index
-        raise outcome
+    except ProtocolError as error:
+        return error
+    return submission
+
+
+def _index_of(outcome: Accepted | Refused) -> int | ProtocolError:
+    return outcome.index if isinstance(outcome, Accepted) else outcome
 
 
 Send = Callable[[Mapping[bytes, bytes]], Mapping[bytes, bytes]]
@@ -213,7 +249,11 @@ class TunnelHost:
     def post(self) -> None:
         """Post what was taken; of each party in its order."""
         queue, self._queue = self._queue, []
-        if self._executor is None:
+        if isinstance(self._board, BatchBoard):
+            for outcome in self._board.submit_all([raw for posts in queue for raw in posts]):
+                if isinstance(outcome, ProtocolError):  # the phase is over, or it is nonsense
+                    _not_taken(outcome)
+        elif self._executor is None:
             for posts in queue:
                 self._submit(posts)
         else:
@@ -225,7 +265,7 @@ class TunnelHost:
             try:
                 self._board.submit(raw)
             except ProtocolError as error:  # the phase is over, or the party says nonsense
-                _LOG.info("not taken: %s", visible(str(error)))
+                _not_taken(error)
                 return
 
     def _keep(self, index: int, raw: bytes) -> None:
@@ -308,6 +348,10 @@ class TunnelHost:
             if size <= room:
                 ahead, room = [*ahead, *said], room - size
         return ahead
+
+
+def _not_taken(error: ProtocolError) -> None:
+    _LOG.info("not taken: %s", visible(str(error)))
 
 
 def _entry_of(raw: bytes) -> Entry:

@@ -20,8 +20,8 @@ PACKED_VERSION: Final = 2
 ROOM: Final = 2**16
 GROWTH: Final = 8
 _LEVEL: Final = 9
-_WORTH_IT: Final = 2**20
-"""What is larger has vectors or a whole log in it: it goes as it is."""
+_WORTH_IT: Final = 2**17
+"""What is larger has vectors or a whole log in it: packing costs more time than bytes."""
 
 
 @dataclass(frozen=True, slots=True)

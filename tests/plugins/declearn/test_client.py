@@ -19,7 +19,7 @@ from gopa.plugins.declearn import (
     GopaSecaggConfigServer,
 )
 from gopa.plugins.declearn.client import ClientLine
-from gopa.plugins.flower.session import FlowerSession
+from gopa.plugins.session import HostedSession
 
 CLIENTS = 3
 
@@ -47,12 +47,12 @@ class Clients:
                 line.encrypter.encrypt_float(number + place)
             line.encrypter.seal()
 
-    def session(self, count: int, **settings: Any) -> FlowerSession:
+    def session(self, count: int, **settings: Any) -> HostedSession:
         usual: dict[str, Any] = {"mode": "signed", "exact_sums": True, "dropout": 0.0}
         server = GopaSecaggConfigServer(**({"clipval": 100.0} | usual | settings))
         return server.session(self.keys, count)[0]
 
-    def hold(self, session: FlowerSession) -> tuple[int, list[str]]:
+    def hold(self, session: HostedSession) -> tuple[int, list[str]]:
         """How many are in the sum of a session, and what clients refused."""
         manifests = dict.fromkeys(self.keys, session.manifest.to_bytes())
         refusals: list[str] = []

@@ -15,8 +15,8 @@ from flwr.clientapp import ClientApp
 import gopa
 from gopa.messages.manifest import Mode
 from gopa.plugins.flower import GopaMod, VerifiableGrid, gopa_mod
-from gopa.plugins.flower.grid import new_signer
 from gopa.plugins.flower.home import NodeHome
+from gopa.plugins.session import new_signer
 from tests.plugins.flower.worlds import FakeGrid, app_of, asking, exact, planned, record
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError

@@ -26,6 +26,7 @@ from gopa.sessions.tunnel import LocalBoard
 from tests.plugins.flower import digits
 from tests.plugins.flower.worlds import FakeGrid, app_of, asking, planned, record
 from wire.ed25519 import SigningKey
+from wire.errors import ProtocolError
 
 _LOG = logging.getLogger("tests")
 MODEL: digits.Model = {"a": np.zeros((3, 4), np.float32), "b": np.ones(5), "steps": np.array([7])}
@@ -104,13 +105,16 @@ class LyingParty(LocalBoard):
 
     key: ClassVar[SigningKey]
 
-    def submit(self, entry: bytes) -> int:
+    def submit_all(self, entries: Sequence[bytes]) -> list[int | ProtocolError]:
+        return super().submit_all([self._changed(entry) for entry in entries])
+
+    def _changed(self, entry: bytes) -> bytes:
         found = Submission.decode(entry).entry
         if found.author == self.key.public and found.phase == Phase.COMMIT:
             body = bytearray(found.body)
             body[-1] ^= 1
-            return super().submit(sign_entry(replace(found, body=bytes(body)), self.key))
-        return super().submit(entry)
+            return sign_entry(replace(found, body=bytes(body)), self.key)
+        return entry
 
 
 def test_a_liar_is_named_and_the_log_is_valid(
@@ -118,7 +122,7 @@ def test_a_liar_is_named_and_the_log_is_valid(
 ) -> None:
     grid = FakeGrid(app_of(moved, tmp_path / "home"), 5)
     LyingParty.key = NodeHome(tmp_path / "home" / "node-2").identity()
-    monkeypatch.setattr("gopa.plugins.flower.session.LocalBoard", LyingParty)
+    monkeypatch.setattr("gopa.plugins.session.LocalBoard", LyingParty)
     plan = planned(5, WIDTH + 1, mode="full", dropout=0.05)
     with VerifiableGrid(grid, plan, max_weight=64) as verified:
         replies = list(verified.send_and_receive(asking(grid, MODEL), timeout=9))

@@ -1,11 +1,14 @@
 """Holds a session of many rounds whose parties are behind messages of another framework.
 
+The server's half of every plug-in: organiser, board and host in one object.
+
 No clock runs here: a phase is over when everybody has answered who is still asked. The caller
 brings requests to parties and their replies back, and waits as it likes.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from bulletin_board import NoteSigner
+from bulletin_board import KeyKind, NoteSigner
 from gopa.aggregation.encoding import NoisySum, ValueEstimate
 from gopa.aggregation.errors import RoundAborted, exact_remark
 from gopa.aggregation.transcript import SessionTranscript
@@ -42,6 +45,7 @@ from gopa.wording import abort_because, exclusion_reason, name_of
 from wire.ed25519 import SigningKey
 from wire.errors import Aborted, ProtocolError, UsageError
 from wire.randomness import Rng
+from wire.secret import SecretBytes
 
 PHASE: Final = 1.0
 """Seconds of a phase and a pause, on a clock that stands still while parties are asked."""
@@ -64,7 +68,12 @@ class RoundSum:
     included: frozenset[bytes]
 
 
-class FlowerSession:
+def new_signer(rng: Rng = os.urandom, name: str = "parties.invalid/log") -> NoteSigner:
+    """A key for a log; parties that are told `str(signer.verifier)` believe no other."""
+    return NoteSigner(name, KeyKind.LOG, SecretBytes(rng(32)))
+
+
+class HostedSession:
     """Runs the rounds of one session: `open`, `advance` until it asks nothing, then `outcome`.
 
     Raises `UsageError` if the plan does not fit the parties. One thread at a time.
@@ -217,8 +226,7 @@ class FlowerSession:
             if not isinstance(act, Send):
                 # Between two rounds it waits for the end of a pause; a retry begins at once.
                 return isinstance(act, Over) or self._ended() is not None
-            for raw in act.entries:
-                self._board.submit(raw)
+            self._board.submit_all(act.entries)
 
     def _ended(self) -> RoundPicture | None:
         found = self._organiser.state.round

@@ -163,6 +163,9 @@ VAULT_RECORD: Final = Domain(b"gopa/v1/sessions/vault-record")
 TUNNEL_STATE: Final = Domain(b"gopa/v1/sessions/tunnel-state")
 """The key and the nonce that seal the state of a party that is called."""
 
+TUNNEL_SLOT: Final = Domain(b"gopa/v1/sessions/tunnel-slot")
+"""The names and keys of what a state keeps apart because it is large."""
+
 TUNNEL_CHANCE: Final = Domain(b"gopa/v1/sessions/tunnel-chance")
 """What a party that is called draws round secrets from, and how that moves on."""
 

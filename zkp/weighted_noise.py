@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from commitments import Commitment, VectorPedersen
 from commitments.group import Group, Point, SecretScalarVec
 from wire.errors import ComputationFault, UsageError
@@ -82,6 +84,20 @@ class NoiseBits(Guarded):
     def point(self) -> Point:
         """The point A, to be published."""
         return self.committed.point
+
+    def reveal(self) -> tuple[bytes, bytes, bytes]:
+        """Bits, one in each byte, blinding and point, to be kept until the proof is made."""
+        scalars = np.frombuffer(self._bits.reveal().to_bytes(), dtype=np.uint8)
+        blinding, point = self.committed.reveal()
+        return scalars.reshape(-1, 32)[:, 0].tobytes(), blinding, point
+
+    @classmethod
+    def kept(cls, plan: WeightedNoisePlan, data: bytes, blinding: bytes, point: bytes) -> NoiseBits:
+        """What `reveal` gave; whoever keeps it has it serve one list of coins and one proof."""
+        found = np.frombuffer(data, dtype=np.uint8).astype(np.int64)
+        hidden = plan.group.secret_scalars(found)
+        committed = bits.BitCommitment.kept(plan.group, plan.layout, point, hidden, blinding)
+        return cls(plan, committed, hidden)
 
     def settle(self, coins: bytes) -> None:
         """Decide for these public coins.

@@ -95,7 +95,7 @@ def edge_secrets(
     shared = [SharedPoint(point) for point in points]
     contexts = [edge_context(view, view.position, v) for v in neighbours]
     derived = [edge_key(point, each) for point, each in zip(shared, contexts, strict=True)]
-    masks = _masks(view.context, derived) if view.context.full else None
+    masks = round_masks(view.context, derived) if view.context.full else None
     if masks is None:
         posted = [edge_key_hash(key, each) for key, each in zip(derived, contexts, strict=True)]
     else:
@@ -107,7 +107,8 @@ def edge_secrets(
     return secrets, masks
 
 
-def _masks(context: RoundContext, keys: Sequence[SecretBytes]) -> EdgeMasks:
+def round_masks(context: RoundContext, keys: Sequence[SecretBytes]) -> EdgeMasks:
+    """The masks that these keys of edges stand for, in full mode."""
     return edge_masks(context.group, keys, mask_law(context.manifest.terms), context.dimension)
 
 

@@ -71,7 +71,7 @@ def read_roll(body: bytes, manifest: Manifest) -> DecodedRoll:
     Only parties of the roster count, and not the organiser: else an organiser could put keys of
     its own around a party.
     """
-    enrolment = _enrolment(body)
+    enrolment = read_enrolment(body)
     roll = enrolment.roll
     size = 32 if isinstance(manifest.beacon, CommitReveal) else 0
     if any(len(party.nonce_hash) != size for party in roll.parties):
@@ -113,7 +113,8 @@ def read_members(close: Close, phase: Phase, parties: int) -> tuple[tuple[int, .
 
 
 @lru_cache(maxsize=_KEPT)
-def _enrolment(body: bytes) -> DecodedRoll:
+def read_enrolment(body: bytes) -> DecodedRoll:
+    """The roll in a close of join, whatever manifest it is for; decoded once."""
     close = decode_close(body)
     if close.phase is not Phase.JOIN or not isinstance(close.content, Roll):
         raise MalformedMessage("a close of join lists a roll", "content")

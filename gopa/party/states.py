@@ -6,7 +6,7 @@ of an edge left to open, one that has ended has no secret at all. `specs/04-prot
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -36,7 +36,7 @@ class RoundInput(Guarded):
     """Holds the input of one logical round. In full mode with the one opening it ever has."""
 
     logical: int
-    values: tuple[int, ...]
+    values: Sequence[int]
     opening: Opening | None = None
     commitment: bytes = b""
 

@@ -398,7 +398,7 @@ class Membership(Guarded):
             return None
         for given in party.state.inputs:
             if given.logical == logical:
-                return given.values, self._runner.expect(logical)
+                return tuple(given.values), self._runner.expect(logical)
         return None
 
     def _encoding(self, weight: float | None, most: Any) -> Encoding:

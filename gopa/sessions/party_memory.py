@@ -6,7 +6,7 @@ down: it is what its journal makes of it. Why a party stopped is kept, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
@@ -194,7 +194,7 @@ class KeptInput(Guarded):
     """Holds a `RoundInput` in bytes; blinding and commitment may be empty."""
 
     logical: int
-    values: tuple[int, ...]
+    values: Sequence[int]
     blinding: bytes
     commitment: bytes
 
@@ -266,7 +266,7 @@ _LEAF: Final = fixed(32)
 _PART: Final = converted(
     enumeration(_Part, u8), lambda found: Part[found.name], lambda part: _Part[part.name]
 )
-_CHAIN: Final = record(
+CHAIN: Final = record(
     Chain,
     organiser=_LEAF,
     session=_LEAF,
@@ -295,7 +295,7 @@ _RESTING: Final[Codec[Resting]] = select(
 _INPUT: Final = record(
     KeptInput, logical=u16, values=VALUES, blinding=opaque(0, 32), commitment=opaque(0, 32)
 )
-_LAST: Final = converted(
+LAST: Final = converted(
     record(
         _Ended,
         round=u16,
@@ -314,7 +314,7 @@ MEMORY: Final[Codec[PartyMemory]] = record(
     version=u16,
     secret=fixed(32),
     author=fixed(32),
-    chain=_CHAIN,
+    chain=CHAIN,
     tally=_TALLY,
     stage=_RESTING,
     inputs=Run(_INPUT, 2**31),
@@ -324,7 +324,7 @@ MEMORY: Final[Codec[PartyMemory]] = record(
     seen_size=u64,
     seen_root=_LEAF,
     spoken=vector(u16, 0, 65_535),
-    last=optional(_LAST),
+    last=optional(LAST),
 )
 
 

@@ -40,8 +40,9 @@ from gopa.party.ending import next_round
 from gopa.party.states import Done, Enrolled, Invited, Outside, Stopped, opened_of
 from gopa.sessions.board_access import NotShown, RoundPatience, pause, shown
 from gopa.sessions.contribution import Decided, Offer, RoundProgress, RoundStatus
-from gopa.sessions.durable_party import DurableParty, blames, lacking
+from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.following.follower import Horizon, SessionLog
+from gopa.sessions.stepped_party import blames, lacking
 from gopa.sessions.vault.interface import VaultError
 from wire.errors import FaultyBoard, ProtocolError
 from wire.secret import Guarded

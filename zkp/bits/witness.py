@@ -44,6 +44,19 @@ class BitCommitment(Guarded):
         self._bits: SecretScalarVec | None = bits
         self._blinding = blinding
 
+    @classmethod
+    def kept(
+        cls, group: Group, layout: Layout, point: bytes, bits: SecretScalarVec, blinding: bytes
+    ) -> BitCommitment:
+        """A commitment of before that has served no proof; its bits come without the padding."""
+        padded = bits.concat(constant(group, 0, layout.bit_positions - layout.bits))
+        blindings = group.decode_scalars(blinding, 1).secret()
+        return cls(group, layout, group.decode_point(point), padded, blindings)
+
+    def reveal(self) -> tuple[bytes, bytes]:
+        """Blinding and point, to be kept with the bits until the proof is made."""
+        return self._blinding.reveal().to_bytes(), self.point.to_bytes()
+
     def take(self) -> tuple[SecretScalarVec, SecretScalar]:
         """The bits, padding included, and the blinding; once.
 

@@ -35,9 +35,10 @@ from gopa.party import (
 from gopa.party.states import Done, Enrolled, Invited, Outside, Stopped, opened_of
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.contribution import encoding_for, offered
-from gopa.sessions.durable_party import DurableParty, blames, lacking
 from gopa.sessions.following import ManifestSearch, entries_of_session, matching
+from gopa.sessions.stepped_party import blames, lacking
 from gopa.sessions.ticket import Ticket, checked_manifest
+from gopa.sessions.tunnel.called import CalledParty
 from gopa.sessions.tunnel.messages import (
     REPLY,
     VERSION,
@@ -47,11 +48,7 @@ from gopa.sessions.tunnel.messages import (
     TunnelRequest,
     Want,
 )
-from gopa.sessions.tunnel.state import (
-    SeedRng,
-    TunnelState,
-)
-from gopa.sessions.vault.interface import MemoryVault
+from gopa.sessions.tunnel.state import OpenedState, SeedRng, TunnelState
 from wire.ed25519 import SigningKey
 from wire.errors import (
     InvalidProof,
@@ -107,13 +104,18 @@ class PartyCall(Guarded):
     """Works one call out: from a state and a request to what is kept and said."""
 
     def __init__(
-        self, parts: CallParts, state: TunnelState, shown: TunnelRequest | None, told: bytes
+        self,
+        parts: CallParts,
+        opened: OpenedState,
+        shown: TunnelRequest | None,
+        told: bytes,
     ) -> None:
+        state = opened.content
         self._parts = parts
         self._state = state
         self._shown = shown
         self._author = parts.identity.public.data
-        self._vault: MemoryVault = state.vault()
+        self._slots = opened.slots
         self._checkpoint = state.checkpoint
         self._evidence = b""
         self._manifest_body = state.manifest
@@ -124,7 +126,7 @@ class PartyCall(Guarded):
         self._rng = SeedRng(state.seed, told, str(self._now).encode())
         self._horizon = self._seen()
         self._pool: tuple[Posted, ...] = ()
-        self._party = self._restored(self._manifest) if self._manifest and state.memory else None
+        self._party = self._restored(self._manifest) if self._manifest and state.machine else None
 
     def run(self, supply: Supply | None) -> None:
         """Take what the request shows, as far as it proves itself."""
@@ -147,17 +149,18 @@ class PartyCall(Guarded):
 
     def following(self) -> TunnelState:
         """What is kept until the next call. Behind a fork only the evidence is ([W6])."""
-        memory = b"" if self._evidence else self._vault.memory() or b""
-        journal = () if self._evidence else self._vault.journal()
+        machine, slots = b"", tuple[bytes, ...]()
+        if self._party is not None and not self._evidence:
+            machine, slots = self._party.checkpoint()
         return replace(
             self._state,
-            seed=self._rng.following(memory, *journal, self._evidence),
+            seed=self._rng.following(machine, self._evidence),
             spent=self._spent,
             manifest=self._manifest_body,
             checkpoint=self._checkpoint,
             start=self._start,
-            memory=memory,
-            journal=journal,
+            machine=machine,
+            slots=slots,
             evidence=self._evidence,
         )
 
@@ -203,7 +206,7 @@ class PartyCall(Guarded):
         return self._shown
 
     @property
-    def _joined(self) -> DurableParty:
+    def _joined(self) -> CalledParty:
         if self._party is None:
             raise MalformedMessage("the session's manifest has not been shown")
         return self._party
@@ -223,14 +226,15 @@ class PartyCall(Guarded):
         log = self._parts.ticket.log
         return open_checkpoint(self._checkpoint, log) if self._checkpoint else None
 
-    def _restored(self, manifest: Manifest) -> DurableParty:
+    def _restored(self, manifest: Manifest) -> CalledParty:
         parts = self._parts
-        return DurableParty(
-            self._vault,
+        return CalledParty(
             manifest,
             parts.identity,
             parts.policy,
             rng=self._rng,
+            slots=self._slots,
+            checkpoint=self._state.machine,
             toolkit=parts.toolkit,
             session=parts.ticket.session,
         )
@@ -310,7 +314,7 @@ class PartyCall(Guarded):
         self._now = self._time()
         self._party = self._restored(self._manifest)
 
-    def _hear(self, party: DurableParty) -> bool:
+    def _hear(self, party: CalledParty) -> bool:
         """Tell the party what it and the organiser said, in the order of the log ([W2]).
 
         Whether it has answers to all that it asks for: it hears nothing more until then.
@@ -330,7 +334,7 @@ class PartyCall(Guarded):
                 return False
         return True
 
-    def _tell(self, party: DurableParty, event: Event) -> None:
+    def _tell(self, party: CalledParty, event: Event) -> None:
         attempt = party.attempt(event)
         # A request with a gap is refused: it must not make the party stop for good ([W2]).
         if any(map(_leaves_out, attempt.outputs)):
@@ -340,13 +344,13 @@ class PartyCall(Guarded):
         if self._now is not None and isinstance(stage, Enrolled) and stage.noted is None:
             party.step(Dated(self._now))
 
-    def _witness(self, party: DurableParty) -> None:
+    def _witness(self, party: CalledParty) -> None:
         """Tell the newest checkpoint before the organiser's next entry ([W5])."""
         horizon = self._horizon
         if horizon is not None and horizon.size > party.state.seen_size:
             party.step(Witnessed(horizon.size, horizon.root))
 
-    def _answer(self, party: DurableParty) -> bool:
+    def _answer(self, party: CalledParty) -> bool:
         """Give the party what it asks for, if the request shows it; else say what it has to show.
 
         What a request leaves out must not make the party accuse or stop (attack `lying-lookup`).
@@ -364,7 +368,7 @@ class PartyCall(Guarded):
             self._needs_log = False
         return True
 
-    def _read_through(self, party: DurableParty, wanted: Fetch) -> bool:
+    def _read_through(self, party: CalledParty, wanted: Fetch) -> bool:
         """Answer with all that the log has below the cut, if the request shows all of it ([W3])."""
         raws = self._request.whole
         if len(raws) < wanted.cut:
@@ -382,11 +386,11 @@ class PartyCall(Guarded):
     def _others(self, entries: Sequence[Posted]) -> tuple[Posted, ...]:
         return tuple(each for each in entries if each.entry.author.data != self._author)
 
-    def _lacks_value(self, party: DurableParty) -> bool:
+    def _lacks_value(self, party: CalledParty) -> bool:
         stage = party.state.stage
         return isinstance(stage, Invited) and stage.opened.logical >= self._spent
 
-    def _supply(self, party: DurableParty, supply: Supply | None) -> None:
+    def _supply(self, party: CalledParty, supply: Supply | None) -> None:
         """Give the open round its value, if it has none and one is there."""
         opened = opened_of(party.state.stage)
         if supply is None or opened is None or not self._lacks_value(party):
@@ -406,7 +410,7 @@ def _leaves_out(output: Output) -> bool:
     return isinstance(output, Halted) and isinstance(output.error, SuspectedPartyOrBoard)
 
 
-def _unsent(party: DurableParty) -> tuple[bytes, ...]:
+def _unsent(party: CalledParty) -> tuple[bytes, ...]:
     """What was said in the open round and is not known to be in the log ([W4])."""
     landed = {leaf for leaf, _ in party.state.landed}
     posts = (raw for post in party.remembered for raw in post.entries)

@@ -31,9 +31,11 @@ from gopa.sessions.tunnel.messages import REQUEST, TunnelRequest
 from gopa.sessions.tunnel.packing import is_packed, pack, unpack
 from gopa.sessions.tunnel.state import (
     SEED_SIZE,
+    OpenedState,
     StatePlace,
     TunnelState,
     seal,
+    slots_of,
     unseal,
 )
 from gopa.sessions.tunnel.state import VERSION as STATE_VERSION
@@ -95,8 +97,8 @@ class TunnelParty(Guarded):
         Raises `StateLost` if it has begun before, unless `lost`; and with `lost` if the guard says
         that it has not.
         """
-        known, counter, state = self._first(lost=lost)
-        return self._said(known, counter, state, b"")[0]
+        known, opened = self._first(lost=lost)
+        return self._said(known, opened, opened.content, b"")[0]
 
     def answer(
         self, state: bytes, request: bytes, supply: Supply | None = None
@@ -114,16 +116,17 @@ class TunnelParty(Guarded):
             InvalidValue, OutOfRange, UsageError: the value does not fit the session.
             VaultError: the state or the guard cannot be used.
         """
-        known, counter, opened = self._open(state) if state else self._first(lost=False)
-        if opened.evidence:
-            raise FaultyBoard("the log has forked, says evidence kept before", opened.evidence)
-        dictionary = opened.manifest + self._ticket.session
+        known, opened = self._open(state) if state else self._first(lost=False)
+        content = opened.content
+        if content.evidence:
+            raise FaultyBoard("the log has forked, says evidence kept before", content.evidence)
+        dictionary = content.manifest + self._ticket.session
         plain = unpack(request, (dictionary, self._ticket.session))
         shown = self._decoded(plain)
         call = PartyCall(self._parts, opened, shown, hashlib.sha256(plain).digest())
         call.run(supply)
         following = call.following()
-        sealed, reply = self._said(known, counter, following, call.reply(following))
+        sealed, reply = self._said(known, opened, following, call.reply(following))
         return sealed, pack(reply, dictionary) if is_packed(request) else reply
 
     def leave(self, state: bytes) -> bytes:
@@ -131,28 +134,29 @@ class TunnelParty(Guarded):
 
         For a caller whose patience is at its end ([W7]).
         """
-        known, counter, opened = self._open(state)
-        if not opened.memory:
+        known, opened = self._open(state)
+        if not opened.content.machine:
             return state
         call = PartyCall(self._parts, opened, None, b"leave")
         call.leave()
-        return self._said(known, counter, call.following(), b"")[0]
+        return self._said(known, opened, call.following(), b"")[0]
 
     def position(self, state: bytes) -> bytes:
         """A reply to no request: for a host that does not know where the party stands.
 
         It says nothing that did not leave with this state, which need not be the newest.
         """
-        _, opened = unseal(state, self._place, self._secret)
-        return PartyCall(self._parts, opened, None, b"").reply(opened)
+        opened = unseal(state, self._place, self._secret)
+        return PartyCall(self._parts, opened, None, b"").reply(opened.content)
 
     def standing(self, state: bytes) -> Standing:
         """Where the party stands, as this state says, which need not be the newest."""
-        counter, opened = unseal(state, self._place, self._secret)
-        if opened.evidence:
-            error = FaultyBoard("the log has forked", opened.evidence)
+        opened = unseal(state, self._place, self._secret)
+        counter, content = opened.counter, opened.content
+        if content.evidence:
+            error = FaultyBoard("the log has forked", content.evidence)
             return Standing(counter, 0, None, needs_value=False, last=None, over=True, error=error)
-        if not opened.memory:
+        if not content.machine:
             return Standing(counter, 0, None, needs_value=False, last=None, over=False, error=None)
         call = PartyCall(self._parts, opened, None, b"")
         return call.standing(counter)
@@ -168,7 +172,7 @@ class TunnelParty(Guarded):
             self._toolkit,
         )
 
-    def _first(self, *, lost: bool) -> tuple[bytes, int, TunnelState]:
+    def _first(self, *, lost: bool) -> tuple[bytes, OpenedState]:
         """What comes before all states: nothing is known, and the counter has not begun."""
         known, last = last_mark(self._guard, str(self._place))
         if last is not None and not lost:
@@ -188,23 +192,24 @@ class TunnelParty(Guarded):
             manifest=b"",
             checkpoint=b"",
             start=0,
-            memory=b"",
-            journal=(),
+            machine=b"",
+            slots=(),
             evidence=b"",
         )
-        return known, -1 if last is None else last.counter, state
+        slots = slots_of(self._place, self._secret)
+        return known, OpenedState(-1 if last is None else last.counter, state, slots)
 
-    def _open(self, data: bytes) -> tuple[bytes, int, TunnelState]:
+    def _open(self, data: bytes) -> tuple[bytes, OpenedState]:
         """A state that may be answered from: the one that left last, or the one before it.
 
         Of the one before, only what left then may leave again: a host may ask twice ([N6]).
         """
-        counter, opened = unseal(data, self._place, self._secret)
+        opened = unseal(data, self._place, self._secret)
         known, last = last_mark(self._guard, str(self._place))
-        recent = last is not None and counter in {last.counter, last.counter - 1}
+        recent = last is not None and opened.counter in {last.counter, last.counter - 1}
         if not (recent or isinstance(self._guard, Unguarded)):
             raise _replayed()
-        return known, counter, opened
+        return known, opened
 
     def _decoded(self, request: bytes) -> TunnelRequest:
         shown = REQUEST.decode(request)
@@ -213,10 +218,11 @@ class TunnelParty(Guarded):
         return shown
 
     def _said(
-        self, known: bytes, counter: int, state: TunnelState, reply: bytes
+        self, known: bytes, before: OpenedState, state: TunnelState, reply: bytes
     ) -> tuple[bytes, bytes]:
-        sealed = seal(state, self._place, counter + 1, self._secret)
-        mark = Mark(1, counter + 1, state.spent, _digest(sealed, reply))
+        counter = before.counter + 1
+        sealed, size = seal(state, self._place, counter, self._secret, before.slots)
+        mark = Mark(1, counter, state.spent, _digest(memoryview(sealed)[:size], reply))
         self._leave_by_guard(known, mark)
         return sealed, reply
 
@@ -234,7 +240,7 @@ class TunnelParty(Guarded):
             raise _replayed()
 
 
-def _digest(state: bytes, reply: bytes) -> bytes:
+def _digest(state: memoryview, reply: bytes) -> bytes:
     hashed = hashlib.sha256(TUNNEL_ANSWER + len(state).to_bytes(8))
     hashed.update(state)
     hashed.update(reply)

@@ -1,9 +1,11 @@
 """Seals the state of a party that is called, and opens it. `specs/12-sessions.md`, [N4], [N5].
 
-    state = format | session | party | counter | nonce | XSalsa20-Poly1305(content)
+    state = core | slot | slot | ..
+    core  = format | session | party | counter | size | nonce | XSalsa20-Poly1305(content)
 
 Everything in front of the nonce goes into the key, so none of it can be changed. The nonce follows
 from key and content: the same content gives the same bytes, and another content another nonce.
+The content names the slots, in their order: what is large stands in them (`slots`).
 """
 
 from __future__ import annotations
@@ -15,18 +17,19 @@ from typing import Final
 
 from bulletin_board.note import LARGEST_NOTE
 from gopa.messages.manifest import MANIFEST
-from gopa.sessions.party_journal import Run
-from gopa.sessions.vault.interface import MemoryVault, VaultDamaged, VaultError
+from gopa.sessions.tunnel.slots import NAME_SIZE, Slots
+from gopa.sessions.vault.interface import VaultDamaged, VaultError
 from gopa.sessions.vault.protection import NONCE_SIZE, NotForThisKey, SealingKey, SecretBox
-from wire.codec import Codec, fixed, opaque, record, u16, u64
+from wire.codec import Codec, fixed, opaque, record, u16, u64, vector
 from wire.domains import TUNNEL_CHANCE, TUNNEL_STATE
 from wire.errors import MalformedMessage, UsageError
 from wire.secret import Guarded, SecretBytes
 
-VERSION: Final = 1
-FORMAT: Final = b"gopa-tunnel-1\n"
+VERSION: Final = 2
+FORMAT: Final = b"gopa-tunnel-2\n"
 SEED_SIZE: Final = 32
 _COUNTER: Final = 8
+_SIZE: Final = 4
 _HEAD: Final = len(FORMAT) + 32 + 32 + _COUNTER
 LARGEST_STATE: Final = 2**29
 
@@ -62,19 +65,15 @@ class TunnelState(Guarded):
     manifest: bytes
     checkpoint: bytes
     start: int
-    memory: bytes
-    journal: tuple[bytes, ...]
+    machine: bytes
+    slots: tuple[bytes, ...]
     evidence: bytes
 
     def __post_init__(self) -> None:
         if self.version != VERSION:
             raise UsageError(f"only version {VERSION} is known", "version")
-        if self.journal and not self.memory:
-            raise UsageError("a journal begins with a memory", "memory")
-
-    def vault(self) -> MemoryVault:
-        """The vault that a durable party goes on with."""
-        return MemoryVault(self.memory or None, [(each,) for each in self.journal])
+        if self.slots and not self.machine:
+            raise UsageError("slots are those of a machine", "slots")
 
 
 TUNNEL: Final[Codec[TunnelState]] = record(
@@ -85,44 +84,67 @@ TUNNEL: Final[Codec[TunnelState]] = record(
     manifest=opaque(0, MANIFEST.max_size),
     checkpoint=opaque(0, LARGEST_NOTE),
     start=u64,
-    memory=opaque(0, 2**28),
-    journal=Run(opaque(0, 2**28), 2**28),
+    machine=opaque(0, 2**28),
+    slots=vector(fixed(NAME_SIZE), 0, 2**16),
     evidence=opaque(0, 4 * LARGEST_NOTE),
 )
 
 
-def seal(state: TunnelState, place: StatePlace, counter: int, secret: SealingKey) -> bytes:
-    """The bytes that only `unseal` with this place and secret opens.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OpenedState(Guarded):
+    """Holds what is in a state: its counter and content, and the slots behind its core."""
+
+    counter: int
+    content: TunnelState
+    slots: Slots
+
+
+def slots_of(place: StatePlace, secret: SealingKey) -> Slots:
+    """Slots of this place, none yet."""
+    return Slots(secret, FORMAT + place.session + place.party)
+
+
+def seal(
+    state: TunnelState, place: StatePlace, counter: int, secret: SealingKey, slots: Slots
+) -> tuple[bytes, int]:
+    """The bytes that only `unseal` with this place and secret opens; how many of them are the core.
 
     Raises `UsageError` if the state is too large to be kept.
     """
     content = TUNNEL.encode(state)
-    if len(content) >= LARGEST_STATE:
+    behind = slots.written(state.slots)
+    if len(content) + sum(map(len, behind)) >= LARGEST_STATE:
         raise UsageError("the state is too large", "state")
     head = FORMAT + place.session + place.party + counter.to_bytes(_COUNTER)
     nonce = _keyed(secret, b"nonce", head + content)[:NONCE_SIZE]
-    return head + _box(secret, head).encrypt(content, nonce)
+    box = _box(secret, head).encrypt(content, nonce)
+    core = head + len(box).to_bytes(_SIZE) + box
+    return b"".join([core, *behind]), len(core)
 
 
-def unseal(data: bytes, place: StatePlace, secret: SealingKey) -> tuple[int, TunnelState]:
-    """The counter and the content.
+def unseal(data: bytes, place: StatePlace, secret: SealingKey) -> OpenedState:
+    """What is in a state. Slots are opened when they are used, and refused then if changed.
 
     Raises:
         StateOfAnother: it is that of another party or session.
         VaultDamaged: it was changed, or sealed with another secret.
     """
-    head = data[:_HEAD]
-    if len(data) > 2 * LARGEST_STATE or len(head) < _HEAD or not head.startswith(FORMAT):
+    head, begin = data[:_HEAD], _HEAD + _SIZE
+    if len(data) > 2 * LARGEST_STATE or len(data) < begin or not head.startswith(FORMAT):
         raise VaultDamaged("these bytes are no state of a party")
     if head[len(FORMAT) : -_COUNTER] != place.session + place.party:
         raise StateOfAnother("the state is that of another party or session: keep them apart")
+    end = begin + int.from_bytes(data[_HEAD:begin])
+    if end > len(data):
+        raise VaultDamaged("the state ends early: use the last one returned")
     try:
-        content = _box(secret, head).decrypt(data[_HEAD:])
-        state = TUNNEL.decode(content)
+        state = TUNNEL.decode(_box(secret, head).decrypt(data[begin:end]))
     except (NotForThisKey, MalformedMessage):
         message = "the state was changed, or sealed with another secret: use the last one returned"
         raise VaultDamaged(message) from None
-    return int.from_bytes(head[-_COUNTER:]), state
+    slots = slots_of(place, secret)
+    slots.read(memoryview(data)[end:], state.slots)
+    return OpenedState(int.from_bytes(head[-_COUNTER:]), state, slots)
 
 
 def counter_of(data: bytes, place: StatePlace) -> int | None:

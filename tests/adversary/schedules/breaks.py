@@ -22,7 +22,7 @@ from gopa.rules.join import CoinsRules
 from gopa.rules.mailbox import Mailbox, Sorter
 from gopa.rules.publish import PublishRules
 from gopa.rules.rounds import RoundSequence
-from gopa.sessions.durable_party import StepRng
+from gopa.sessions.stepped_party import StepRng
 from tests.adversary.schedules.arena import Arena
 from tests.adversary.schedules.worlds import LongDoubles
 from wire.secret import SecretBytes

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gopa.sessions.durable_party import Attempt, DurableParty
+from gopa.sessions.durable_party import DurableParty
+from gopa.sessions.stepped_party import Attempt
 from tests.sessions.hostile.prying import secrets_of
 from tests.simulation.worlds import SCALAR
 from zkp.noise_table import GaussianTable

@@ -14,7 +14,7 @@ from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Phase
 from gopa.party import Fetched, Finished, Halted, Part, Post, Supplied, TimedOut, Witnessed
 from gopa.party.states import BetweenRounds, Checking, Comparing, Done, Outside, Stopped
-from gopa.sessions import durable_party
+from gopa.sessions import stepped_party
 from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.party_journal import RECORD
 from gopa.sessions.party_memory import MEMORY
@@ -220,7 +220,7 @@ def test_vault_is_of_one_key_and_session() -> None:
 def test_another_version_of_the_library_diverges(monkeypatch: pytest.MonkeyPatch) -> None:
     vault = copies_with(Comparing)[0]
     party(vault)
-    monkeypatch.setattr(durable_party, "VERSION", version.VERSION + "x")
+    monkeypatch.setattr(stepped_party, "VERSION", version.VERSION + "x")
     with pytest.raises(StateDiverged):
         party(vault)
 

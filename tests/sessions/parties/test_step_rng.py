@@ -6,8 +6,8 @@ import hashlib
 
 import pytest
 
-from gopa.sessions import durable_party
-from gopa.sessions.durable_party import START, StepRng, extend
+from gopa.sessions import stepped_party
+from gopa.sessions.stepped_party import START, StepRng, extend
 from gopa.version import VERSION
 from wire.errors import UsageError
 from wire.secret import SecretBytes
@@ -38,7 +38,7 @@ def test_secret_chain_and_version_all_matter(monkeypatch: pytest.MonkeyPatch) ->
     assert stream(SECRET, START, [32]) == one
     assert stream(SecretBytes(b"\x08" * 32), START, [32]) != one
     assert stream(SECRET, extend(START, []), [32]) != one
-    monkeypatch.setattr(durable_party, "VERSION", VERSION + "0")
+    monkeypatch.setattr(stepped_party, "VERSION", VERSION + "0")
     assert stream(SECRET, START, [32]) != one
 
 

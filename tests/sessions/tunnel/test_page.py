@@ -81,9 +81,11 @@ def test_the_published_state_opens_in_its_place() -> None:
     secret = SealingKey(SecretBytes(bytes.fromhex(found["secret"])))
     place = StatePlace(bytes.fromhex(found["session"]), bytes.fromhex(found["party"]))
     sealed = bytes.fromhex(found["sealed"])
-    counter, state = unseal(sealed, place, secret)
+    opened = unseal(sealed, place, secret)
+    counter, state = opened.counter, opened.content
     assert counter == found["counter"]
     assert TUNNEL.encode(state).hex() == found["content"]
+    assert opened.slots.get(state.slots[0]).hex() == found["slot"]
     with pytest.raises(VaultDamaged):
         unseal(sealed.replace(counter.to_bytes(8), (counter + 1).to_bytes(8), 1), place, secret)
     with pytest.raises(StateOfAnother):

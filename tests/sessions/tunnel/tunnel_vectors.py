@@ -16,14 +16,17 @@ from gopa.sessions.tunnel.messages import (
     TunnelRequest,
     Want,
 )
-from gopa.sessions.tunnel.state import TUNNEL, StatePlace, TunnelState, seal
+from gopa.sessions.tunnel.state import TUNNEL, StatePlace, TunnelState, seal, slots_of
 from tests.board.tools import entry_bytes
 from tests.sessions.tunnel.worlds import SECRET
 
 SESSION, PARTY, HASH = (bytes([at]) * 32 for at in (1, 2, 3))
 PLACE = StatePlace(SESSION, PARTY)
 COUNTER = 7
-STATE = TunnelState(1, HASH, 1, b"manifest", b"checkpoint", 9, b"memory", (b"record", b""), b"")
+SLOTS = slots_of(PLACE, SECRET)
+STATE = TunnelState(
+    2, HASH, 1, b"manifest", b"checkpoint", 9, b"machine", (SLOTS.put(b"large"),), b""
+)
 _FETCH = Fetch(Phase.COINS, 1, 9, (HASH, PARTY[:31] + b"\xff"))
 _SHOWN = (TunnelEntry(4, entry_bytes(0)), OwnEntry(7, HASH))
 
@@ -67,6 +70,7 @@ def records() -> dict[str, Any]:
             "party": PARTY.hex(),
             "counter": COUNTER,
             "content": TUNNEL.encode(STATE).hex(),
-            "sealed": seal(STATE, PLACE, COUNTER, SECRET).hex(),
+            "slot": b"large".hex(),
+            "sealed": seal(STATE, PLACE, COUNTER, SECRET, SLOTS)[0].hex(),
         },
     }

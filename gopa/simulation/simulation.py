@@ -278,7 +278,7 @@ class Simulation:
         place = party.state.chain.round, party.index
         if place not in self.noise_for_tests:
             values = next(
-                each.values for each in party.state.inputs if each.logical == self._logical
+                tuple(each.values) for each in party.state.inputs if each.logical == self._logical
             )
             self.noise_for_tests[place] = noise_for_tests(party.state, party.author, values)
             self.inputs_for_tests[place] = values

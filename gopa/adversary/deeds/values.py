@@ -151,4 +151,4 @@ def _noise(access: PartyAccess) -> Sequence[int]:
         stage = stage.committed
     state = replace(access.state, stage=stage)
     values = next(each.values for each in state.inputs if each.logical == stage.opened.logical)
-    return noise_for_tests(state, access.key.public.data, values)
+    return noise_for_tests(state, access.key.public.data, tuple(values))

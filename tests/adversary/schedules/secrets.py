@@ -48,7 +48,7 @@ class Secrets:
         numbers: dict[bytes, int],
     ) -> None:
         given = next(g for g in actor.state.inputs if g.logical == stage.opened.logical)
-        self.noise[place] = noise_for_tests(actor.state, actor.author, given.values)
+        self.noise[place] = noise_for_tests(actor.state, actor.author, tuple(given.values))
         authors = stage.view.enrolment.authors
         self.rolls[place] = tuple(numbers[author] for author in authors)
         self.around[place] = frozenset(numbers[authors[v]] for v in stage.view.neighbours)

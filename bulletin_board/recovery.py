@@ -35,14 +35,20 @@ from bulletin_board.tree import (
 from wire.errors import MalformedMessage, ProtocolError
 
 
-def write_entries(public: PublicFiles, edge: RightEdge, entries: Sequence[bytes]) -> None:
+def write_entries(
+    public: PublicFiles,
+    edge: RightEdge,
+    entries: Sequence[bytes],
+    leaves: Sequence[bytes] | None = None,
+) -> None:
     """Write the tiles and bundles that `entries` change; `edge` grows by them.
 
     The entries in front of them in their first bundle are read back. May be
-    repeated after a crash: the same bytes are written again.
+    repeated after a crash: the same bytes are written again. `leaves` spares hashing
+    entries again where the caller has done so.
     """
     start = edge.size
-    contents = edge.extend(map(leaf_hash, entries)) + edge.partial()
+    contents = edge.extend(leaves or map(leaf_hash, entries)) + edge.partial()
     files = {content.tile.path: content.data for content in contents}
     public.write(files | _bundles(public, start, entries))
 

@@ -191,13 +191,13 @@ class Sequencer:
         storage = self._storage
         storage.lock.check(self._held)
         storage.index.stage(batch.start, batch.staged, self._held.epoch)
-        entries = self._read_back(batch)
+        entries, leaves = self._read_back(batch), [each.leaf for each in batch.staged]
         edge = load_edge(storage.public, self.signed.checkpoint)
         grown = edge.copy()
-        grown.extend(map(leaf_hash, entries))
+        grown.extend(leaves)
         signed = self._sign(Checkpoint(self.signed.checkpoint.origin, grown.size, grown.root()))
         self._held = storage.lock.swap(self._held, signed.to_bytes())
-        write_entries(storage.public, edge, entries)
+        write_entries(storage.public, edge, entries, leaves)
         storage.lock.check(self._held)  # a newer writer's checkpoint must not give way to this one
         publish(storage.public, signed, batch.start)
         self._make_durable(signed.size, sum(map(len, entries)))

@@ -29,7 +29,7 @@ from gopa.organiser import SessionSetting, new_manifest
 from gopa.planning import Plan
 from gopa.rules import RoundPicture
 from gopa.sessions.contribution import encoding_for
-from gopa.sessions.following import Horizon, entries_of_session
+from gopa.sessions.following import Horizon
 from gopa.sessions.organising import (
     Deadlines,
     DurableOrganiser,
@@ -216,12 +216,10 @@ class HostedSession:
     def _speak(self) -> bool:
         """Post all that the organiser has to say now; whether the round is over."""
         while True:
-            reader = self._board.reader()
-            raws = reader.entries(self._read)
-            self._organiser.take(entries_of_session(raws, self.manifest.session, self._read))
-            self._read = reader.size
-            horizon = Horizon(reader.size, reader.signed.root)
-            self._organiser.reached(horizon, reader.signed.to_bytes())
+            signed = self._board.update()
+            self._organiser.take([posted for posted, _ in self._board.posted(self._read)])
+            self._read = signed.size
+            self._organiser.reached(Horizon(signed.size, signed.root), signed.to_bytes())
             act = self._organiser.act()
             if not isinstance(act, Send):
                 # Between two rounds it waits for the end of a pause; a retry begins at once.

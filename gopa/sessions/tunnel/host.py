@@ -17,7 +17,6 @@ from typing import Final, Protocol, runtime_checkable
 
 from bulletin_board import (
     Accepted,
-    Entry,
     LogReader,
     NoteSigner,
     Refused,
@@ -32,7 +31,7 @@ from bulletin_board.entry import verify_entry
 from bulletin_board.reader import CHECKPOINT, MemorySource, resource_limit
 from bulletin_board.sequencer import MOST_IN_A_BATCH
 from bulletin_board.storage.memory import memory_storage
-from bulletin_board.tree import leaf_hash, resources, subset_proof
+from bulletin_board.tree import resources, subset_proof
 from gopa.admission import ProtocolAdmission
 from gopa.messages.framing import Posted
 from gopa.messages.phases import Kind, Phase
@@ -63,6 +62,9 @@ from wire.errors import InvalidProof, ProtocolError, UsageError
 _LOG: Final = logging.getLogger("gopa.sessions")
 
 
+_RECENT_BYTES: Final = 2**25
+
+
 class LocalBoard:
     """Keeps the log of sessions in the memory of this process, and lets in what a board does.
 
@@ -75,6 +77,8 @@ class LocalBoard:
         self._policy = TrustPolicy.single_log(signer.verifier)
         self._sequencer = Sequencer(storage, signer, ProtocolAdmission)
         self._lock = Lock()
+        self._recent: dict[int, Submission] = {}
+        self._recent_bytes = 0
 
     def update(self) -> SignedCheckpoint:
         """The newest checkpoint."""
@@ -104,11 +108,36 @@ class LocalBoard:
     def _appended(self, checked: Sequence[Submission | ProtocolError]) -> list[int | ProtocolError]:
         good = [each for each in checked if isinstance(each, Submission)]
         with self._lock:
-            outcomes = iter(self._sequencer.append(good))
+            made = self._sequencer.append(good)
+            for submission, outcome in zip(good, made, strict=True):
+                self._remember(submission, outcome)
+        outcomes = iter(made)
         return [
             each if isinstance(each, ProtocolError) else _index_of(next(outcomes))
             for each in checked
         ]
+
+    def posted(self, start: int) -> list[tuple[Posted, bytes]]:
+        """All entries from an index on, with their bytes; their signatures were verified here."""
+        with self._lock:
+            size, recent = self._sequencer.signed.size, dict(self._recent)
+        if not all(index in recent for index in range(start, size)):
+            raws = self.reader().entries(start, size)
+            recent |= dict(enumerate(map(Submission.decode, raws), start))
+        return [
+            (Posted(index, recent[index].leaf, recent[index].entry), recent[index].raw)
+            for index in range(start, size)
+        ]
+
+    def _remember(self, submission: Submission, outcome: Accepted | Refused) -> None:
+        """Keep what came last as it was decoded: organiser and host read it next."""
+        index = outcome.index if isinstance(outcome, Accepted) else outcome.evidence
+        if index is None or index in self._recent:
+            return
+        self._recent[index] = submission
+        self._recent_bytes += len(submission.raw)
+        while self._recent_bytes > _RECENT_BYTES:
+            self._recent_bytes -= len(self._recent.pop(next(iter(self._recent))).raw)
 
 
 @runtime_checkable
@@ -193,8 +222,8 @@ class TunnelHost:
         """Read what is new in the log; its size."""
         if self._reader is None or self._board.update().size > self._reader.size:
             self._reader = self._board.reader()
-            for index, raw in enumerate(self._reader.entries(self._read), self._read):
-                self._keep(index, raw)
+            for posted, raw in self._posted(self._reader):
+                self._keep(posted, raw)
             self._read = self._reader.size
         return self._read
 
@@ -234,14 +263,15 @@ class TunnelHost:
         Raises `MalformedMessage` or `InvalidProof` for what is not its reply.
         """
         said = REPLY.decode(unpack(reply, self._dictionaries))
-        owners = {(each.session, each.author.data) for each in map(_entry_of, said.posts)}
+        posts = list(map(Submission.decode, said.posts))
+        owners = {(each.entry.session, each.entry.author.data) for each in posts}
         if not {(said.session, said.party), *owners} <= {(self._session, party)}:
             raise InvalidProof("the reply of another party or session", "12-N3")
         line = self._lines.setdefault(party, _Line())
         if not said.start:
             line.made.clear()  # it has begun anew and knows nothing of what it said
         line.said = said
-        line.made.update(map(leaf_hash, said.posts))
+        line.made.update(each.leaf for each in posts)
         if said.posts:
             self._queue.append(said.posts)
         return said
@@ -268,15 +298,23 @@ class TunnelHost:
                 _not_taken(error)
                 return
 
-    def _keep(self, index: int, raw: bytes) -> None:
-        submission = Submission.decode(raw)
-        entry = submission.entry
+    def _posted(self, reader: LogReader) -> list[tuple[Posted, bytes]]:
+        if isinstance(self._board, LocalBoard):
+            found = self._board.posted(self._read)
+            return [each for each in found if each[0].index < reader.size]
+        made = ((raw, Submission.decode(raw)) for raw in reader.entries(self._read))
+        return [
+            (Posted(index, submission.leaf, submission.entry), raw)
+            for index, (raw, submission) in enumerate(made, self._read)
+        ]
+
+    def _keep(self, posted: Posted, raw: bytes) -> None:
+        entry = posted.entry
         if entry.session != self._session:
             return
-        posted = Posted(index, submission.leaf, entry)
         self._search.take(posted)
         self._entries.append(posted)
-        self._raws[index] = raw
+        self._raws[posted.index] = raw
         opens = (entry.phase, entry.kind) == (Phase.ORGANISER, Kind.OPEN)
         if opens and entry.author.data == self._search.organiser and entry.round > self._round:
             self._forget(entry.round)
@@ -352,10 +390,6 @@ class TunnelHost:
 
 def _not_taken(error: ProtocolError) -> None:
     _LOG.info("not taken: %s", visible(str(error)))
-
-
-def _entry_of(raw: bytes) -> Entry:
-    return Submission.decode(raw).entry
 
 
 def _consistency(reader: LogReader, size: int) -> tuple[bytes, ...]:

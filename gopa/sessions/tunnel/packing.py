@@ -19,7 +19,7 @@ from wire.errors import MalformedMessage, UsageError
 PACKED_VERSION: Final = 2
 ROOM: Final = 2**16
 GROWTH: Final = 8
-_LEVEL: Final = 9
+_LEVEL: Final = 6
 _WORTH_IT: Final = 2**17
 """What is larger has vectors or a whole log in it: packing costs more time than bytes."""
 

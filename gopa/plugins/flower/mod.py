@@ -29,7 +29,7 @@ from gopa.sessions.tunnel import (
 )
 from gopa.sessions.tunnel.guard import last_mark
 from gopa.sessions.tunnel.state import StatePlace, counter_of
-from gopa.sessions.vault import VaultDamaged, VaultError
+from gopa.sessions.vault import StateDiverged, VaultDamaged, VaultError
 from wire.errors import GopaError, ProtocolError, UsageError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class GopaMod:
             state = states.get(ticket.session)
             _require_last(state, StatePlace(ticket.session, party.key), guard)
             state, reply = _answered(party, state, asked.request, training)
-        except (StateReplayed, StateLost, VaultDamaged, StateOfAnother) as error:
+        except (StateReplayed, StateLost, StateDiverged, VaultDamaged, StateOfAnother) as error:
             _warn(error)
             if not asked.anew:
                 return Said(error=_words(error), lost=True)

@@ -171,9 +171,8 @@ class _Reader:
         return self.slots.get(self.take(NAME_SIZE)) if size == _IN_A_SLOT else self.take(size)
 
     def slot(self) -> bytes:
-        """The name of a slot."""
-        if self.number() != _IN_A_SLOT:
-            raise ValueError("a slot was written here")
+        """The name of a slot, behind the number that says that there is one."""
+        self.number()
         return self.take(NAME_SIZE)
 
     def value(self) -> Any:

@@ -72,8 +72,6 @@ class TunnelState(Guarded):
     def __post_init__(self) -> None:
         if self.version != VERSION:
             raise UsageError(f"only version {VERSION} is known", "version")
-        if self.slots and not self.machine:
-            raise UsageError("slots are those of a machine", "slots")
 
 
 TUNNEL: Final[Codec[TunnelState]] = record(

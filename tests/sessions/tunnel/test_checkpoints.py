@@ -35,15 +35,16 @@ from gopa.sessions.tunnel.called import CalledParty
 from gopa.sessions.tunnel.checkpoint import read_state, write_state
 from gopa.sessions.tunnel.messages import REPLY
 from gopa.sessions.tunnel.packing import unpack
-from gopa.sessions.tunnel.slots import NAME_SIZE
+from gopa.sessions.tunnel.slots import NAME_SIZE, Slots
 from gopa.sessions.tunnel.state import StatePlace, unseal
-from gopa.sessions.vault import VaultDamaged, VaultError
+from gopa.sessions.vault import SealingKey, VaultDamaged, VaultError
 from gopa.sessions.vault.interface import StateDiverged
 from gopa.simulation.setup import permissive
 from gopa.version import VERSION
 from tests.sessions.tunnel.worlds import SECRET, Caller, Tunnelled, slots
 from tests.simulation.worlds import FEW, FULL, RECOVERING, SIGNED, VECTOR
 from wire.errors import GopaError, UsageError
+from wire.secret import SecretBytes
 from zkp.noise_table import NoNoise
 
 EXACT: dict[str, Any] = {
@@ -366,6 +367,21 @@ def test_what_is_read_is_what_was_written_down_to_its_end() -> None:
     for wrong in (machine[:-1], machine + b"\0", machine[:40]):
         with pytest.raises(StateDiverged):
             read_state(wrong, given)
+
+
+def test_a_slot_opens_for_one_place_and_secret() -> None:
+    one, other = Slots(SECRET, b"one"), Slots(SECRET, b"other")
+    third = Slots(SealingKey(SecretBytes(bytes(32))), b"one")
+    name = one.put(b"content" * 1_000)
+    data = memoryview(b"".join(one.written([name])))
+    for place, opens in ((Slots(SECRET, b"one"), True), (other, False), (third, False)):
+        place.read(data, [name])
+        if opens:
+            assert place.get(name) == b"content" * 1_000
+        else:
+            with pytest.raises(VaultDamaged):
+                place.get(name)
+    assert len({each.put(b"content" * 1_000) for each in (one, other, third)}) == 3
 
 
 def test_a_state_too_large_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ class Slots(Guarded):
         for name in names:
             begin = start + NAME_SIZE + _SIZE
             end = begin + int.from_bytes(data[start + NAME_SIZE : begin])
-            if data[start : start + NAME_SIZE] != name or end > len(data):
+            if data[start : start + NAME_SIZE] != name:
                 raise VaultDamaged("a slot of the state is missing: use the last one returned")
             self._sealed[name] = data[begin:end]
             start = end

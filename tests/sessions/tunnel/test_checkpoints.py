@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -33,6 +34,7 @@ from gopa.sessions.tunnel import call as call_module
 from gopa.sessions.tunnel import state as state_module
 from gopa.sessions.tunnel.called import CalledParty
 from gopa.sessions.tunnel.checkpoint import read_state, write_state
+from gopa.sessions.tunnel.guard import MARK
 from gopa.sessions.tunnel.messages import REPLY
 from gopa.sessions.tunnel.packing import unpack
 from gopa.sessions.tunnel.slots import NAME_SIZE, Slots
@@ -43,6 +45,7 @@ from gopa.simulation.setup import permissive
 from gopa.version import VERSION
 from tests.sessions.tunnel.worlds import SECRET, Caller, Tunnelled, slots
 from tests.simulation.worlds import FEW, FULL, RECOVERING, SIGNED, VECTOR
+from wire.domains import TUNNEL_ANSWER
 from wire.errors import GopaError, UsageError
 from wire.secret import SecretBytes
 from zkp.noise_table import NoNoise
@@ -367,6 +370,34 @@ def test_what_is_read_is_what_was_written_down_to_its_end() -> None:
     for wrong in (machine[:-1], machine + b"\0", machine[:40]):
         with pytest.raises(StateDiverged):
             read_state(wrong, given)
+
+
+def test_rounds_in_which_the_key_has_spoken_are_written_down() -> None:
+    made: dict[str, Any] = {"rng": bytes, "slots": Slots(SECRET, b"place")}
+    given = held().manifest, held().identities[0], permissive(WIDE)
+    party = CalledParty(*given, **made)
+    party._spoken = frozenset({3, 1})
+    data, _ = party.checkpoint()
+    assert CalledParty(*given, **made, checkpoint=data)._spoken == {1, 3}
+
+
+def test_two_values_given_with_one_state_share_no_chance_afterwards() -> None:
+    world = wide(guard=Unguarded())
+    caller, request = at_phase(world, Phase.JOIN)
+    place, seeds = StatePlace(world.manifest.session, caller.party().key), set[bytes]()
+    for value in (0.5, 0.5, 1.0):
+        given = TunnelInput([value] * WIDE.dimension)
+        state, _ = caller.party().answer(caller.state, request, lambda _, given=given: given)
+        seeds.add(unseal(state, place, SECRET).content.seed)
+    assert len(seeds) == 2
+
+
+def test_a_mark_is_of_core_and_reply() -> None:
+    caller = held().caller(0)
+    place = StatePlace(held().manifest.session, caller.party().key)
+    core, reply = State.of(caller.state, caller).core, caller.seen[-1][2]
+    hashed = sha256(TUNNEL_ANSWER + len(core).to_bytes(8) + core + reply).digest()
+    assert MARK.decode(held().guard.last(str(place))).digest == hashed
 
 
 def test_a_slot_opens_for_one_place_and_secret() -> None:

@@ -26,6 +26,7 @@ from gopa.sessions.tunnel import (
     MemoryGuard,
     StateOfAnother,
     StateReplayed,
+    Supply,
     TunnelInput,
     Unguarded,
     checkpoint,
@@ -381,13 +382,16 @@ def test_rounds_in_which_the_key_has_spoken_are_written_down() -> None:
     assert CalledParty(*given, **made, checkpoint=data)._spoken == {1, 3}
 
 
+def giving(value: float) -> Supply:
+    return lambda _: TunnelInput([value] * WIDE.dimension)
+
+
 def test_two_values_given_with_one_state_share_no_chance_afterwards() -> None:
     world = wide(guard=Unguarded())
     caller, request = at_phase(world, Phase.JOIN)
     place, seeds = StatePlace(world.manifest.session, caller.party().key), set[bytes]()
     for value in (0.5, 0.5, 1.0):
-        given = TunnelInput([value] * WIDE.dimension)
-        state, _ = caller.party().answer(caller.state, request, lambda _, given=given: given)
+        state, _ = caller.party().answer(caller.state, request, giving(value))
         seeds.add(unseal(state, place, SECRET).content.seed)
     assert len(seeds) == 2
 

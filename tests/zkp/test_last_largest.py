@@ -16,10 +16,13 @@ from tests.randomness import seeded
 from tests.zkp.test_range import transcript
 from wire.errors import InvalidProof, ProtocolError, UsageError
 from zkp.batch import ProofClaim, verify_batch
+from zkp.bits import ConstraintShape
+from zkp.bits import shape as shape_module
 from zkp.range import (
     Interval,
     LastLargestStatement,
     VectorRangeStatement,
+    _last_largest_shape,
     prove_last_largest,
     prove_vector_range,
     verify_last_largest,
@@ -194,3 +197,21 @@ def test_many_values_under_one_weight() -> None:
     changed[-1] ^= 1
     with pytest.raises(ProtocolError):
         check(statement, bytes(changed))
+
+
+def test_a_weight_over_many_values_is_summed_as_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    group, count = ristretto255(), 40
+    statement, proof = prove(group, [*range(count), count], 63)
+    check(statement, proof)
+    other = committed(group, [*range(count), count + 1])[0]
+    with pytest.raises(InvalidProof):
+        check(LastLargestStatement(other, 63), proof)
+    shape, dense = _last_largest_shape(group, count + 1, 63), []
+    for many in (32, 10**6):
+        monkeypatch.setattr(shape_module, "_MANY", many)
+        made = ConstraintShape(group, shape.layout.bits, shape.constraints)
+        weights = group.scalars(range(1, made.row_count + 1))
+        varying = group.scalars([0] * made.varying_count)
+        dense.append((made.combine(weights, varying).to_bytes(), len(made._columns)))
+    assert dense[0][0] == dense[1][0]
+    assert [columns for _, columns in dense] == [6, 0]

@@ -8,6 +8,7 @@ Specification 06, rules A2 and A3.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -124,7 +125,9 @@ class ConstraintShape:
     """Holds the constraints of a statement without its constants and commitments. Immutable."""
 
     __slots__ = (
+        "_columns",
         "_fixed",
+        "_places",
         "_varying",
         "committed_rows",
         "constraints",
@@ -174,7 +177,10 @@ class ConstraintShape:
 
     def _prepare(self, rows: Sequence[BitForm]) -> None:
         length = self.layout.bit_positions
-        fixed = ((i, *entry) for i, row in enumerate(rows) for entry in row.fixed)
+        fixed, columns = _dense([(i, *entry) for i, row in enumerate(rows) for entry in row.fixed])
+        self._columns = [(of_rows, self.group.scalars(values)) for _, of_rows, values in columns]
+        places_of = {position: at for at, (position, *_) in enumerate(columns, start=1)}
+        self._places = [places_of.get(position, 0) for position in range(length)]
         self._fixed = [
             (layer.rows, self.group.scalars(layer.values)) for layer in _layers(fixed, length)
         ]
@@ -193,6 +199,11 @@ class ConstraintShape:
         total = constant(self.group, 0, self.layout.bit_positions)
         for rows, coefficients in self._fixed:
             total = total + weights.gather(rows) * coefficients
+        if self._columns:
+            one, sums = constant(self.group, 1, 1), constant(self.group, 0, 1)
+            for rows, coefficients in self._columns:
+                sums = sums.concat(one * weights.gather(rows).inner(coefficients))
+            total = total + sums.gather(self._places)
         supplied = constant(self.group, 0, 1).concat(varying)
         for layer in self._varying:
             total = total + weights.gather(layer.rows) * supplied.gather(layer.values)
@@ -243,6 +254,30 @@ def _numbering(constraints: Sequence[Constraint], layout: Layout) -> tuple[list[
             repeats.append(0)
             scalar += 1
     return numbers, repeats
+
+
+_Entry = tuple[int, int, int]
+_MANY: Final = 32
+"""Rows of one position from which on they are one inner product, not as many layers."""
+
+
+def _dense(
+    entries: Sequence[_Entry],
+) -> tuple[list[_Entry], list[tuple[int, list[int], list[int]]]]:
+    """The (row, position, value) entries of positions with few rows; and columns of the others.
+
+    A number that many rows share, such as a weight that bounds all coordinates, would make a
+    layer of the whole length for each of them.
+    """
+    counts = Counter(position for _, position, _ in entries)
+    dense = {position for position, count in counts.items() if count > _MANY}
+    columns: dict[int, tuple[list[int], list[int]]] = {each: ([], []) for each in sorted(dense)}
+    for row, position, value in entries:
+        if position in dense:
+            columns[position][0].append(row)
+            columns[position][1].append(value)
+    few = [entry for entry in entries if entry[1] not in dense]
+    return few, [(position, *column) for position, column in columns.items()]
 
 
 def _layers(entries: Iterable[tuple[int, int, int]], length: int) -> list[_Layer]:

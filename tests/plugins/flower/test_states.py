@@ -12,6 +12,9 @@ import pytest
 from flwr.app import Context, Message, RecordDict
 
 from gopa.plugins.flower import VerifiableGrid
+from gopa.sessions.tunnel import called
+from gopa.sessions.tunnel.checkpoint import Surroundings, read_state
+from gopa.sessions.vault import StateDiverged
 from tests.plugins.flower.worlds import FakeGrid, app_of, asking, planned
 from tests.sessions.tunnel.worlds import slots
 
@@ -69,6 +72,19 @@ def lose(scene: Scene, _: int) -> None:
     scene.grid.contexts[NODE].state = RecordDict()
 
 
+def updated(_: Scene, __: int) -> None:
+    """The state of the node, which is read next, is that of another version of the library."""
+    old: list[bytes] = []
+
+    def other(data: bytes, given: Surroundings) -> Any:
+        old.append(data)
+        if data == old[0]:
+            raise StateDiverged("another version")
+        return read_state(data, given)
+
+    vars(called)["read_state"] = other
+
+
 def back(count: int) -> Change:
     """The context is put back to what it was so many messages ago."""
 
@@ -79,7 +95,7 @@ def back(count: int) -> Change:
 
 
 @pytest.mark.parametrize("at", [2, 3, 4, 5, 6])
-@pytest.mark.parametrize("change", [lose, back(1)], ids=["lost", "rolled back"])
+@pytest.mark.parametrize("change", [lose, updated, back(1)], ids=["lost", "updated", "rolled back"])
 def test_a_party_without_its_state_is_out_of_the_round_and_in_the_next(
     change: Change, at: int, tmp_path: Path
 ) -> None:

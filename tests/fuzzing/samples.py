@@ -34,6 +34,7 @@ from gopa.sessions.party_memory import MEMORY, KeptInput
 from gopa.sessions.tunnel.guard import Mark
 from gopa.sessions.tunnel.messages import OwnEntry, TunnelEntry, TunnelReply, TunnelRequest, Want
 from gopa.sessions.tunnel.packing import PACKED_VERSION, PackedMessage
+from gopa.sessions.tunnel.state import VERSION as STATE_VERSION
 from gopa.sessions.tunnel.state import TunnelState
 from gopa.sessions.vault import identity
 from gopa.sessions.vault.frames import File, RecordPlace, Seal
@@ -124,7 +125,7 @@ def _tunnel() -> Iterator[Any]:
     yield TunnelReply(1, place, place, 0, 0, Want.NOTHING, None, False, True, ())
     yield PackedMessage(PACKED_VERSION, 3, b"packed")
     yield Mark(1, 3, 1, place)
-    yield TunnelState(1, place, 1, b"manifest", b"note", 4, b"memory", (b"record",), b"")
+    yield TunnelState(STATE_VERSION, place, 1, b"manifest", b"note", 4, b"machine", (place,), b"")
 
 
 def evidence() -> Iterator[Any]:

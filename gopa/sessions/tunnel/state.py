@@ -55,8 +55,8 @@ class TunnelState(Guarded):
 
     `seed` is what round secrets are drawn from. Logical rounds below `spent` take no value.
     `manifest` and `checkpoint` are empty until they have been shown; entries of the organiser and
-    of the party below `start` have been heard. `memory` and `journal` are those of its vault,
-    empty before it has begun. `evidence` shows that the log has forked.
+    of the party below `start` have been heard. `machine` is a checkpoint of it, empty before it has
+    begun, and `slots` name what is large in there. `evidence` shows that the log has forked.
     """
 
     version: int

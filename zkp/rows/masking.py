@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from itertools import pairwise
 from operator import add
 from typing import Final
 
@@ -22,7 +23,7 @@ from wire.errors import UsageError
 from wire.randomness import Rng
 from zkp.equations import Equation, Term, require_all
 from zkp.rows.opening import HiddenRow, OpeningClaim, opening_equation, prove_opening
-from zkp.rows.parts import Blindings, ProofParts
+from zkp.rows.parts import Blindings, HiddenNumbers, ProofParts
 from zkp.rows.product_tests import ProductTests, require_small
 from zkp.rows.rows import HiddenPads, HiddenRows, combined_rows, weighted_rows
 from zkp.rows.shape import TESTS, RowShape
@@ -31,6 +32,7 @@ from zkp.rows.sumcheck import (
     HiddenValue,
     PairSummand,
     Polynomial,
+    SumcheckProof,
     SumClaim,
     TestedRows,
     TestsSummand,
@@ -44,6 +46,7 @@ from zkp.transcript import Transcript
 from zkp.vectors import concatenate, vector
 
 _DEGREE: Final = 2
+_HASH_SIZE: Final = 32
 
 Words = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.uint32]
@@ -59,6 +62,10 @@ class SignedPermutation:
     def __post_init__(self) -> None:
         if len(self.signs) != -(-len(self.places) // 8):
             raise UsageError("a signed permutation has a bit for each place")
+        found = np.zeros(len(self.places), bool)
+        found[self.places[self.places < len(found)]] = True
+        if self.places.dtype != np.uint32 or not found.all():
+            raise UsageError("places are a permutation of 32-bit integers: each of them once")
 
     def applied(self, vector: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The vector with its entries moved; entries behind the last place stay."""
@@ -74,8 +81,13 @@ class SignedPermutation:
 class MaskStatement:
     """States what the words of one party are made of.
 
-    `edges` are the commitments of its live edges and `signs` what they enter with; `own` is that
-    of its own mask. `points` are the z_i, one vector of scalars for each.
+    `edges` are the commitments of its live edges, in increasing position of the neighbours, and
+    `signs` what they enter with; `own` is that of its own mask. `points` are the z_i, one vector
+    of scalars for each.
+
+    A transcript absorbs all of it but the permutation, the points and the tests, and of the words
+    `words_hash`. So the context that the caller binds decides those three (in a session the leaf
+    that the message acts on does), and the caller has computed the hash from the words.
     """
 
     group: Group
@@ -109,9 +121,13 @@ class MaskStatement:
             raise UsageError("an edge has a neighbour, a sign and a commitment")
         if not {*self.signs} <= {1, -1} or not 16 <= self.word_bits <= 64:
             raise UsageError("signs are 1 or -1, and words have 16 to 64 bits")
+        if not all(a < b for a, b in pairwise((-1, *self.neighbours))):
+            raise UsageError("neighbours have increasing positions: each edge counts once")
         whole = self.words.shape == (shape.dimension,) and self.words.dtype == np.uint64
         if not whole or len(self.permutation.places) != shape.dimension:
             raise UsageError("there is a word and a place for every coordinate")
+        if int(self.words.max()) >> self.word_bits or len(self.words_hash) != _HASH_SIZE:
+            raise UsageError(f"words have {self.word_bits} bits, and their hash 32 bytes")
         require_small(self.answers)
 
     @cached_property
@@ -283,6 +299,97 @@ class HiddenMasks:
     blinding: SecretScalar
 
 
+class MaskProver:
+    """Makes a proof in the steps of rule E8. It does not check what it made: `prove_masks` does.
+
+    `relation` and `witness` are those of the Sigma proof, once there is one.
+    """
+
+    relation: LinearRelation
+    witness: SecretScalarVec
+
+    def __init__(
+        self, statement: MaskStatement, hidden: HiddenMasks, transcript: Transcript, rng: Rng
+    ) -> None:
+        self._statement, self._hidden = statement, hidden
+        self._transcript, self._rng = transcript, rng
+        self._group, self._kernels = statement.group, table_kernels(statement.group)
+        self._known = hidden.masks.concat(vector_of(self._group, hidden.blinding))
+        self._hiding = Blindings(transcript, self._group, self._known, rng)
+
+    def proof(self) -> bytes:
+        """All messages, in order; raises `ComputationFault` for a blinding that has changed."""
+        statement, transcript = self._statement, self._transcript
+        statement.bind(transcript)
+        weights = _Weights.draw(transcript, statement)
+        total = self._hidden.masks.inner(weights.points)
+        mask = self._hiding.commit(b"long/masks", vector_of(self._group, total))
+        equality = statement.equality(weights)
+        summed = self.summed(mask, weights, equality)
+        linked = self.linked(mask, weights)
+        opened = self.opened(summed, weights, equality)
+        self._hiding.require_used()
+        return mask.points.to_bytes() + summed.rounds.to_bytes() + linked + opened
+
+    def summed(
+        self, mask: HiddenNumbers, weights: _Weights, equality: ResidueTable
+    ) -> SumcheckProof:
+        """Step 5: the sumcheck of what words, rows and masks have to make up together."""
+        group, statement = self._group, self._statement
+        words = weights.claim * statement.word_sum(equality) + weights.answers
+        value = words.secret() - mask.values[0] * weights.claim
+        claim = HiddenValue(value, -(mask.blindings[0] * weights.claim))
+        polynomial = self.polynomial(weights, equality)
+        found = prove_sum(group, polynomial, claim, self._transcript, rng=self._rng)
+        self._hiding.keep(found.sources)
+        return found
+
+    def polynomial(self, weights: _Weights, equality: ResidueTable) -> Polynomial:
+        """f: the tables of the rows, each with what it is multiplied by."""
+        group, kernels, statement = self._group, self._kernels, self._statement
+        tests, hidden = statement.tests, self._hidden
+        vectors = (hidden.inputs, hidden.noise, hidden.carries)
+        x, a, c = (kernels.of_integers(each.values) for each in vectors)
+        shift = -group.scalar(1 << statement.word_bits)
+        rest = Folded(kernels.combine(vector(group, [group.scalar(1), shift]), [x, c]))
+        noise, carries = Folded(a), Folded(c)
+        pads = Folded(kernels.of_scalars(hidden.pads.values[:TESTS]))
+        claim, chosen = vector(group, [weights.claim]), kernels.of_scalars(weights.tests)
+        plain = kernels.combine(claim, [equality])
+        moved = kernels.combine(claim, [statement.transposed(equality)])
+        sums = kernels.of_integers(tests.column_sums(group, hidden.carries.values).reshape(-1))
+        choices = tests.row_choices(kernels, 0, chosen)
+        summands = (
+            PairSummand(plain, rest),
+            PairSummand(moved, noise),
+            TestsSummand(group, tests, TestedRows(choices, sums, carries)),
+            PairSummand(chosen, pads),
+        )
+        return Polynomial(summands, (rest, noise, carries, pads), statement.shape.bits, _DEGREE)
+
+    def linked(self, mask: HiddenNumbers, weights: _Weights) -> bytes:
+        """Step 6: the Sigma proof that the combined mask is that of the edges and the own one."""
+        self.relation = self._statement.relation(weights, mask.points)
+        self.witness = self._known.concat(mask.blindings)
+        return prove_unchecked(
+            self.relation, self.witness, self._transcript, rng=self._rng, form=Form.BATCHABLE
+        )
+
+    def opened(self, summed: SumcheckProof, weights: _Weights, equality: ResidueTable) -> bytes:
+        """Step 7: what was said of the tables is so of the rows."""
+        group, hidden, point = self._group, self._hidden, summed.point
+        split = self._statement.shape.row_bits
+        factors = self._statement.factors(weights, point, equality)
+        vectors = (hidden.inputs, hidden.noise, hidden.carries, hidden.pads)
+        row, blinding = combined_rows(group, vectors, factors, point[:split])
+        combined = HiddenRow(row, blinding, summed.left.blinding)
+        opened, sources = prove_opening(
+            group, combined, point[split:], self._transcript, rng=self._rng
+        )
+        self._hiding.keep(sources)
+        return opened.to_bytes()
+
+
 def prove_masks(
     statement: MaskStatement, hidden: HiddenMasks, transcript: Transcript, *, rng: Rng
 ) -> bytes:
@@ -291,58 +398,14 @@ def prove_masks(
     The caller has bound the context to the transcript. After an error it is spent.
 
     Raises:
-        UsageError: they are not. Nothing was sent.
-        ComputationFault: a computation went wrong. Nothing was sent.
+        UsageError: the masks are not behind the statement's commitments. Nothing was sent.
+        ComputationFault: the words are something else, the tests are not those of the carries,
+            or a computation went wrong. Nothing was sent.
     """
-    group, shape, kernels = statement.group, statement.shape, table_kernels(statement.group)
     before = transcript.copy()
-    statement.bind(transcript)
-    weights = _Weights.draw(transcript, statement)
-    vectors = (hidden.inputs, hidden.noise, hidden.carries, hidden.pads)
-    known = hidden.masks.concat(vector_of(group, hidden.blinding))
-    hiding = Blindings(transcript, group, known, rng)
-    total = hidden.masks.inner(weights.points)
-    drawn = hiding.draw(b"long/masks", vector_of(group, total), 1)
-    mask = Pedersen(group).commit(vector_of(group, total), drawn).points
-    transcript.absorb_points(b"long/masks", mask)
-
-    x, a, c = (kernels.of_integers(each.values) for each in vectors[:3])
-    one = group.scalar(1)
-    shift = -group.scalar(1 << statement.word_bits)
-    rest = Folded(kernels.combine(vector(group, [one, shift]), [x, c]))
-    folded = rest, Folded(a), Folded(c), Folded(kernels.of_scalars(hidden.pads.values[:TESTS]))
-    equality = statement.equality(weights)
-    claim = vector(group, [weights.claim])
-    plain, moved = (
-        kernels.combine(claim, [each]) for each in (equality, statement.transposed(equality))
-    )
-    sums = kernels.of_integers(
-        statement.tests.column_sums(group, hidden.carries.values).reshape(-1)
-    )
-    choices = statement.tests.row_choices(kernels, 0, kernels.of_scalars(weights.tests))
-    summands = (
-        PairSummand(plain, folded[0]),
-        PairSummand(moved, folded[1]),
-        TestsSummand(group, statement.tests, TestedRows(choices, sums, folded[2])),
-        PairSummand(kernels.of_scalars(weights.tests), folded[3]),
-    )
-    words = weights.claim * statement.word_sum(equality) + weights.answers
-    polynomial = Polynomial(summands, folded, shape.bits, _DEGREE)
-    sum_claim = HiddenValue(words.secret() - total * weights.claim, -(drawn[0] * weights.claim))
-    summed = prove_sum(group, polynomial, sum_claim, transcript, rng=rng)
-    hiding.keep(summed.sources)
-    relation = statement.relation(weights, mask)
-    secret = known.concat(drawn)
-    linked = prove_unchecked(relation, secret, transcript, rng=rng, form=Form.BATCHABLE)
-    factors = statement.factors(weights, summed.point, equality)
-    row, blinding = combined_rows(group, vectors, factors, summed.point[: shape.row_bits])
-    combined = HiddenRow(row, blinding, summed.left.blinding)
-    columns = summed.point[shape.row_bits :]
-    opened, sources = prove_opening(group, combined, columns, transcript, rng=rng)
-    hiding.keep(sources)
-    hiding.require_used()
-    proof = mask.to_bytes() + summed.rounds.to_bytes() + linked + opened.to_bytes()
-    with checking(relation, secret):
+    prover = MaskProver(statement, hidden, transcript, rng)
+    proof = prover.proof()
+    with checking(prover.relation, prover.witness):
         verify_masks(statement, proof, before)
     return proof
 

@@ -6,8 +6,10 @@ Specification 14, rules E5 and E6.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
+from commitments import Pedersen
 from commitments.group import Group, PointVec, SecretScalarVec
 from wire.errors import MalformedMessage
 from wire.randomness import Rng
@@ -49,6 +51,15 @@ class ProofParts:
         return OpeningMessages(points[:last], points[last:], answers)
 
 
+@dataclass(frozen=True, slots=True)
+class HiddenNumbers:
+    """Holds numbers and their commitments, each with a blinding of its own."""
+
+    values: SecretScalarVec
+    blindings: SecretScalarVec
+    points: PointVec
+
+
 class Blindings:
     """Draws blindings that depend on everything bound so far, and checks at last what was used."""
 
@@ -65,6 +76,13 @@ class Blindings:
         found = source.draw()
         self._sources.append((source, found))
         return found
+
+    def commit(self, label: bytes, values: SecretScalarVec) -> HiddenNumbers:
+        """Hide these values, and bind their commitments to the transcript under the label."""
+        blindings = self.draw(label, values, len(values))
+        points = Pedersen(self._group).commit(values, blindings).points
+        self._transcript.absorb_points(label, points)
+        return HiddenNumbers(values, blindings, points)
 
     def keep(self, sources: Sources) -> None:
         """Check these in the end, too."""

@@ -111,7 +111,7 @@ def test_a_proof_is_of_one_statement(proved: Proved) -> None:
             {"permutation": SignedPermutation(places, flipped_sign)},
             {"points": statement.points[::-1]},
             {"signs": (-1, *statement.signs[1:])},
-            {"neighbours": (9, *statement.neighbours[1:])},
+            {"neighbours": (2, *statement.neighbours[1:])},
             {"edges": statement.edges[::-1]},
             {"own": statement.edges[:1]},
             {"carries": statement.noise},

@@ -1,0 +1,35 @@
+"""The published proofs about long vectors: both backends make them, and judge them as they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from commitments.group import Group
+from tests.group.backends import installed_groups
+from tests.zkp import long_vectors_vectors as vectors
+from tests.zkp.proof_vectors import published
+
+
+@pytest.fixture(params=installed_groups(), ids=lambda group: group.backend)
+def group(request: pytest.FixtureRequest) -> Group:
+    found: Group = request.param
+    return found
+
+
+def test_every_record_is_judged_as_it_says(group: Group) -> None:
+    records = published("long_vectors")["proofs"]
+    for record in records:
+        if group.backend == "reference" and record["base"]:
+            continue
+        said = vectors.answer(group, vectors.whole(records, record))
+        assert said == {key: record[key] for key in said}, record["name"]
+        assert (said["error"] is None) == (record["base"] is None), record["name"]
+
+
+@pytest.mark.parametrize("kind", ["lengths", "masks"])
+def test_both_backends_make_the_same_proof(group: Group, kind: str) -> None:
+    records = {each["name"]: each for each in published("long_vectors")["proofs"]}
+    made = getattr(vectors, kind)(group, vectors.Vectors.random(33))
+    assert made.proof.hex() == records[kind]["proof"]
+    written = getattr(vectors, kind.removesuffix("s") + "_record")(made.statement, made.proof)
+    assert written == {key: records[kind][key] for key in written}

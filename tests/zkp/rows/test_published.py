@@ -8,6 +8,7 @@ from commitments.group import Group
 from tests.group.backends import installed_groups
 from tests.zkp import long_vectors_vectors as vectors
 from tests.zkp.proof_vectors import published
+from tests.zkp.rows.worlds import Vectors
 
 
 @pytest.fixture(params=installed_groups(), ids=lambda group: group.backend)
@@ -29,7 +30,7 @@ def test_every_record_is_judged_as_it_says(group: Group) -> None:
 @pytest.mark.parametrize("kind", ["lengths", "masks"])
 def test_both_backends_make_the_same_proof(group: Group, kind: str) -> None:
     records = {each["name"]: each for each in published("long_vectors")["proofs"]}
-    made = getattr(vectors, kind)(group, vectors.Vectors.random(33))
+    made = getattr(vectors, kind)(group, Vectors.random(33))
     assert made.proof.hex() == records[kind]["proof"]
     written = getattr(vectors, kind.removesuffix("s") + "_record")(made.statement, made.proof)
     assert written == {key: records[kind][key] for key in written}

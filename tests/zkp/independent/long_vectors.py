@@ -37,15 +37,15 @@ class Shape:
 
     @property
     def h(self) -> int:
-        return -(-self.d // 2**self.s)
+        return -(-self.d // (1 << self.s))
 
     @property
     def pads(self) -> int:
-        return -(-TESTS // 2**self.s)
+        return -(-TESTS // (1 << self.s))
 
     @property
     def r(self) -> int:
-        return next(r for r in range(21) if 2**r >= self.h and 2**r >= self.pads)
+        return next(r for r in range(21) if 1 << r >= max(self.h, self.pads))
 
     @property
     def v(self) -> int:
@@ -115,7 +115,8 @@ class Long:
 
     def chosen(self, which: int, gamma: int) -> dict[int, int]:
         """g: what the weighted tests choose of a vector."""
-        width, found = 2**self.shape.s, {}
+        width = 1 << self.shape.s
+        found: dict[int, int] = {}
         row_bytes, column_bytes = -(-self.shape.h // 8), width // 8
         rows = bytes.fromhex(self.record["test_rows"][which])
         columns = bytes.fromhex(self.record["test_columns"])

@@ -78,11 +78,16 @@ class ProductTests:
 
 def draw_pads(group: Group, rng: Rng) -> SecretScalarVec:
     """Uniform integers that hide the tests of one party in one round, and are used once."""
-    size = PAD_BITS // 8
-    drawn = draw(rng, TESTS * size)
-    return group.secret_scalars(
-        [int.from_bytes(drawn[at : at + size], "little") for at in range(0, len(drawn), size)]
+    half = PAD_BITS // 2
+    # Halves fit in 64 bits: Python would make integers whose length depends on a pad.
+    halves = np.zeros((2 * TESTS, 8), np.uint8)
+    drawn = np.frombuffer(draw(rng, TESTS * PAD_BITS // 8), np.uint8)
+    halves[:, : half // 8] = drawn.reshape(2 * TESTS, -1)
+    low, high = (
+        group.secret_scalars(np.ascontiguousarray(part).astype(np.int64))
+        for part in halves.view("<i8").reshape(TESTS, 2).T
     )
+    return low + high * group.scalar(1 << half)
 
 
 def hidden_tests(group: Group, sums: Integers, pads: SecretScalarVec) -> tuple[int, ...]:

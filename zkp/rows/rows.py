@@ -6,16 +6,21 @@ Specification 14, rules L3 and L4.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
 
 from commitments import VectorPedersen
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
 from commitments.tables import ResidueTable, table_kernels
-from wire.errors import UsageError
-from wire.randomness import Rng
+from wire.errors import ComputationFault, UsageError
+from wire.randomness import Rng, draw
 from wire.secret import Guarded
 from zkp.equations import Term
 from zkp.rows.shape import Integers, RowShape
 from zkp.vectors import concatenate
+
+_WEIGHT_SIZE: Final = 16
 
 
 class HiddenRows(Guarded):
@@ -56,10 +61,12 @@ def hide_rows(
 ) -> HiddenRows:
     """Commit to a vector whose entries lie in [-2^bits, 2^bits), in constant time.
 
-    Raises `UsageError` for other entries.
+    Raises `UsageError` for other entries, and `ComputationFault` for points that are others.
     """
     values = shape.padded(vector)
-    if ((values < -(1 << bits)) | (values >= 1 << bits)).any():
+    # Where one is too large, so is the bitwise or: one comparison, and only its answer is seen.
+    magnitudes = values ^ (values >> 63)
+    if np.bitwise_or.reduce(magnitudes) >> bits:
         raise UsageError(f"an entry does not fit in {bits} bits")
     rows = [
         group.secret_scalars(values[start : start + shape.width])
@@ -67,7 +74,9 @@ def hide_rows(
     ]
     blindings = group.random_scalars(shape.rows, rng)
     key = VectorPedersen(group, shape.width)
-    return HiddenRows(values, blindings, key.commit_rows(rows, blindings, bits=bits).points)
+    hidden = HiddenRows(values, blindings, key.commit_rows(rows, blindings, bits=bits).points)
+    require_committed(group, hidden, rng=rng)
+    return hidden
 
 
 def hide_pads(group: Group, shape: RowShape, pads: SecretScalarVec, *, rng: Rng) -> HiddenPads:
@@ -81,7 +90,23 @@ def hide_pads(group: Group, shape: RowShape, pads: SecretScalarVec, *, rng: Rng)
         points.append(bases.msm(row.concat(blindings[at : at + 1])))
     filling = len(rows) * shape.width - len(pads)
     values = pads.concat(group.secret_scalars([0] * filling))
-    return HiddenPads(values, blindings, group.points(points))
+    hidden = HiddenPads(values, blindings, group.points(points))
+    require_committed(group, hidden, rng=rng)
+    return hidden
+
+
+def require_committed(group: Group, hidden: HiddenRows | HiddenPads, *, rng: Rng) -> None:
+    """Compares a random sum of the points with a commitment to that sum of rows (rule E5).
+
+    Rows are sent before anything is proved about them: one that a fault left without its blinding
+    would show its entries. Raises `ComputationFault`.
+    """
+    count = len(hidden.blindings)
+    factors = group.reduce_scalars(draw(rng, _WEIGHT_SIZE * count), _WEIGHT_SIZE)
+    row, blinding = hidden.combined(group, table_kernels(group).of_scalars(factors))
+    found = hidden.points.vartime_msm(factors)
+    if found != VectorPedersen(group, len(row)).commit(row, blinding).points[0]:
+        raise ComputationFault("a row is not what was committed to: commit again")
 
 
 def combined_rows(

@@ -46,6 +46,11 @@ class Kernel:
     normalisation: Normalisation = "n(n-1)"
     labels: Literal["unread", "public", "secret"] = "unread"
 
+    def __post_init__(self) -> None:
+        # Whoever knows n+ n- knows how many secret labels are 1.
+        if self.normalisation == "2 n+ n-" and self.labels != "public":
+            raise UsageError("2 n+ n- is for public labels", "normalisation")
+
     @property
     def spans(self) -> float:
         """By how much it changes at most if a point does: what its noise is measured by."""

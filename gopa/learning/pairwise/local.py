@@ -206,8 +206,10 @@ def weights_of(reported: Places, response: RandomisedResponse) -> Floats:
 
 def require_local(privacy: Privacy | None, problem: Users) -> Privacy:
     """The privacy, if a report of each user can give it."""
-    if privacy is None:
-        raise UsageError("reports hide points: say how well", "privacy")
+    if not isinstance(privacy, Privacy):
+        raise UsageError("reports hide points: say how well, by a Privacy", "privacy")
+    if not isinstance(problem, Users):
+        raise UsageError("Users, of one row each", "problem")
     if privacy.relation != "replace-one":
         raise UsageError("a report hides a point, and not that there is one", "privacy")
     if (problem.counts != 1).any():

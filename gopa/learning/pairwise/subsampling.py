@@ -32,6 +32,9 @@ ROUNDS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _MOST_EPSILON: Final = 30.0
 """An answer that is random with a chance of 10^-13 need not be random less often."""
 
+_MOST_POINTS: Final = 4096
+"""Of a law; between each two of them the kernel is kept."""
+
 _LEAST_TRUNCATION: Final = Fraction(1, 2**56)
 
 
@@ -42,12 +45,14 @@ def pairings(kernel: Kernel, labels: npt.ArrayLike, rounds: int, seed: int) -> P
     with the rarer label has a partner. Axes: round, pair, both users.
     """
     draws, given = Draws(seed, "pairwise", "pairings"), np.asarray(labels)
+    rounds = whole(rounds, "rounds")
+    sides = [np.flatnonzero(given < 0), np.flatnonzero(given > 0)]
+    many = min(map(len, sides)) if kernel.labels == "public" else len(given) // 2
+    if not many:
+        raise UsageError("nobody has a partner", "problem")
     if kernel.labels != "public":
-        many = len(given) // 2
         orders = [draws.order(len(given))[: 2 * many].reshape(many, 2) for _ in range(rounds)]
         return np.stack(orders)
-    sides = [np.flatnonzero(given < 0), np.flatnonzero(given > 0)]
-    many = min(map(len, sides))
     drawn = [[side[draws.order(len(side))[:many]] for side in sides] for _ in range(rounds)]
     return np.array(drawn).transpose(0, 2, 1)
 
@@ -88,8 +93,9 @@ class PairError:
     @classmethod
     def of(cls, asked: WholeKernel, law: PublicLaw, labels: npt.ArrayLike) -> PairError:
         """For users who draw their points from this law."""
-        table, low, high = _between(asked, law)
-        given = np.asarray(labels)
+        results, low, high = _between(asked, law)
+        table, given = asked.values(results), np.asarray(labels)
+        asked.kernel.divisor(given)
         if asked.kernel.labels != "public":
             many = len(given)
             each = [exact_variance(low, table, count) for count in (many, 2)]
@@ -103,7 +109,8 @@ class PairError:
 
     def mean_square(self, rounds: int, noise: float = 0.0) -> float:
         """The expectation of the squared error; `noise` is the variance of that of an answer."""
-        return self.every + ((self.one + noise) / self.pairs - self.every) / rounds
+        of_round = (self.one + noise) / self.pairs
+        return self.every + (of_round - self.every) / whole(rounds, "rounds")
 
 
 def answers_within(
@@ -150,7 +157,7 @@ def shared_out(
     By adding up, or by composition of loss distributions where that allows for more; `lost` of
     delta is needed elsewhere.
     """
-    low, high = privacy.epsilon / times, privacy.epsilon
+    low, high = privacy.epsilon / whole(times, "times"), privacy.epsilon
     if times == 1 or privacy.delta <= lost:
         return low
     for _ in range(25):
@@ -179,8 +186,7 @@ def best_rounds(
     if law is None:
         return 1
     error = PairError.of(asked, law, labels)
-    table, low, high = _between(asked, law)
-    results = np.rint(table / asked.unit * asked.form.times).astype(np.int64) + asked.form.shift
+    results, low, high = _between(asked, law)
     best, found = 1, math.inf
     for rounds in ROUNDS:
         answers = answers_within(asked, privacy, rounds, laplace=laplace)
@@ -193,18 +199,22 @@ def best_rounds(
     return best
 
 
-def _between(asked: WholeKernel, law: PublicLaw) -> tuple[Floats, Floats, Floats]:
-    """The kernel of each two possible points, and their chances: of low and high public labels."""
-    points = asked.rounded(law.points)
+def _between(asked: WholeKernel, law: PublicLaw) -> tuple[Places, Floats, Floats]:
+    """What circuits give for each two possible points, and chances: of low and high labels."""
+    if not isinstance(law, PublicLaw):
+        raise UsageError("a PublicLaw, such as PublicLaw.of(public_users), or None", "law")
+    points, same = np.unique(asked.rounded(law.points), axis=0, return_inverse=True)
+    if len(points) > _MOST_POINTS:
+        raise UsageError(f"at most {_MOST_POINTS} points that differ: take fewer, or bits", "law")
+    chances = np.bincount(same.ravel(), law.chances)
     sides = [np.full(len(points), True)] * 2
     if asked.kernel.labels == "public":
         sides = [points[:, 1] < 0, points[:, 1] > 0]
-    low, high = (law.chances[side] for side in sides)
+    low, high = (chances[side] for side in sides)
     if not (low.sum() and high.sum()):
         raise UsageError("points of both labels, 1 and -1", "law")
     one, two = (points[side] for side in sides)
-    table = asked.values(asked.results(one[:, None], two[None]))
-    return table, low / low.sum(), high / high.sum()
+    return asked.results(one[:, None], two[None]), low / low.sum(), high / high.sum()
 
 
 def _truncation(privacy: Privacy, times: int) -> Fraction:

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from gopa import UsageError
 from gopa.draws import Draws
 from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
@@ -99,6 +100,8 @@ def fit_two_party(  # noqa: PLR0913 - every algorithm is called like this
     require_neither(graph, clock, "an aggregator draws pairs: leave graph and clock out")
     begun, asked = perf_counter(), require_local(privacy, problem)
     require_seed(seed)
+    if not (transport is None or callable(transport)):
+        raise UsageError("a function of a PairRun, or None", "transport")
     rounding = WholeKernel(kernel, bits, low, high)
     points = points_of(problem.table)[np.concatenate(problem.rows)]
     labels, rounded = points[:, 1], rounding.rounded(points)

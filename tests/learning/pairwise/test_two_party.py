@@ -329,22 +329,51 @@ def matchings(left: tuple[int, ...]) -> list[list[tuple[int, int]]]:
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3])
-def test_the_error_without_noise_by_all_points_and_all_pairings(rounds: int) -> None:
-    """The expectation as it is defined, over everything that can happen to four users."""
-    law = PublicLaw(np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 1.0]]), np.array([0.5, 0.3, 0.2]))
-    asked = WholeKernel(GINI, bits=2, high=3.0)
-    table = np.abs(np.arange(3)[:, None] - np.arange(3))
-    goal = law.chances @ table @ law.chances
-    ways, found = matchings((0, 1, 2, 3)), 0.0
-    for cells in product(range(3), repeat=4):
-        chance = math.prod(law.chances[each] for each in cells)
-        means = [np.mean([table[cells[u], cells[v]] for u, v in way]) for way in ways]
-        errors = [np.mean(each) - goal for each in product(means, repeat=rounds)]
-        found += chance * float(np.mean(np.square(errors)))
-    error = PairError.of(asked, law, np.zeros(4))
-    assert math.isclose(found, error.mean_square(rounds), rel_tol=1e-12)
-    printed = thesis(error, table, law.chances, rounds, 0.0)
-    assert math.isclose(found, printed, rel_tol=1e-12)
+@pytest.mark.parametrize(
+    ("kernel", "count"),
+    [(RENYI, 4), (RENYI, 5), (AUC, 5)],
+    ids=["even", "odd", "two classes"],
+)
+def test_the_error_by_all_points_all_pairings_and_all_answers(
+    kernel: Kernel, count: int, rounds: int
+) -> None:
+    """The expectation as it is defined, over everything that can happen to a few users."""
+    points = np.array([[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [3.0, 1.0]])
+    law = PublicLaw(points, np.array([0.4, 0.1, 0.2, 0.3]))
+    asked = WholeKernel(kernel, bits=2, high=3.0)
+    answers = answers_within(asked, Privacy(2.0 * rounds), rounds)
+    results, labels = asked.results(points[:, None], points[None]), np.zeros(count)
+    numbers = [(0, 0.4), (1, 0.3), (3, 0.3)]
+    of_users, partners = [numbers] * count, tuple(range(count + count % 2))
+    ways = [[pair for pair in way if pair[1] < count] for way in matchings(partners)]
+    if kernel is AUC:
+        labels = np.array([-1, -1, 1, 1, 1])
+        below, above = [(0, 0.8), (1, 0.2)], [(2, 0.4), (3, 0.6)]
+        of_users = [below] * 2 + [above] * 3
+        ways = [[*enumerate(order)] for order in permutations((2, 3, 4), 2)]
+    low, high = asked.ends
+    laws = {each: chances(answers, each) for each in range(low, high + 1)}
+    joint = [(int(results[x, y]), p * q) for (x, p), (y, q) in product(of_users[0], of_users[-1])]
+    goal = math.fsum(float(asked.values(np.array(each))) * chance for each, chance in joint)
+    noise = math.fsum(float(answers.variance(np.array(each))) * chance for each, chance in joint)
+    found = 0.0
+    for drawn in product(*of_users):
+        chance, of_round = math.prod(p for _, p in drawn), dict[int, float]()
+        for way in ways:
+            pairs = [laws[int(results[drawn[u][0], drawn[v][0]])] for u, v in way]
+            for said in product(range(low, high + 1), repeat=len(way)):
+                each = math.prod(float(one[a]) for one, a in zip(pairs, said, strict=True))
+                of_round[sum(said)] = of_round.get(sum(said), 0.0) + each / len(ways)
+        means = {each: float(answers.values(np.array(each / 2))) - goal for each in of_round}
+        for sums in product(of_round, repeat=rounds):
+            square = (sum(means[each] for each in sums) / rounds) ** 2
+            found += chance * math.prod(of_round[each] for each in sums) * square
+    error = PairError.of(asked, law, labels)
+    assert math.isclose(found, error.mean_square(rounds, noise), rel_tol=1e-9)
+    assert not math.isclose(found, error.mean_square(rounds, 0.99 * noise), rel_tol=1e-4)
+    if count == 4:
+        printed = thesis(error, asked.values(results), law.chances, rounds, noise)
+        assert math.isclose(found, printed, rel_tol=1e-9)
 
 
 def thesis(
@@ -541,22 +570,41 @@ def test_calls_that_make_no_sense() -> None:
     }  # fmt: skip
     assert fit_two_party(**good).spent.hides
     mine = replace(KENDALL, value=lambda x, y: x[..., 0] * y[..., 0])
-    wrong: dict[str, dict[str, Any]] = {
-        "kernel": {"kernel": mine},
-        "privacy": {"privacy": None},
-        "bits": {"kernel": VARIANCE, "bits": 16, "answers_each": 8},
-        "high": {"high": 4.5},
-        "low": {"low": 8.0},
-        "delta": {"kernel": GINI, "privacy": Privacy(1.0)},
-        "epsilon": {"privacy": Privacy(101.0)},
-        "answers_each": {"answers_each": 0},
-        "graph": {"clock": 1},
-        "problem": {"problem": users(6, each=2)},
-    }
-    for field, change in wrong.items():
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        *(("kernel", {"kernel": each}) for each in (mine, None, "tau", np.ones(2))),
+        # Noise for a narrower kernel would be too little; public labels would be told.
+        ("kernel", {"kernel": replace(KENDALL, low=0.0), "laplace": True}),
+        ("kernel", {"kernel": replace(KENDALL, labels="public")}),
+        *(("privacy", {"privacy": each}) for each in (None, 5)),
+        ("bits", {"kernel": VARIANCE, "bits": 16, "answers_each": 8}),
+        ("high", {"high": 4.5}),
+        ("low", {"low": 8.0}),
+        ("delta", {"kernel": GINI, "privacy": Privacy(1.0)}),
+        ("epsilon", {"privacy": Privacy(101.0)}),
+        ("answers_each", {"answers_each": 0}),
+        ("graph", {"clock": 1}),
+        *(("problem", {"problem": each}) for each in (users(6, each=2), 5)),
+        ("problem", {"problem": users(1), "kernel": replace(RENYI, normalisation="n^2")}),
+        ("transport", {"transport": 5}),
+        *(("law", {"law": each}) for each in (5, np.ones((2, 2)))),
+    ]
+    for field, change in wrong:
         with pytest.raises(UsageError) as caught:
             fit_two_party(**{**good, **change})
-        assert caught.value.field == field
+        assert caught.value.field == field, change
+    many = np.column_stack([np.arange(5000.0), np.zeros(5000)])
+    for call in (
+        lambda: replace(KENDALL, normalisation="2 n+ n-"),  # would tell how many labels are 1
+        lambda: pairings(KENDALL, [0, 0], 0, 1),
+        lambda: shared_out(Privacy(1.0), 0, Charge.randomised_response),
+        lambda: PairError(1.0, 1.0, 1).mean_square(0),
+        lambda: PairError.of(WholeKernel(AUC), public_law(), np.ones(4)),
+        lambda: PairError.of(
+            WholeKernel(GINI, 16, high=5000.0), PublicLaw(many, np.ones(5000) / 5000), np.ones(4)
+        ),
+    ):
+        with pytest.raises(UsageError):
+            call()
     for points, chances_ in ((np.ones((2, 2)), np.ones(2)), (np.ones(2), np.ones(2) / 2)):
         with pytest.raises(UsageError):
             PublicLaw(points, chances_)
@@ -589,4 +637,5 @@ def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert abs(float(said[0]) - float(said[1])) < 0.2
     names = re.findall(r"`([A-Za-z_]+)(?:\(|`|\.of)", section)
     known = {"low", "high", "bits", "answers_each", "transport", "python", "epsilon"}
+    known |= {"epsilon_of_answer"}
     assert [n for n in names if n not in known and not hasattr(pairwise, n)] == []

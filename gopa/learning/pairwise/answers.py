@@ -93,10 +93,10 @@ class WholeKernel:
         return _FORMS[self.kernel.value]
 
     @property
-    def unit(self) -> float:
-        """The kernel of numbers, where that of whole numbers is 1."""
+    def worth(self) -> float:
+        """By how much the kernel of numbers moves if the integer does by 1."""
         step = (self.high - self.low) / (2**self.bits - 1)
-        return math.pow(step, self.form.degree)
+        return math.pow(step, self.form.degree) / self.form.times
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -106,11 +106,6 @@ class WholeKernel:
         ends = (self.kernel.low, self.kernel.high)
         low, high = (int(self.form.times * each) + self.form.shift for each in ends)
         return low, high
-
-    @property
-    def is_discrete(self) -> bool:
-        """Whether there are two or three results, whatever the bits are."""
-        return not self.form.degree
 
     def rounded(self, points: Floats) -> Floats:
         """Points with whole numbers; public labels are what they were."""
@@ -138,8 +133,7 @@ class WholeKernel:
 
     def values(self, results: Floats | Places) -> Floats:
         """The kernel of numbers that integers of the circuit stand for."""
-        share = self.unit / self.form.times
-        return np.asarray((results - self.form.shift) * share, dtype=np.float64)
+        return np.asarray((results - self.form.shift) * self.worth, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -191,7 +185,7 @@ class PrivateAnswers:
 
     def variance(self, results: Places) -> Floats:
         """What noise adds to the variance of the value of each pair."""
-        factor = (self.asked.unit / self.asked.form.times) ** 2
+        factor = self.asked.worth**2
         if isinstance(self.noise, LaplaceNoise):
             rate = 1 / float(self.noise.scale)
             return np.full(results.shape, factor * 0.5 / math.sinh(rate / 2) ** 2)

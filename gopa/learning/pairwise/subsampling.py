@@ -129,7 +129,7 @@ def answers_within(
         raise UsageError("at most 100", "epsilon")
     low, high = asked.ends
     spans = high - low
-    if asked.is_discrete and not laplace:
+    if not (asked.form.degree or laplace):
         each = shared_out(
             privacy, times, lambda epsilon: Charge.randomised_response(epsilon, spans + 1)
         )

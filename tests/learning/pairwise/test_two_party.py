@@ -108,6 +108,7 @@ def test_garbled_circuits_give_what_the_simulation_gives(kernel: Kernel, laplace
     assert simulated.to_bytes() == real.to_bytes()
     assert fit_two_party(**{**call, "seed": 5}).model != simulated.model
     assert len({run.context for run in runs}) == len(runs) == 2 * rounds
+    assert len({run.coins for run in runs}) == len(runs)
     assert all(b"round" in run.context and len(run.context) < 256 for run in runs)
     for wrong in (10**9, -(10**9), 1.0, None):
         lying: Any = partial(lambda answer, _: answer, wrong)
@@ -505,6 +506,12 @@ def test_budgets_are_shared_out_by_the_better_composition() -> None:
     )  # fmt: skip
     assert found.history["epsilon_of_answer"][0] > 1.1 / 100
     assert found.spent.within(Privacy(1.0, 1e-9))
+    noise = answers_within(ASKED, Privacy(1.0, 1e-9), 100, laplace=True).noise
+    assert isinstance(noise, LaplaceNoise)
+    loss = Charge.discrete_laplace(float(noise.scale), 2).loss().repeated(100)
+    left = 1e-9 - float(noise.charged(1.0, 100))
+    assert loss.epsilon(left) <= found.spent.epsilon * (1 + 1e-9)
+    assert loss.epsilon(1e-9) < found.spent.epsilon * (1 - 1e-6)
     assert shared_out(Privacy(1.0), 50, charge) == 1 / 50
 
 

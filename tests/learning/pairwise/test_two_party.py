@@ -189,6 +189,7 @@ def p_value(found: np.ndarray, law: dict[int, Fraction]) -> float:
     ],
 )
 def test_simulated_and_garbled_answers_have_the_exact_law(laplace: bool, many: int) -> None:
+    """4,000 garbled ones find an epsilon that is .15 off in five of six cases, or more often."""
     answers = answers_within(ASKED, Privacy(1.0, 1e-5), 1, laplace=laplace)
     law = chances(answers, 1)
     drawn = answers.drawn(np.ones(100_000, int), answers.coins(Draws(1, "test"), 100_000))
@@ -272,7 +273,7 @@ def test_two_answers_of_the_same_user_together(epsilon: Fraction) -> None:
 @pytest.mark.parametrize("kernel", [GINI, KENDALL], ids=lambda each: each.name)
 def test_noise_that_is_cut_off_keeps_its_delta(kernel: Kernel) -> None:
     """All values of the noise in fractions, for every change of the result; in the circuit too."""
-    epsilon, delta = Fraction(3, 2), 1e-10
+    epsilon, delta = Fraction(3, 2), 1e-13
     asked = WholeKernel(kernel, bits=2)
     for rounds in (1, 2):
         answers = answers_within(asked, Privacy(float(epsilon), delta), rounds, laplace=True)
@@ -281,6 +282,9 @@ def test_noise_that_is_cut_off_keeps_its_delta(kernel: Kernel) -> None:
         assert answers.noise.scale >= rounds * (high - low) / epsilon * Fraction(99, 100)
         charged = answers.noise.charged(float(epsilon), rounds)
         assert charged <= Fraction(delta) / 8
+    many = answers_within(asked, Privacy(float(epsilon), delta), 20, laplace=True).noise
+    assert isinstance(many, LaplaceNoise)
+    assert many.charged(float(epsilon), 20) <= Fraction(delta) / 8
     answers = answers_within(asked, Privacy(float(epsilon), delta), 1, laplace=True)
     assert isinstance(answers.noise, LaplaceNoise)
     odds, laws = exp_below(epsilon), [chances(answers, r) for r in range(low, high + 1)]
@@ -561,11 +565,13 @@ def test_what_is_spent_and_reported() -> None:
         names.append(run.context)
         return 0
 
-    fit_two_party(
+    found = fit_two_party(
         ratings(2, seed=1), privacy=Privacy(2.0), answers_each=3, **call,
         transport=noted,
     )  # fmt: skip
     assert len(set(names)) == 3
+    assert len({name[-13:] for name in names}) == 2  # in both orders
+    assert found.history["meetings"][0] == 3
     public = fit_two_party(labelled(7), kernel=AUC, privacy=Privacy(2.0), seed=1, high=3.0)
     assert "labels are public" in public.spent.assumptions
 
@@ -585,6 +591,7 @@ def test_calls_that_make_no_sense() -> None:
         *(("privacy", {"privacy": each}) for each in (None, 5)),
         ("bits", {"kernel": VARIANCE, "bits": 16, "answers_each": 8}),
         ("high", {"high": 4.5}),
+        ("high", {"problem": stacked([(np.zeros((1, 1)), np.array([9]))] * 2, "labels above")}),
         ("low", {"low": 8.0}),
         ("delta", {"kernel": GINI, "privacy": Privacy(1.0)}),
         ("epsilon", {"privacy": Privacy(101.0)}),

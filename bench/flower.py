@@ -139,13 +139,19 @@ def _value(number: int) -> float:
     return (number % 7 - 3) / 10
 
 
+def _pattern(dimension: int) -> Any:
+    """How models differ from coordinate to coordinate: equal numbers would pack into nothing."""
+    return np.random.default_rng(1).normal(0, 0.05, dimension)
+
+
 def _count(number: int) -> int:
     return 10 + number % 50
 
 
-def _mean(clients: int) -> float:
+def _mean(clients: int, dimension: int) -> Any:
     counts = [_count(each) for each in range(clients)]
-    return float(np.average([_value(each) for each in range(clients)], weights=counts))
+    mean = float(np.average([_value(each) for each in range(clients)], weights=counts))
+    return _pattern(dimension) + mean
 
 
 def _app(mods: list[Any], dimension: int) -> Any:
@@ -157,7 +163,7 @@ def _app(mods: list[Any], dimension: int) -> Any:
     @app.train()
     def train(message: Any, context: Any) -> Any:
         number = int(context.node_config["partition-id"])
-        arrays = ArrayRecord({"w": Array(np.full(dimension, _value(number)))})
+        arrays = ArrayRecord({"w": Array(_pattern(dimension) + _value(number))})
         metrics = MetricRecord({"num-examples": _count(number)})
         return Message(RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=message)
 
@@ -182,7 +188,7 @@ def _in_clear(clients: int, dimension: int) -> Numbers:
         return strategy.aggregate_train(1, replies)[0]
 
     found, numbers = _counted(link, work)
-    require(abs(found["w"].numpy() - _mean(clients)).max() < 1e-6, "the average")
+    require(abs(found["w"].numpy() - _mean(clients, dimension)).max() < 1e-6, "the average")
     return numbers
 
 
@@ -210,7 +216,10 @@ def _session(clients: int, dimension: int, mode: Any) -> Numbers:
 
         _, first = _counted(link, work)
         reply, numbers = _counted(link, work)
-        require(abs(reply.content["arrays"]["w"].numpy() - _mean(clients)).max() < 1e-4, "the sum")
+        require(
+            abs(reply.content["arrays"]["w"].numpy() - _mean(clients, dimension)).max() < 1e-4,
+            "the sum",
+        )
     return {**numbers, "neighbours": plan.terms.k, "first_round_up_kB": first["up_kB"]}
 
 
@@ -234,7 +243,7 @@ def _secagg(clients: int, dimension: int) -> Numbers:
 
         def fit(self, parameters: Any, config: Any) -> Any:
             del config
-            return [np.full(len(parameters[0]), _value(self.number))], _count(self.number), {}
+            return [_pattern(len(parameters[0])) + _value(self.number)], _count(self.number), {}
 
     def client(context: Context) -> Any:
         return Trainer(int(context.node_config["partition-id"])).to_client()
@@ -263,5 +272,5 @@ def _secagg(clients: int, dimension: int) -> Numbers:
     )
     _, numbers = _counted(link, lambda: workflow(link, context))
     (found,) = context.state.array_records[MAIN_PARAMS_RECORD].to_numpy_ndarrays()
-    require(abs(found - _mean(clients)).max() < 1e-3, "the sum of SecAgg+")
+    require(abs(found - _mean(clients, dimension)).max() < 1e-3, "the sum of SecAgg+")
     return numbers

@@ -56,7 +56,7 @@ from gopa.sessions.tunnel.messages import (
     TunnelRequest,
     Want,
 )
-from gopa.sessions.tunnel.packing import pack, unpack
+from gopa.sessions.tunnel.packing import Deflated, deflated, pack, unpack
 from wire.errors import InvalidProof, ProtocolError, UsageError
 
 _LOG: Final = logging.getLogger("gopa.sessions")
@@ -168,6 +168,8 @@ _FETCHED: Final = frozenset({Phase.JOIN, Phase.COINS, Phase.COMMIT, Phase.CONFIR
 _AHEAD: Final = (Phase.COINS, Phase.CONFIRM, Phase.COMMIT)
 AHEAD_BYTES: Final = 8_192
 """What a request shows unasked, at most, of what the party is about to ask for."""
+_LARGE: Final = 16_384
+"""Bytes from which on an entry is packed once for all parties: sums of long vectors."""
 
 
 @dataclass(slots=True)
@@ -198,6 +200,7 @@ class TunnelHost:
         self._round = 0
         self._entries: list[Posted] = []
         self._raws: dict[int, bytes] = {}
+        self._parts: dict[int, Deflated | None] = {}
         self._lines: dict[bytes, _Line] = {}
         self._queue: list[tuple[bytes, ...]] = []
 
@@ -245,12 +248,14 @@ class TunnelHost:
         if not (spoken or fetch is not None or again):
             return None
         try:
-            request = REQUEST.encode(self._shown(reader, party, line, found))
+            shown = self._shown(reader, party, line, found)
+            request = REQUEST.encode(shown)
         except UsageError as error:  # all of a log that is very long
             _LOG.warning("what a party asks for does not fit into a request: %s", error)
             return None
         knows_manifest = line.said is not None and line.said.start
-        return pack(request, self._dictionaries[0] if knows_manifest else self._session)
+        dictionary = self._dictionaries[0] if knows_manifest else self._session
+        return pack(request, dictionary, self._packed(shown))
 
     @property
     def _dictionaries(self) -> tuple[bytes, ...]:
@@ -326,6 +331,7 @@ class TunnelHost:
             e for e in self._entries if e.entry.round >= last or e.entry.author.data == organiser
         ]
         self._raws = {e.index: self._raws[e.index] for e in self._entries}
+        self._parts = {index: part for index, part in self._parts.items() if index in self._raws}
 
     def _shown(
         self, reader: LogReader, party: bytes, line: _Line, found: Sequence[Posted]
@@ -351,6 +357,18 @@ class TunnelHost:
             whole=whole,
             prefix=_consistency(reader, len(whole)),
         )
+
+    def _packed(self, shown: TunnelRequest) -> list[Deflated]:
+        """The large entries in a request that shrink."""
+        parts = []
+        for each in shown.shown:
+            if not isinstance(each, TunnelEntry) or len(each.raw) < _LARGE:
+                continue
+            if each.index not in self._parts:
+                self._parts[each.index] = deflated(each.raw)
+            if (part := self._parts[each.index]) is not None:
+                parts.append(part)
+        return parts
 
     def _entry(self, posted: Posted, party: bytes, line: _Line) -> Shown:
         if posted.entry.author.data == party and posted.leaf in line.made:

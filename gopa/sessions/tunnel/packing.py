@@ -20,8 +20,14 @@ PACKED_VERSION: Final = 2
 ROOM: Final = 2**16
 GROWTH: Final = 8
 _LEVEL: Final = 6
+_QUICK: Final = 1
+_HEAD: Final = 6
+"""Two bytes of a stream's head, and the checksum of its dictionary."""
+_RAW: Final = -15
+"""The window of a stream without head and checksum (RFC 1951)."""
+_SHRINKS: Final = 0.75
 _WORTH_IT: Final = 2**17
-"""What is larger has vectors or a whole log in it: packing costs more time than bytes."""
+"""More than that, besides parts, has vectors or a whole log in it: time costs more than bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +51,59 @@ PACKED: Final[Codec[PackedMessage]] = record(
 )
 
 
-def pack(message: bytes, dictionary: bytes) -> bytes:
-    """A message for somebody who has this dictionary."""
-    if len(message) > _WORTH_IT:
+@dataclass(frozen=True, slots=True)
+class Deflated:
+    """Holds a part of many messages as it stands in the stream of each: packed once for all."""
+
+    plain: bytes
+    packed: bytes
+
+
+def deflated(plain: bytes) -> Deflated | None:
+    """A part that is packed quickly; None if it hardly shrinks, as masked values do not."""
+    packed = _blocks(plain, zlib.Z_DEFAULT_STRATEGY)
+    if len(plain) > GROWTH * len(packed):  # a receiver would refuse it; so a byte takes a bit
+        packed = _blocks(plain, zlib.Z_HUFFMAN_ONLY)
+    return Deflated(plain, packed) if len(packed) < _SHRINKS * len(plain) else None
+
+
+def _blocks(plain: bytes, strategy: int) -> bytes:
+    made = zlib.compressobj(_QUICK, wbits=_RAW, strategy=strategy)
+    return made.compress(plain) + made.flush(zlib.Z_FULL_FLUSH)
+
+
+def pack(message: bytes, dictionary: bytes, parts: Sequence[Deflated] = ()) -> bytes:
+    """A message for somebody who has this dictionary; it holds these parts in their order."""
+    if len(message) - sum(len(part.plain) for part in parts) > _WORTH_IT:
         return message
-    made = zlib.compressobj(_LEVEL, zdict=dictionary)
-    packed = made.compress(message) + made.flush()
+    packed = _stream(message, dictionary, parts)
     if len(message) > GROWTH * len(packed) + ROOM:
         return message
     return PACKED.encode(PackedMessage(PACKED_VERSION, len(message), packed))
+
+
+def _stream(message: bytes, dictionary: bytes, parts: Sequence[Deflated]) -> bytes:
+    if not parts:
+        made = zlib.compressobj(_LEVEL, zdict=dictionary)
+        return made.compress(message) + made.flush()
+    head = zlib.compressobj(_LEVEL, zdict=dictionary).flush()[:_HEAD]
+    made = zlib.compressobj(_LEVEL, wbits=_RAW, zdict=dictionary)
+    found, start = [head], 0
+    for part in parts:  # nothing refers across a full flush
+        end = _place(message, part.plain, start)
+        found += [made.compress(message[start:end]), made.flush(zlib.Z_FULL_FLUSH), part.packed]
+        start = end + len(part.plain)
+    found += [made.compress(message[start:]), made.flush(), zlib.adler32(message).to_bytes(4)]
+    return b"".join(found)
+
+
+def _place(message: bytes, part: bytes, start: int) -> int:
+    """Where a part stands: a search for all of a long one would take as long as packing it."""
+    begins = part[:64]
+    found = message.index(begins, start)
+    while not message.startswith(part, found):
+        found = message.index(begins, found + 1)
+    return found
 
 
 def is_packed(data: bytes) -> bool:

@@ -19,9 +19,11 @@ from gopa.sessions.tunnel.packing import (
     PACKED_VERSION,
     ROOM,
     PackedMessage,
+    deflated,
     pack,
     unpack,
 )
+from tests.sessions.tunnel.test_checkpoints import EXACT
 from tests.sessions.tunnel.worlds import Tunnelled
 from tests.simulation.worlds import FEW, SIGNED
 from wire.errors import MalformedMessage, UsageError
@@ -150,3 +152,39 @@ def test_what_shrinks_too_well_or_is_large_goes_as_it_is() -> None:
         assert pack(whole, KNOWN) == whole
     assert len(pack(bytes(60_000), KNOWN)) < 200
     assert unpack(pack(bytes(60_000), KNOWN), [KNOWN]) == bytes(60_000)
+
+
+def test_parts_are_packed_once_and_stand_in_any_message() -> None:
+    """A standard decoder reads the stream; what stands around a part is packed by itself."""
+    chance = random.Random(2)
+    like = b"".join(chance.randrange(2**20).to_bytes(8) for _ in range(3_000))
+    first, second = deflated(like), deflated(like[:-8] + bytes(8))
+    assert first is not None
+    assert second is not None
+    assert len(first.packed) < len(like) / 2
+    assert deflated(chance.randbytes(20_000)) is None
+    equal = deflated(bytes(200_000))
+    assert equal is not None
+    assert unpack(pack(equal.plain, KNOWN, [equal]), [KNOWN]) == equal.plain
+    assert len(pack(equal.plain, KNOWN, [equal])) < len(equal.plain) / 7
+    beside = [b"", KNOWN, like[:64], chance.randbytes(50_000)]
+    for between in beside:
+        whole = KNOWN + like[:64] + first.plain + between + second.plain + between
+        for dictionary in (KNOWN, SESSION):
+            packed = pack(whole, dictionary, [first, second])
+            assert len(packed) < len(first.packed) + len(second.packed) + 2 * len(between) + 700
+            assert unpack(packed, [dictionary]) == whole
+            with pytest.raises(MalformedMessage):
+                unpack(packed[:-1] + bytes([packed[-1] ^ 1]), [dictionary])
+
+
+def test_sums_of_long_vectors_go_down_at_half_their_size() -> None:
+    """Every party is shown them, with eight bytes each; the host packs them once for all."""
+    long = replace(FEW, rounds=1, attempts=1, dimension=2_400, squared_sensitivity=960_000, **EXACT)
+    world = Tunnelled(long, SIGNED, packed=True).run()
+    assert world.findings().faults == ()
+    for caller in world.callers.values():
+        _, shown, _ = caller.seen[-1]
+        plain = unpack(shown, world.dictionaries)
+        assert len(plain) > 8 * 2_400
+        assert len(shown) < 0.6 * len(plain)

@@ -1,4 +1,4 @@
-"""Lets a party take part with parties that it knows, and with nobody else."""
+"""Lets a party take part with parties that it knows, in a session of the form it was told."""
 
 from __future__ import annotations
 
@@ -12,20 +12,27 @@ from gopa.party import LocalPolicy, Refusal
 class KnownRoster(LocalPolicy):
     """Asks besides that nobody is on the roster but `known` parties, if that is not None.
 
-    Else a server could fill the session with parties of its own and subtract their values.
+    Else a server could fill the session with parties of its own and subtract their values. With a
+    `title` the manifest has to have it: it says how values become integers, so that parties that
+    were told different things, and whose values would come to nothing, are in no session together.
     """
 
     known: frozenset[bytes] | None = None
+    title: str | None = None
 
     @classmethod
-    def of(cls, policy: LocalPolicy, known: frozenset[bytes] | None) -> KnownRoster:
-        """This policy, and the roster."""
+    def of(
+        cls, policy: LocalPolicy, known: frozenset[bytes] | None, title: str | None
+    ) -> KnownRoster:
+        """This policy, the roster and the title."""
         given = {name: getattr(policy, name) for name in LocalPolicy.__dataclass_fields__}
-        return cls(**given, known=known)
+        return cls(**given, known=known, title=title)
 
     def require(self, manifest: Manifest, author: bytes) -> None:
-        """As for every policy; then the roster."""
+        """As for every policy; then title and roster."""
         LocalPolicy.require(self, manifest, author)
+        if self.title is not None and manifest.title != self.title.encode():
+            raise Refusal("the session sums other numbers than this party was told", "layout")
         if self.known is None:
             return
         keys = manifest.admission.keys if isinstance(manifest.admission, Roster) else ()

@@ -30,6 +30,7 @@ from gopa.plugins.declearn.messages import (
     GopaReply,
     GopaSecaggSetupQuery,
     GopaSecaggSetupReply,
+    title_of,
 )
 from gopa.plugins.fixed_point import FixedPoint
 from gopa.plugins.roster import KnownRoster
@@ -58,7 +59,7 @@ class GopaEncrypter(Encrypter):
 
     def __init__(self, bitsize: int, clipval: float) -> None:
         super().__init__(bitsize=bitsize, clipval=clipval)
-        self._clip = clipval
+        self.clip = clipval
         self._parts: list[_Part] = []
         self._size = 0
         self._sealed: list[_Part] = []
@@ -73,10 +74,10 @@ class GopaEncrypter(Encrypter):
         floats = np.concatenate([each for real, each in parts if real] or [np.zeros(0)])
         if not np.isfinite(floats).all():
             raise UsageError("must be finite numbers, not NaN or infinite", "values")
-        clipped = int((abs(floats) > self._clip).sum())
+        clipped = int((abs(floats) > self.clip).sum())
         if clipped:
             message = "%d of %d numbers were beyond %g and are clipped: raise clipval"
-            _LOG.warning(message, clipped, size, self._clip)
+            _LOG.warning(message, clipped, size, self.clip)
         self._sealed = parts
 
     def give(self, manifest: Manifest) -> TunnelInput | None:
@@ -92,7 +93,7 @@ class GopaEncrypter(Encrypter):
         terms, size = manifest.terms, sum(len(each) for _, each in parts)
         if (terms.dimension, terms.low, terms.high) != (size, Decimal(0), Decimal(terms.steps)):
             raise InvalidProof("the session is for other numbers than those of the message", "10")
-        coding = FixedPoint(terms.steps, self._clip, noisy=not terms.exact)
+        coding = FixedPoint(terms.steps, self.clip, noisy=not terms.exact)
         most = coding.clip if coding.noisy else coding.largest
         if any((abs(each) > most).any() for real, each in parts if not real):
             _LOG.warning("a count is beyond %g and is clipped: raise bitsize or clipval", most)
@@ -256,7 +257,9 @@ class ClientLine:
             modes=frozenset({Mode[config.mode.upper()], Mode.FULL}),
             exact_sums=config.exact_sums,
         )
-        KnownRoster.of(policy, self._known).require(manifest, self._identity.public.data)
+        title = None if self.encrypter is None else title_of(self.encrypter.clip)
+        mine = KnownRoster.of(policy, self._known, title)
+        mine.require(manifest, self._identity.public.data)
         session, terms = session_id(body), manifest.terms
         if session in self._seen:  # it would say something else in the same places
             raise Refusal("this session is over here", "session")

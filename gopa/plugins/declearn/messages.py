@@ -49,6 +49,15 @@ class GopaReply(Message):
     refusal: str = ""
 
 
+def title_of(clipval: float) -> str:
+    """The title of sessions whose numbers are clipped there.
+
+    All clients of a session read it in the manifest: else a server could tell the others such a
+    large `clipval` that their numbers come to nothing, and keep those of one client.
+    """
+    return f"declearn, numbers up to {float(clipval)!r}"
+
+
 class GopaAggregate(SecureAggregate[_Aggregate]):
     """Says where the numbers of an `Aggregate` stand among those of the message: `encrypted`.
 

@@ -32,6 +32,7 @@ from gopa.plugins.declearn.messages import (
     GopaSecaggSetupQuery,
     GopaSecaggSetupReply,
     outline,
+    title_of,
 )
 from gopa.plugins.fixed_point import FixedPoint, Integers
 from gopa.plugins.session import HostedSession, RoundSum, new_signer
@@ -149,7 +150,8 @@ class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQu
         if not self.exact_sums:  # noise is far coarser than the finest grid
             steps = plan(range=(-1, 1)).terms.steps
             coding = FixedPoint(min(steps, coding.largest), self.clipval, noisy=True)
-        setting, made = SessionSetting(mode=Mode[self.mode.upper()]), plan(**coding.target)
+        setting = SessionSetting(mode=Mode[self.mode.upper()], title=title_of(self.clipval))
+        made = plan(**coding.target)
         # A log of its own for each: it need not be kept in memory when the session is over.
         signer = new_signer(name="declearn.invalid/log")
         return HostedSession(made, frozenset(keys), setting, signer, os.urandom), coding

@@ -49,9 +49,9 @@ class Courier:
         pause = _SHORTEST
         while waiting:
             for reply in self._grid.pull_messages(list(waiting)):
-                node = waiting.pop(reply.metadata.reply_to_message_id, None)
-                if node is not None:
-                    found[node] = _said(reply)
+                asked = reply.metadata.reply_to_message_id
+                if reply.metadata.src_node_id == waiting.get(asked):  # nobody answers for others
+                    found[waiting.pop(asked)] = _said(reply)
             if not waiting or (end is not None and time.monotonic() > end):
                 break
             time.sleep(pause)

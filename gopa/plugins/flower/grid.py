@@ -27,7 +27,8 @@ from gopa.plugins.flower.records import Asked, Said, put
 from gopa.plugins.flower.strategies import calling_strategy, require_fit
 from gopa.plugins.session import HostedSession, RoundSum, new_signer
 from gopa.wording import counted
-from wire.errors import Aborted, UsageError
+from wire.ed25519 import PublicKey
+from wire.errors import Aborted, MalformedMessage, UsageError
 from wire.randomness import Rng
 
 if TYPE_CHECKING:
@@ -126,7 +127,11 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
             tuple((name, float(low), float(high)) for name, (low, high) in (metrics or {}).items()),
             clip,
         )
-        self._setting = SessionSetting(mode=_MODES[mode], weighted=max_weight is not None)
+        self._setting = SessionSetting(
+            mode=_MODES[mode],
+            weighted=max_weight is not None,
+            title=ModelLayout.title(self._layout.to_json()),
+        )
         self._evaluation, self._patience, self._skip = evaluation, patience, skip_aborted
         self._signer = signer or new_signer(rng)
         self._courier = Courier(grid)
@@ -297,17 +302,19 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
         answers = self._courier.send(new, seconds)
         for node in new:
             said = answers.get(node, Said(error=_NO_ANSWER))
-            if len(said.key) == 32:
+            if _is_key(said.key):
                 self._keys[node] = said.key
             else:
-                _LOG.error("node %d told no key: %s", node, said.error)
+                _LOG.error("node %d told no key: %s", node, visible(said.error))
 
     def _by_key(self, messages: Sequence[Message]) -> dict[bytes, Message]:
         found: dict[bytes, Message] = {}
         for each in messages:
             key = self._keys.get(each.metadata.dst_node_id)
             if key is not None and key in found:
-                raise UsageError("two nodes have one key: give each its own home", "gopa-home")
+                two = f"{found[key].metadata.dst_node_id} and {each.metadata.dst_node_id}"
+                message = f"nodes {two} have one key: give each its own home"
+                raise UsageError(message, "gopa-home")
             if key is not None:
                 found[key] = each
         return found
@@ -389,6 +396,15 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
         named = MetricRecord({self._layout.weighted_by: found.weight, **told})
         name = next(iter(example.content.array_records))
         return Message(RecordDict({name: record, "metrics": named}), reply_to=example)
+
+
+def _is_key(data: bytes) -> bool:
+    """Whether this can stand on a roster: one node that says nonsense must not end the run."""
+    try:
+        PublicKey(data)
+    except (MalformedMessage, UsageError):
+        return False
+    return True
 
 
 def _reasons(said: Mapping[bytes, str], found: Mapping[bytes, str]) -> dict[bytes, str]:

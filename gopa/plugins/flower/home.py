@@ -3,14 +3,14 @@
 identity        the signing key
 guard/          which answer left last, for each session
 sessions/<id>   the secret that seals the states of a session; empty once it is over
-layouts/<id>    the hash of what a session sums
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from hashlib import sha256
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +18,8 @@ from bulletin_board.storage.files import PRIVATE_DIRECTORY
 from gopa.party import Refusal
 from gopa.sessions.tunnel import FileGuard, SealingKey
 from gopa.sessions.vault import identity
-from gopa.sessions.vault.private_files import PrivateFiles, write_all
+from gopa.sessions.vault.interface import VaultInUse
+from gopa.sessions.vault.private_files import Ownership, PrivateFiles, write_all
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 from wire.randomness import Rng, draw
@@ -27,6 +28,7 @@ from wire.secret import SecretBytes
 CONFIG: Final = "gopa-home"
 _PARTITION: Final = "partition-id"
 _SIZE: Final = 32
+_PATIENCE: Final = 10.0
 
 
 def home_of(given: str | Path | None, node_config: Mapping[str, object]) -> Path:
@@ -51,7 +53,7 @@ class NodeHome:
 
     def __init__(self, path: Path, rng: Rng = os.urandom) -> None:
         self._path, self._rng, self._files = path, rng, PrivateFiles()
-        for each in (path, self._sessions, self._path / "layouts"):
+        for each in (path, self._sessions):
             each.mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
 
     @property
@@ -76,31 +78,20 @@ class NodeHome:
     def seal(self, session: bytes, most: int | None) -> SealingKey:
         """The secret of a session; raises `Refusal` for one that is over or one too many."""
         path = self._sessions / session.hex()
-        if not path.exists():
-            begun = sum(1 for _ in self._sessions.iterdir())
-            if most is not None and begun >= most:
-                message = (
-                    f"{begun} sessions have begun here: each costs privacy anew. Raise `sessions`"
-                    " if you accept that"
-                )
-                raise Refusal(message, "sessions", str(begun + 1))
-            self._write(path, draw(self._rng, _SIZE))
-        found = path.read_bytes()
+        with self._alone():  # else two messages at once would begin two sessions where one may
+            if not path.exists():
+                begun = sum(1 for _ in self._sessions.iterdir())
+                if most is not None and begun >= most:
+                    message = (
+                        f"{begun} sessions have begun here: each costs privacy anew. Raise"
+                        " `sessions` if you accept that"
+                    )
+                    raise Refusal(message, "sessions", str(begun + 1))
+                self._write(path, draw(self._rng, _SIZE))
+            found = path.read_bytes()
         if len(found) != _SIZE:
             raise Refusal("this session is over here", "session")
         return SealingKey(SecretBytes(found))
-
-    def require_layout(self, session: bytes, layout: str) -> None:
-        """Require that a session sums one vector in all rounds; raises `Refusal` for another one.
-
-        Whether a number is in a range is seen by who falls silent: a server that changes ranges
-        from message to message would find the number out.
-        """
-        path, found = self._path / "layouts" / session.hex(), sha256(layout.encode()).digest()
-        if not path.exists():
-            self._write(path, found)
-        if path.read_bytes() != found:
-            raise Refusal("the server asks for another vector than before", "layout")
 
     def forget(self, session: bytes) -> None:
         """Destroy the secret of a session: its states can be read by nobody from now on."""
@@ -114,6 +105,26 @@ class NodeHome:
         finally:
             self._files.close(handle)
         self._files.truncate(path, 0)
+
+    def spare(self, session: bytes) -> None:
+        """Count a session no more in which this node has said nothing: it was refused."""
+        (self._sessions / session.hex()).unlink(missing_ok=True)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        end = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                owned = Ownership(self._path / "lock")
+                break
+            except VaultInUse:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
+        try:
+            yield
+        finally:
+            owned.release()
 
     def _write(self, path: Path, data: bytes) -> None:
         handle = self._files.create(path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from typing import Any, Final
 
 import numpy as np
@@ -46,12 +47,19 @@ class ModelLayout:
         for name, low, high in (("range", self.low, self.high), *self.metrics):
             if not -np.inf < low < high < np.inf:
                 raise UsageError("two numbers, the lower one first", name)
+        if len({name for name, *_ in self.metrics}) < len(self.metrics):
+            raise UsageError("each metric once", "metrics")
         if self.weighted_by in {name for name, *_ in self.metrics}:
             raise UsageError("the weight is summed by itself: leave it out", "metrics")
 
     def to_json(self) -> str:
         """What parties are told."""
         return json.dumps(asdict(self))
+
+    @staticmethod
+    def title(text: str) -> str:
+        """The title of sessions over this layout, so that all parties in one were told the same."""
+        return f"Flower, layout {sha256(text.encode()).hexdigest()}"
 
     @classmethod
     def from_json(cls, text: str) -> ModelLayout:

@@ -29,13 +29,14 @@ from gopa.sessions.tunnel import (
 )
 from gopa.sessions.tunnel.guard import last_mark
 from gopa.sessions.tunnel.state import StatePlace, counter_of
-from gopa.sessions.vault import StateDiverged, VaultDamaged, VaultError
+from gopa.sessions.vault import StateDiverged, VaultDamaged
 from wire.errors import GopaError, ProtocolError, UsageError
 
 if TYPE_CHECKING:
     from flwr.app import Context, Message, RecordDict
 
 _LOG: Final = logging.getLogger("gopa.plugins")
+_LOST: Final = (StateReplayed, StateLost, StateDiverged, VaultDamaged, StateOfAnother)
 _OWN_FAULT: Final = "see the log of this node"
 
 Next = Callable[["Message", "Context"], "Message"]
@@ -107,39 +108,56 @@ class GopaMod:
         identity = home.identity()
         if not asked.ticket:
             return Said(key=identity.public.data)
-        states = States(context)
         try:
             ticket = Ticket.from_json(asked.ticket)
-            self._require_log(ticket)
-            layout = ModelLayout.from_json(asked.layout) if asked.layout else None
-            guard = home.guard()
-            party = TunnelParty(
-                ticket,
-                identity,
-                KnownRoster.of(self.policy, self.roster),
-                secret=home.seal(ticket.session, self.sessions),
-                guard=guard,
-                max_weight=layout.max_weight if layout else None,
-            )
-            if layout is not None:
-                home.require_layout(ticket.session, asked.layout)
-            training = NodeTraining(message, context, call_next, layout)
+        except GopaError as error:
+            return Said(error=_words(error))
+        states, guard = States(context), home.guard()
+        training = NodeTraining(message, context, call_next)
+        try:
+            said = self._answered(asked, ticket, home, states, training)
+        except GopaError as error:
+            _warn(error)
+            said = Said(error=_words(error))
+            if last_mark(guard, str(StatePlace(ticket.session, identity.public.data)))[1] is None:
+                home.spare(ticket.session)
+        if asked.last:  # nothing of the rounds that are over can be opened any more
+            states.drop(ticket.session)
+            home.forget(ticket.session)
+        return said
+
+    def _answered(
+        self,
+        asked: Asked,
+        ticket: Ticket,
+        home: NodeHome,
+        states: States,
+        training: NodeTraining,
+    ) -> Said:
+        """What the party says in this session."""
+        self._require_log(ticket)
+        layout = ModelLayout.from_json(asked.layout) if asked.layout else None
+        title = ModelLayout.title(asked.layout) if asked.layout else None
+        training.layout, guard = layout, home.guard()
+        party = TunnelParty(
+            ticket,
+            home.identity(),
+            KnownRoster.of(self.policy, self.roster, title),
+            secret=home.seal(ticket.session, self.sessions),
+            guard=guard,
+            max_weight=layout.max_weight if layout else None,
+        )
+        try:
             state = states.get(ticket.session)
             _require_last(state, StatePlace(ticket.session, party.key), guard)
-            state, reply = _answered(party, state, asked.request, training)
-        except (StateReplayed, StateLost, StateDiverged, VaultDamaged, StateOfAnother) as error:
+            state, reply = _clipped(party, state, asked.request, training)
+        except _LOST as error:
             _warn(error)
             if not asked.anew:
                 return Said(error=_words(error), lost=True)
             state = party.begin(lost=True)
             reply = party.position(state)
-        except GopaError as error:
-            _warn(error)
-            return Said(error=_words(error))
         states.put(ticket.session, state)
-        if asked.last:  # nothing of the rounds that are over can be opened any more
-            states.drop(ticket.session)
-            home.forget(ticket.session)
         return Said(reply=reply)
 
     def _require_log(self, ticket: Ticket) -> None:
@@ -176,22 +194,25 @@ class States:
 class NodeTraining:
     """Has the app train when a round asks for a value, once; says how it was clipped."""
 
-    def __init__(
-        self, message: Message, context: Context, call_next: Next, layout: ModelLayout | None
-    ) -> None:
+    def __init__(self, message: Message, context: Context, call_next: Next) -> None:
         self._message, self._context, self._next = message, context, call_next
-        self._layout = layout
+        self.layout: ModelLayout | None = None
         self._value: TunnelInput | None = None
 
     def value(self, _: int) -> TunnelInput | None:
         """The value for the round; None where the server has sent nothing to train with."""
-        if self._value is None and self._layout is not None:
-            self._value = self._trained(self._layout)
+        if self._value is None and self.layout is not None:
+            try:
+                self._value = self._trained(self.layout)
+            except Exception as error:
+                # Flower tells the server what an app raises, and shapes in it tell a private count.
+                _LOG.exception("this node has failed to train")
+                raise UsageError("the app has failed", "reply") from error
         return self._value
 
     def clipped(self, error: OutOfRange) -> bool:
         """Whether the value may be moved into its range, as it will be from now on."""
-        if self._value is None or self._layout is None or not self._layout.clip:
+        if self._value is None or self.layout is None or not self.layout.clip:
             return False
         _LOG.warning("the update of this node is clipped: it %s", visible(str(error)))
         self._value = TunnelInput(self._value.value, self._value.weight, clip=True)
@@ -209,7 +230,7 @@ class NodeTraining:
         return TunnelInput(layout.vector(model, trained, metrics), layout.weight(metrics))
 
 
-def _answered(
+def _clipped(
     party: TunnelParty, state: bytes, request: bytes, training: NodeTraining
 ) -> tuple[bytes, bytes]:
     """The next state and the reply; a value out of range is clipped if that is asked for."""
@@ -237,7 +258,7 @@ def _warn(error: GopaError) -> None:
 
 def _words(error: GopaError) -> str:
     """What the server is told: of an error that may be about the value its name alone."""
-    told = isinstance(error, (Refusal, ProtocolError, VaultError))
+    told = isinstance(error, (Refusal, ProtocolError, *_LOST))  # others name paths of this node
     return f"{type(error).__name__}: {error if told else _OWN_FAULT}"
 
 

@@ -5,6 +5,7 @@
 import asyncio
 import logging
 import os
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -46,6 +47,8 @@ _NOWHERE: Final = "https://tunnel.invalid"
 _Aggregate = TypeVar("_Aggregate", bound=Aggregate)
 
 
+_RAISED: Final = re.compile(r"[A-Za-z_]{1,64}(?=\()")
+"""The name of what was raised, as `repr` shows it."""
 _Part = tuple[bool, npt.NDArray[Any]]
 """Floats, or whole numbers (False)."""
 
@@ -208,6 +211,10 @@ class ClientLine:
         netwk.recv_message = self.receive
 
     async def send(self, message: Message) -> None:
+        if isinstance(message, Error):  # shapes in what was raised tell a private count
+            _LOG.error("an error, of which the server is told the name alone: %s", message.message)
+            name = _RAISED.match(message.message)
+            message = Error(f"{name[0] if name else 'error'}: see the log of this client")
         if isinstance(message, SecaggMessage) and self.encrypter is not None:
             try:
                 self.encrypter.seal()

@@ -41,6 +41,15 @@ from wire.errors import GopaError, MalformedMessage, UsageError
 
 _LOG: Final = logging.getLogger("gopa.plugins.declearn")
 _Array = np.ndarray[Any, np.dtype[Any]]
+_GARBLED: Final = (
+    TypeError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+"""What a client that says nonsense has the reader raise; it costs the others nothing."""
 _COARSE: Final = 1e-2
 """A step from which on the server warns that numbers are rounded."""
 
@@ -243,10 +252,12 @@ class _ServerLine:
         """What a client sends; None if it sends nothing, or nothing that can be read."""
         try:
             raw = await self._netwk.handler.recv_message(name, seconds)
-            return SerializedMessage.from_bin_message(raw)
         except (TimeoutError, KeyError):
             self._drop(name, f"said nothing for {seconds:g} s, or has left")
-        except (TypeError, ValueError):
+            return None
+        try:
+            return SerializedMessage.from_bin_message(raw)
+        except _GARBLED:
             self._drop(name, "sent something that is no message")
         return None
 
@@ -257,7 +268,7 @@ class _ServerLine:
             try:
                 form, size = outline(message.deserialize())
                 outlines[name] = repr(form), size
-            except (TypeError, ValueError, IndexError, KeyError) as error:
+            except _GARBLED as error:
                 self._drop(name, f"sent a message that cannot be read: {type(error).__name__}")
         ((common, _),) = Counter(outlines.values()).most_common(1) or [(("", 0), 0)]
         for name, found in outlines.items():
@@ -319,7 +330,7 @@ class _ServerLine:
             return None
         try:
             reply = found.deserialize()
-        except (TypeError, ValueError):
+        except _GARBLED:
             reply = None
         if not isinstance(reply, GopaReply) or type(reply.reply) is not bytes:
             self._drop(name, f"sent {found.message_cls.__name__} in a session")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from declearn.messaging import Error
+from declearn.metrics._mean import MeanState
 from declearn.secagg.utils import IdentityKeys
 
 from gopa import RoundAborted, UsageError
 from gopa.plugins.declearn import (
+    GopaAggregate,
     GopaEncrypter,
     GopaQuery,
     GopaReply,
@@ -19,6 +23,8 @@ from gopa.plugins.declearn import (
     GopaSecaggConfigServer,
 )
 from gopa.plugins.declearn.client import ClientLine
+from gopa.plugins.declearn.messages import outline
+from gopa.plugins.declearn.server import _GARBLED
 from gopa.plugins.session import HostedSession
 
 CLIENTS = 3
@@ -92,6 +98,53 @@ def test_a_session_for_other_numbers_gets_none() -> None:
     found, refusals = clients.hold(clients.session(3))
     assert not found
     assert set(refusals) == {"InvalidProof"}
+
+
+def test_clients_of_one_session_are_told_one_clipval() -> None:
+    """Else a server has the numbers of all others rounded to nothing, and keeps those of one."""
+    clients = Clients()
+    clients.compute(1.5)
+    for told in list(clients.lines.values())[1:]:
+        told.encrypter = GopaEncrypter(64, 1e30)
+    clients.compute(1.5)
+    found, refusals = clients.hold(clients.session(1))
+    assert not found
+    assert len(refusals) == CLIENTS - 1
+    assert all(each.startswith("refuses: layout") for each in refusals)
+
+
+def test_what_was_raised_is_told_by_its_name() -> None:
+    """A server that sends a model of another shape would read the number of rows off the error."""
+    (line, *_) = Clients().lines.values()
+    said: list[Any] = []
+
+    async def kept(message: Any) -> None:
+        said.append(message.message)
+
+    line._send = kept
+    for error in (repr(ValueError("shapes (57,6) (31,)")), "57 rows are too few", "x" * 999):
+        asyncio.run(line.send(Error(error)))
+    assert said == [
+        f"{name}: see the log of this client" for name in ("ValueError", "error", "error")
+    ]
+
+
+def test_messages_that_are_nonsense_have_no_outline() -> None:
+    """A server that such a message stops would be stopped by any client."""
+    specs: Any = [("total", 1, True)]
+    outline(GopaAggregate([0], specs, {"count": 1}, MeanState))
+    deep: Any = 0
+    for _ in range(100_000):
+        deep = [deep]
+    wrong: list[Any] = [
+        GopaAggregate([0], specs, [1], MeanState),  # type: ignore[arg-type]
+        GopaAggregate([], specs, None, MeanState),
+        GopaAggregate([0], [("total", "1", True)], None, MeanState),  # type: ignore[list-item]
+        deep,
+    ]
+    for each in wrong:
+        with pytest.raises(_GARBLED):
+            outline(each)
 
 
 def test_a_budget_is_spent_over_all_sessions() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bulletin_board.display import visible
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _SHORTEST: Final = 0.01
 _LONGEST: Final = 0.25
 _GROWS: Final = 1.3
+_LONGEST_TEXT: Final = 500
 
 
 class Courier:
@@ -62,8 +64,14 @@ class Courier:
 def _said(reply: Message) -> Said:
     """What a reply holds; whatever is wrong with it is an answer without one."""
     if reply.has_error():
-        return Said(error=visible(reply.error.reason or "the app has failed"))
+        return Said(error=_line(reply.error.reason or "the app has failed"))
     try:
-        return said_in(reply.content)
+        said = said_in(reply.content)
     except MalformedMessage as error:
         return Said(error=str(error))
+    return replace(said, error=_line(said.error))
+
+
+def _line(text: str) -> str:
+    """What the other side says, as it can stand in a log."""
+    return visible(text[:_LONGEST_TEXT])

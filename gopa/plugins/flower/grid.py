@@ -305,7 +305,7 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
             if _is_key(said.key):
                 self._keys[node] = said.key
             else:
-                _LOG.error("node %d told no key: %s", node, visible(said.error))
+                _LOG.error("node %d told no key: %s", node, said.error)
 
     def _by_key(self, messages: Sequence[Message]) -> dict[bytes, Message]:
         found: dict[bytes, Message] = {}

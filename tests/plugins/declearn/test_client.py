@@ -132,14 +132,16 @@ def test_what_was_raised_is_told_by_its_name() -> None:
 def test_messages_that_are_nonsense_have_no_outline() -> None:
     """A server that such a message stops would be stopped by any client."""
     specs: Any = [("total", 1, True)]
+    sizes: Any = [("total", "1", True)]
+    clear: Any = [1]
     outline(GopaAggregate([0], specs, {"count": 1}, MeanState))
     deep: Any = 0
     for _ in range(100_000):
         deep = [deep]
     wrong: list[Any] = [
-        GopaAggregate([0], specs, [1], MeanState),  # type: ignore[arg-type]
+        GopaAggregate([0], specs, clear, MeanState),
         GopaAggregate([], specs, None, MeanState),
-        GopaAggregate([0], [("total", "1", True)], None, MeanState),  # type: ignore[list-item]
+        GopaAggregate([0], sizes, None, MeanState),
         deep,
     ]
     for each in wrong:

@@ -125,13 +125,14 @@ def test_a_node_that_tells_no_key_does_not_end_the_run(
 ) -> None:
     def nonsense(node: int, said: Any) -> None:
         if node == 1_005 and said["key"]:
-            said["key"], said["error"] = key, "none\x1b[2J\nnode 1000 has lied"
+            said["key"], said["error"] = key, "none\x1b[2J\nnode 1000 has lied" * 10**5
 
     grid = FakeGrid(app_of(moved, tmp_path), 6, lose=says(nonsense))
     out = VerifiableGrid(grid, planned(5, 6), mode="signed", patience=0.02)
     assert next(iter(out.send_and_receive(asking(grid, MODEL), timeout=0.02))).has_content()
     (line,) = [each.getMessage() for each in caplog.records if "1005" in each.getMessage()]
     assert line.isprintable()
+    assert len(line) < 5_000
 
 
 def test_a_node_that_takes_the_key_of_another_is_named(tmp_path: Path) -> None:

@@ -78,6 +78,16 @@ def test_a_layout_comes_back_and_another_text_does_not() -> None:
         ModelLayout("n", None, 1.0, 1.0)
 
 
+def test_each_metric_is_summed_once() -> None:
+    """Many ranges of one metric, each clipped, would say how the losses of nodes are spread."""
+    given = json.loads(LAYOUT.to_json())
+    assert ModelLayout.from_json(json.dumps(given)) == LAYOUT
+    given["metrics"].append(["loss", 0.0, 5.0])
+    with pytest.raises(MalformedMessage) as error:
+        ModelLayout.from_json(json.dumps(given))
+    assert "each metric once" in str(error.value)
+
+
 def test_a_node_has_a_home_of_its_own(tmp_path: Path) -> None:
     assert home_of(tmp_path, {"gopa-home": "/own", "partition-id": 3}) == Path("/own")
     assert home_of(tmp_path, {"partition-id": 3}) == tmp_path / "node-3"

@@ -135,6 +135,19 @@ def test_a_node_that_tells_no_key_does_not_end_the_run(
     assert len(line) < 5_000
 
 
+def test_a_reply_of_another_node_counts_as_none(tmp_path: Path) -> None:
+    def posing(node: int, message: Message) -> Message:
+        if node == 1_001:
+            message.metadata.__dict__["_src_node_id"] = 1_003
+        return message
+
+    grid = FakeGrid(app_of(moved, tmp_path), 6, lose=posing)
+    out = VerifiableGrid(grid, planned(5, 6), mode="signed", patience=0.02)
+    (reply,) = out.send_and_receive(asking(grid, MODEL), timeout=0.02)
+    assert reply.has_content()
+    assert 1_001 not in out.reports[0].included
+
+
 def test_a_node_that_takes_the_key_of_another_is_named(tmp_path: Path) -> None:
     keys: list[bytes] = []
 

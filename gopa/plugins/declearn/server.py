@@ -50,7 +50,6 @@ _GARBLED: Final = (
     RecursionError,
 )
 """What a client that says nonsense has the reader raise; it costs the others nothing."""
-_LONGEST_TEXT: Final = 500
 _COARSE: Final = 1e-2
 """A step from which on the server warns that numbers are rounded."""
 
@@ -337,7 +336,7 @@ class _ServerLine:
             self._drop(name, f"sent {found.message_cls.__name__} in a session")
             return None
         if reply.refusal:
-            self._drop(name, visible(str(reply.refusal)[:_LONGEST_TEXT]))
+            self._drop(name, visible(str(reply.refusal)))
             return None
         return reply.reply
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 _SHORTEST: Final = 0.01
 _LONGEST: Final = 0.25
 _GROWS: Final = 1.3
-_LONGEST_TEXT: Final = 500
 
 
 class Courier:
@@ -74,4 +73,4 @@ def _said(reply: Message) -> Said:
 
 def _line(text: str) -> str:
     """What the other side says, as it can stand in a log."""
-    return visible(text[:_LONGEST_TEXT])
+    return visible(text)

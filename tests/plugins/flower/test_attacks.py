@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -93,9 +95,13 @@ def test_what_an_app_raises_stays_with_its_node(
 def test_two_messages_at_once_do_not_begin_two_sessions_where_one_may(tmp_path: Path) -> None:
     begun = []
 
+    def slowly(size: int) -> bytes:
+        time.sleep(0.05)
+        return os.urandom(size)
+
     def begin(number: int) -> None:
         with suppress(Refusal):
-            NodeHome(tmp_path).seal(bytes([number]) * 32, 1)
+            NodeHome(tmp_path, slowly).seal(bytes([number]) * 32, 1)
             begun.append(number)
 
     for each in range(20):

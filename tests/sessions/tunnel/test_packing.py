@@ -12,7 +12,7 @@ import pytest
 
 from gopa.organiser import SessionSetting
 from gopa.sessions.tunnel import TunnelHost, Unguarded
-from gopa.sessions.tunnel.messages import REQUEST, TunnelRequest
+from gopa.sessions.tunnel.messages import REQUEST, TunnelEntry, TunnelRequest
 from gopa.sessions.tunnel.packing import (
     GROWTH,
     PACKED,
@@ -188,3 +188,7 @@ def test_sums_of_long_vectors_go_down_at_half_their_size() -> None:
         plain = unpack(shown, world.dictionaries)
         assert len(plain) > 8 * 2_400
         assert len(shown) < 0.6 * len(plain)
+        large = [e.raw for e in REQUEST.decode(plain).shown if isinstance(e, TunnelEntry)]
+        (part,) = [deflated(raw) for raw in large if len(raw) > 8 * 2_000]
+        assert part is not None
+        assert part.packed in shown

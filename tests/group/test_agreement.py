@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from commitments.generators import hash_to_points
 from commitments.group import Group, PointVec
+from commitments.tables import table_kernels
 from tests.group.backends import installed_groups
 from tests.group.values import EDGES, FEW, MANY, ORDER, integers, random_residues, residues, stream
 from tests.randomness import seeded
-from wire.errors import MalformedMessage
+from wire.errors import MalformedMessage, UsageError
 
 REFERENCE, NATIVE = installed_groups()
 
@@ -231,3 +232,11 @@ def test_hash_to_group() -> None:
     messages = [f"message {i}".encode() * i for i in range(40)]
     agree(lambda group: hash_to_points(group, messages, b"agreement").to_bytes())
     agree(lambda group: hash_to_points(group, messages[:3], b"long" * 100).to_bytes())
+
+
+def test_tables_of_backends_do_not_mix() -> None:
+    one, other = (table_kernels(group).of_integers(np.arange(8)) for group in installed_groups())
+    assert one.inner(one) is not None
+    for table, stranger in ((one, other), (other, one)):
+        with pytest.raises(UsageError):
+            table.inner(stranger)

@@ -13,7 +13,6 @@ import pytest
 
 from commitments.group import AnyScalarVec, Group, ScalarVec
 from commitments.tables import ResidueTable, TableKernels, table_kernels
-from tests.group.backends import installed_groups
 from tests.group.test_streams import key_stream
 from tests.group.values import ORDER, stream
 from tests.randomness import seeded
@@ -254,12 +253,3 @@ def test_tables_keep_their_entries_to_themselves(kernels: TableKernels) -> None:
     for way in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises((TypeError, UsageError)):
             way(table)
-
-
-@pytest.mark.skipif(len(installed_groups()) < 2, reason="one backend alone runs here")
-def test_tables_of_backends_do_not_mix() -> None:
-    one, other = (table_kernels(group).of_integers(INTEGERS) for group in installed_groups())
-    assert one.inner(one) is not None
-    for table, stranger in ((one, other), (other, one)):
-        with pytest.raises(UsageError):
-            table.inner(stranger)

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.inner_pytest import run_inside
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
@@ -21,6 +23,7 @@ def block(word: str) -> str:
     return found
 
 
+@pytest.mark.slow
 def test_an_attack_of_ones_own_is_caught(tmp_path: Path) -> None:
     code = block("lost_blinding")
     assert sum(1 for line in code.splitlines() if line.strip()) < 20
@@ -32,6 +35,7 @@ def test_an_attack_of_ones_own_is_caught(tmp_path: Path) -> None:
     assert "party 1 convicted" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_pipeline_of_ones_own_holds_under_attack(tmp_path: Path) -> None:
     (tmp_path / "test_vote.py").write_text(block("gopa_aggregator"))
     code, out = run_inside(tmp_path, "-q", "--gopa-attacks=late-change-of-value")

@@ -170,6 +170,7 @@ PARTS = 16
 ATTACKS = [each.name for each in chosen(["all"]) if isinstance(each, SessionAttack)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "part"),
     [

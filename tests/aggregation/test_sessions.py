@@ -104,6 +104,7 @@ def test_signed_rounds_say_what_is_not_proved(trust: Any) -> None:
     assert result.transcript.check().complete
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("beacon", ["test", "commit-reveal"])
 def test_a_full_session_over_several_rounds(tmp_path: Path, beacon: Any) -> None:

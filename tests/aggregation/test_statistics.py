@@ -97,6 +97,7 @@ def test_the_standard_error_is_that_of_the_plan(dimension: int) -> None:
     assert np.allclose(result.stderr, plan.errors.planned, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("chance", [0.0, 0.1])
 def test_the_mean_in_signed_mode(chance: float) -> None:

@@ -39,16 +39,19 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_picture_is_that_of_the_imports() -> None:
     assert PICTURE.read_text() == picture(imports())
 
 
+@pytest.mark.slow
 def test_the_page_says_what_every_unit_is_for() -> None:
     rows = re.findall(r"^\| `([a-z_.]+)` \| \S", PAGE, re.MULTILINE)
     assert len(rows) == len(set(rows))
     assert set(rows) == set(imports())
 
 
+@pytest.mark.slow
 def test_the_page_goes_from_the_lowest_floor_upwards() -> None:
     rows = re.findall(r"^\| `([a-z_.]+)` \| \S", PAGE, re.MULTILINE)
     found, seen = imports(), set[str]()
@@ -57,6 +60,7 @@ def test_the_page_goes_from_the_lowest_floor_upwards() -> None:
         seen.add(unit)
 
 
+@pytest.mark.slow
 def test_learning_is_kept_from_all_that_is_private() -> None:
     """A package that is new, or made public, has to be told to the linter, too."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]

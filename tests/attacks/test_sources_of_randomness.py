@@ -59,6 +59,7 @@ def test_toys_are_found(code: str) -> None:
     assert toys(ast.parse(code))
 
 
+@pytest.mark.slow
 def test_no_secret_is_drawn_from_a_toy() -> None:
     found = {name: toys(tree) for name, tree in sources()}
     assert len(found) > 100

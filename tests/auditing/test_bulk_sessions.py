@@ -43,6 +43,7 @@ def entries_of(path: Path) -> list[Submission]:
         return [Submission.decode(raw) for raws in parts.bundles(checkpoint) for raw in raws]
 
 
+@pytest.mark.slow
 def test_everybody_is_in_and_nothing_is_wrong(path: Path, terms: Terms) -> None:
     report = audit(path, trust_embedded=True)
     assert report.verdict is Verdict.VALID
@@ -58,6 +59,7 @@ def test_everybody_is_in_and_nothing_is_wrong(path: Path, terms: Terms) -> None:
     assert Decimal(found.privacy.claims[0].delta) <= terms.delta
 
 
+@pytest.mark.slow
 def test_workers_change_no_byte_of_the_report(path: Path) -> None:
     plain = audit(path, trust_embedded=True).to_json()
     assert audit(path, trust_embedded=True, jobs=2).to_json() == plain
@@ -65,6 +67,7 @@ def test_workers_change_no_byte_of_the_report(path: Path) -> None:
         assert audit(path, trust_embedded=True, executor=executor).to_json() == plain
 
 
+@pytest.mark.slow
 def test_every_proof_is_its_partys_own(path: Path) -> None:
     commits = [
         COMMIT.decode(each.entry.body)
@@ -75,6 +78,7 @@ def test_every_proof_is_its_partys_own(path: Path) -> None:
     assert len({commit.output for commit in commits}) == PARTIES
 
 
+@pytest.mark.slow
 def test_one_bit_of_one_proof_counts(path: Path, tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     assert audit(path, trust_embedded=True).verdict is Verdict.VALID

@@ -92,6 +92,7 @@ def test_messages_convict_nobody_without_each_of_their_parts(name: str) -> None:
     assert not judge(replace(found, shown=shown).to_bytes()).convicts
 
 
+@pytest.mark.slow
 def test_messages_of_an_honest_session_convict_nobody() -> None:
     log = clean()
     entries = tuple(Placed(index, raw) for index, raw in enumerate(log.entries))

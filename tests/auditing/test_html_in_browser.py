@@ -55,6 +55,7 @@ def test_the_style_holds_under_the_policy(browser: Browser, tmp_path: Path) -> N
         Path(os.environ["GOPA_SCREENSHOTS"]).write_bytes(browser.picture())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [PHONE, {"width": 1200, "height": 900}], ids=["phone", "desk"])
 def test_hostile_names_neither_run_nor_widen_the_page(
     browser: Browser, tmp_path: Path, size: dict[str, int]

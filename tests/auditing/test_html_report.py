@@ -208,6 +208,7 @@ def test_names_are_cut_and_hidden_characters_are_spelled_out(field: str) -> None
     assert "x" * 200 not in text
 
 
+@pytest.mark.slow
 def test_the_size_is_bounded_and_what_is_cut_is_counted() -> None:
     large = report(10_000, gone=4_000, drawn=False, faults=4_000, rounds=3)
     text = to_html(as_json(large))

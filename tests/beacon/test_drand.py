@@ -83,6 +83,7 @@ def test_networks_with_points_of_one_size_stay_apart() -> None:
     assert refusal(quicknet, signature=fastnet.signature) == "09-D9"
 
 
+@pytest.mark.slow
 def test_the_domain_of_hashing_belongs_to_the_scheme() -> None:
     """drand's chain hash does not tell these two apart; the signature does."""
     for published in (ROUNDS[5], ROUNDS[7]):
@@ -134,6 +135,7 @@ def flip_all(published: Published, step: int) -> set[str]:
     return checks
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @one_of_each
 def test_flipped_bits_are_refused(published: Published) -> None:

@@ -353,6 +353,7 @@ def answered(answer: bytes, status: bytes) -> bool:
     return (status in answer and once) or (status == b" 400 " and not answer)
 
 
+@pytest.mark.slow
 def test_bundles_come_in_gzip_if_asked_for(url: str, large: str) -> None:
     assert post(url, entry_bytes(0, author=10, body=bytes(9_000))).status == 201
     size = int(ask(url, "GET", "/checkpoint").body.split(b"\n")[1])

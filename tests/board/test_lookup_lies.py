@@ -200,6 +200,7 @@ def test_a_proof_under_an_older_checkpoint_is_refused(url: str) -> None:
         open_answer(LOOKUP_ANSWER.encode(replace(answer, proof=older)), wanted, signed.root)
 
 
+@pytest.mark.slow
 def test_pages_end(url: str) -> None:
     """A board cannot make a client ask for ever: each page shows entries of the log."""
     transport = Liar(changed(until=lambda until: until))

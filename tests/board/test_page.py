@@ -199,6 +199,7 @@ def test_the_policy_stops_scripts_that_are_not_the_page_s(browser: Browser, tmp_
         assert browser.run("return window.broken") is None
 
 
+@pytest.mark.slow
 def test_the_page_says_when_the_board_is_gone(browser: Browser, tmp_path: Path) -> None:
     with live_board(tmp_path / "log") as url:
         browser.open(url)

@@ -357,6 +357,7 @@ def accepts_connections(port: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_acknowledged_is_lost(tmp_path: Path, how: signal.Signals) -> None:

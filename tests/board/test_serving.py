@@ -61,6 +61,7 @@ def test_a_board_says_that_it_listens_when_it_does(tmp_path: Path) -> None:
         assert ask(said["listening"], "GET", "/healthz").status == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tls", [False, True])
 def test_idle_connections_do_not_use_up_the_descriptors(tmp_path: Path, tls: bool) -> None:
     """More of them than the process may open files, before TLS is spoken, too."""

@@ -152,6 +152,7 @@ def test_an_index_from_a_backup_is_noticed_although_nothing_is_staged(
         open_log(newer)
 
 
+@pytest.mark.slow
 def test_public_files_older_than_the_stored_batches_are_noticed(tmp_path: Path) -> None:
     older = filled(tmp_path / "older", 40)
     newer = copy_of(older, tmp_path / "newer")

@@ -87,6 +87,7 @@ def test_served_attacks_are_listed_by_themselves() -> None:
     assert not {"lying-result", "truncate-log"} & set(found)
 
 
+@pytest.mark.slow
 def test_served_attacks_run_over_http_and_others_are_told_apart() -> None:
     done = run("coins", "--served", "--json")
     assert done.exit_code == 0

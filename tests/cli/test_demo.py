@@ -33,6 +33,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
     return out, run("--out", out, "-n", 24)
 
 
+@pytest.mark.slow
 def test_it_goes_from_the_question_to_a_changed_bit(shown: tuple[Path, Result]) -> None:
     _, result = shown
     assert result.exit_code == 0, result.output
@@ -48,6 +49,7 @@ def test_it_goes_from_the_question_to_a_changed_bit(shown: tuple[Path, Result]) 
     assert " INVALID " in text[places[3] : places[4]]
 
 
+@pytest.mark.slow
 def test_what_it_leaves_behind_is_audited_as_it_says(shown: tuple[Path, Result]) -> None:
     out, result = shown
     assert {each.name for each in out.iterdir()} == LEFT

@@ -104,6 +104,7 @@ def test_a_command_that_is_started_again_gives_no_value_to_a_second_sum(tmp_path
         assert here.world.findings().faults == ()
 
 
+@pytest.mark.slow
 def test_a_command_that_is_started_again_takes_part_in_noisy_rounds(tmp_path: Path) -> None:
     """What they cost together is planned."""
     noisy = replace(SMALL.terms, parties=5, k=4, survivors=4, loss=1, rounds=2)

@@ -324,6 +324,7 @@ def test_who_may_join_is_said_once(world: World) -> None:
 # open, status, close
 
 
+@pytest.mark.slow
 def test_session_runs_to_its_results(world: World) -> None:
     world.create("mine", "--rounds", "2")
     with taking_part(parties(world), world.url) as crowd:

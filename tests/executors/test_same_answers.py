@@ -154,6 +154,7 @@ def test_jobs_are_threads_and_at_least_one() -> None:
         assert caught.value.field == "jobs"
 
 
+@pytest.mark.slow
 def test_tasks_can_be_pickled_and_hold_nothing_but_what_stands_in_a_log(log: Path) -> None:
     executor = Recording()
     assert archive(executor) == expected()

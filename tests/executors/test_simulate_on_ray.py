@@ -12,6 +12,7 @@ from tests.cli.test_simulate import SMALL, facts, refused
 pytestmark = pytest.mark.together("ray")
 
 
+@pytest.mark.slow
 def test_ray_changes_no_byte(tmp_path: Path, on_ray: RayExecutor) -> None:
     plain, spread = tmp_path / "plain.gopa", tmp_path / "spread.gopa"
     assert facts(*SMALL, "--archive", plain)["rounds"]

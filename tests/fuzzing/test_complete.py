@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 ROOT: Final = Path(__file__).parents[2]
 PACKAGES: Final = ("wire", "commitments", "zkp", "bulletin_board", "gopa")
 NAME: Final = re.compile(
@@ -94,6 +96,7 @@ def test_a_method_is_told_from_another_one_of_its_name() -> None:
     assert "Note.parse" in qualified("str(Note.parse(data))")
 
 
+@pytest.mark.slow
 def test_every_parser_is_fuzzed_or_says_where_it_is_tried() -> None:
     places = [ROOT / place for place in FUZZED_IN]
     files = [f for place in places for f in (place.rglob("*.py") if place.is_dir() else [place])]

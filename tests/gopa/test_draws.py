@@ -164,6 +164,7 @@ def in_a_new_process(**settings: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("core", "threads"),
     [("Sandybridge", "2"), pytest.param("Nehalem", "1", marks=pytest.mark.soak)],

@@ -54,6 +54,7 @@ def test_users_see_what_they_call_and_proofs_stay_in_their_packages() -> None:
         getattr(gopa, proof)
 
 
+@pytest.mark.slow
 def test_whole_modules_are_there_without_an_import_of_their_own() -> None:
     code = "import gopa; gopa.noise.rounded_gaussian; gopa.accounting.Loss; gopa.graph.grid"
     subprocess.run([sys.executable, "-c", f"{code}; gopa.adversary.distinguish"], check=True)

@@ -92,6 +92,7 @@ def speaks(value: ast.expr, key: str) -> bool:
     return text != key and not RULE.fullmatch(text) and not text.startswith("gopa.")
 
 
+@pytest.mark.slow
 def test_no_second_table_says_the_same_in_other_words() -> None:
     # The fields of messages by phase are names in code, for nobody to read.
     code = {"adversary/deeds/values.py"}

@@ -62,6 +62,7 @@ def test_a_ritz_value_proves_nothing() -> None:
     assert certified_spectrum(graph, seeded(0)).low < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_random_vectors_certify_large_graphs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spectrum_module, "DENSE", 0)

@@ -62,6 +62,7 @@ def _answer(group: Group, points: Any, scalars: Any, connection: Any) -> None:
     connection.close()
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("children", [1, 3])
 def test_a_forked_child_computes(group: Group, children: int) -> None:

@@ -33,6 +33,7 @@ def test_its_program_runs_and_keeps_to_its_budget() -> None:
     assert any("simulation" in line for line in said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["correlated", "without-replacement"])
 def test_programs_of_other_pages_run(name: str) -> None:
     programs = re.findall(

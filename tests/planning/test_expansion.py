@@ -165,6 +165,7 @@ def test_neighbourhoods_are_at_least_as_large_as_stated(size: int) -> None:
     assert small / 100 <= 0.05 + 3 * math.sqrt(0.05 / 100)
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize(
     ("k", "units"), [(4, 1), (4, 5), (8, 4), pytest.param(8, 8, marks=pytest.mark.soak)]

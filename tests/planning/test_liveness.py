@@ -104,6 +104,7 @@ def test_chances_move_as_they_should() -> None:
     assert 1 < liveness(replace(bare, charged=3, attempts=4), 0.05).attempts < 4
 
 
+@pytest.mark.slow
 def test_withheld_nonces_end_large_rounds() -> None:
     large = plan(n=100_000, epsilon=1, delta="1e-7", recovery="2/3", mask="uniform", beacon="drand")
     assert large.liveness.round > 0.9

@@ -253,6 +253,7 @@ def test_earlier_releases_have_the_same_terms(planned: Plan) -> None:
             privacy.of(finished(planned, earlier=(wrong,)), rng=seeded(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mask", ["uniform", "gaussian"])
 def test_any_number_of_parties_within_the_plan(mask: str) -> None:
     made = plan(n=200, epsilon=1, delta=1e-5, corrupt=0.5, dropout=0.1, mask=mask)

@@ -145,6 +145,7 @@ def test_grids_that_would_be_too_fine_are_refused() -> None:
     assert caught.value.field == "epsilon"
 
 
+@pytest.mark.slow
 def test_a_plan_for_a_crowd_takes_the_first_noise_that_passes() -> None:
     crowd = made({"n": 60_000, "epsilon": 1, "delta": 1e-6, "mask": "uniform"})
     assert guarantee(crowd.terms).total <= crowd.terms.delta
@@ -198,6 +199,7 @@ def test_vectors_with_gaussian_masks() -> None:
     assert made_plan.total_delta <= 1e-5
 
 
+@pytest.mark.slow
 def test_objectives_do_what_they_say() -> None:
     def target(objective: str) -> Plan:
         return made({"n": 2000, "epsilon": 1, "delta": 1e-6, "objective": objective})

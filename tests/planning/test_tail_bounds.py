@@ -30,6 +30,7 @@ def sums(dimension: int, draws: int, exponent: int) -> np.ndarray:
     return np.concatenate(parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponent", [2, 8])
 def test_the_chance_of_one_draw_is_met(exponent: int) -> None:
     """With one draw the exact chance is a sum of the table."""

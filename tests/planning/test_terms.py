@@ -219,6 +219,7 @@ def test_terms_that_take_too_long_guarantee_nothing(changes: dict[str, object]) 
     assert guarantee(changed(reasonable, changes)).total == 1
 
 
+@pytest.mark.slow
 def test_more_parties_than_noise_is_summed_up_for_are_not_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

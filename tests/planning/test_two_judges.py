@@ -107,6 +107,7 @@ def test_the_middle_of_a_law_with_edges_is_not_left_out(second: Any, name: str) 
     assert answers == ("broken", Worth.BROKEN)
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("rounds", [2, 3, 7, 50])
 def test_noise_that_hides_next_to_nothing_is_broken(second: Any, rounds: int) -> None:
@@ -149,6 +150,7 @@ def test_no_recovery_is_judged_by_more_releases_than_there_are(second: Any) -> N
     assert without.releases == second.composed(read(without)[0]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("name", LAWS)
 def test_what_is_granted_for_rounding_is_more_than_rounding(name: str) -> None:
@@ -197,6 +199,7 @@ def test_plans_of_too_many_coordinates_are_refused() -> None:
     assert refused.value.field == "dimension"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "count"),
     [

@@ -115,6 +115,7 @@ def test_renyi_mu_is_the_largest(epsilon: float, log_delta: float) -> None:
     assert zcdp_delta(epsilon, (1.001 * mu) ** 2 / 2) > delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "dimension", "norm"), [(100, 100_000, 1), (100, 100_000, None), (1000, 100_000, 5)]
 )
@@ -128,6 +129,7 @@ def test_a_hundred_thousand_coordinates(n: int, dimension: int, norm: int | None
     assert caught.value.field == "noise"
 
 
+@pytest.mark.slow
 def test_grids_are_as_fine_as_noise_is_wide() -> None:
     wide = plan(n=1000, corrupt=0.1, dimension=40_000, norm=1, **HUGE).terms
     narrow = plan(n=1000, corrupt=0.1, dimension=40_000, norm=1, noise="gaussian", **HUGE).terms
@@ -155,6 +157,7 @@ def test_wide_sequences_convolve_like_loops(left: int, right: int) -> None:
     assert np.array_equal(convolve(second, first), convolve(first, second))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"dimension": 6, "norm": 1, "range": (-1, 1)}])
 def test_epsilon_by_round_is_what_fewer_rounds_cost(more: dict[str, Any]) -> None:
     """Each number keeps delta by the accountant of receivers; a tenth less does not."""

@@ -82,6 +82,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_nothing_is_clipped(browser: Browser, url: str, size: str) -> None:
     browser.resize(SIZES[size])
@@ -94,6 +95,7 @@ def test_nothing_is_clipped(browser: Browser, url: str, size: str) -> None:
         Path(os.environ["GOPA_SCREENSHOTS"], f"board-{size}.png").write_bytes(browser.picture())
 
 
+@pytest.mark.slow
 def test_the_newest_session_stands_first_and_says_how_it_stands(browser: Browser, url: str) -> None:
     browser.open(url)
     browser.wait_for("state", "live")

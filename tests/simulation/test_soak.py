@@ -140,6 +140,7 @@ def test_memory_is_flat(rounds: int, request: pytest.FixtureRequest) -> None:
     assert figures["log_per_entry"] < LOG_PER_ENTRY
 
 
+@pytest.mark.slow
 @LENGTHS
 def test_every_round_is_right(rounds: int, request: pytest.FixtureRequest) -> None:
     """Whoever reads the whole log after any round finds a clean session and the right sums."""

@@ -63,6 +63,7 @@ def manifest_of(name: str) -> tuple[Material, bytes]:
     return given, Submission.decode(given.entries[0]).entry.body
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(

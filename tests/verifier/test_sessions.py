@@ -152,6 +152,7 @@ def test_both_find_the_same_in_sessions_with_departures(name: str, seed: int) ->
     assert found.rounds
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("name", WORLDS)
 def test_honest_sessions_are_accepted(name: str) -> None:

@@ -153,6 +153,7 @@ def test_too_many_chunks_break_what_they_interrupt_and_use_their_number() -> Non
     require(world, [(1, "04-S4")], GONE["publish"], [0, 2, 3, 4])
 
 
+@pytest.mark.slow
 def test_a_gap_is_never_closed() -> None:
     world, party, body = long_values(1)
     leaf = chunk(world, party, body[:LARGEST_BODY], 0, number=0, of=2)
@@ -360,6 +361,7 @@ def test_another_kind_in_rollback_counts_where_it_comes_first(first_of_all: bool
         require(world, [], [LEFT], [0, 1, 3, 4])
 
 
+@pytest.mark.slow
 def test_openings_around_the_confirmation() -> None:
     """Four say it again: in front of it, behind it, an edge inside, and one that is silent."""
     world = make("recovery", real=True, parties=7, k=6, survivors=5, loss=2)
@@ -472,6 +474,7 @@ def test_shares_of_who_did_not_confirm(body: bytes, kind: Kind | None, rule: str
 # Sessions without noise, in all shapes that they have
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["exact", "exact vector", "exact weights", "exact words"])
 def test_without_noise_both_find_the_sum_of_the_values(kind: str) -> None:
     """Also when somebody leaves; and nobody posts anything about noise."""

@@ -180,6 +180,7 @@ def _first(name: str, stride: int) -> int:
     return len(name) % stride
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", PROVERS)

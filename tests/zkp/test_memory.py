@@ -80,6 +80,7 @@ def patterns_of(kind: str, monkeypatch: pytest.MonkeyPatch) -> tuple[bytes, dict
     return proof, known | nonces
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sigma", "bits"])
 def test_neither_witness_nor_nonces_stay_behind(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     proof, patterns = patterns_of(kind, monkeypatch)

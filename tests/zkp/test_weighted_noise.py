@@ -130,6 +130,7 @@ def test_either_uniform_coins_give_exactly_the_law(law: WeightedBits) -> None:
         assert [counts[i - law.radius] for i in range(len(law.masses))] == list(law.masses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draws", [2_000, pytest.param(8_000, marks=pytest.mark.soak)])
 def test_the_noise_of_a_witness_follows_the_law(draws: int) -> None:
     """Draws of the function that makes outputs, with constant public coins."""

@@ -133,6 +133,7 @@ def test_who_waits_in_vain_is_told(board: MaliciousBoard) -> None:
         board.wait_for(lambda: False, 0.0)
 
 
+@pytest.mark.slow
 def test_the_catalogue_loads_no_server_and_no_client() -> None:
     code = (
         "import sys\n"

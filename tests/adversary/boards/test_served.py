@@ -117,6 +117,7 @@ def test_a_log_goes_on_with_what_its_board_would_not_take(shown: bool) -> None:
     assert rolled_back == unmasked == set(outcome.keys[1:])
 
 
+@pytest.mark.slow
 def test_honest_sessions_have_witnesses_where_the_ground_says_so() -> None:
     require_honest_session(WITNESSED)
     with serve_session(WITNESSED) as session:

@@ -115,6 +115,7 @@ def test_other_noise_than_planned_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
     assert not found.holds
 
 
+@pytest.mark.slow
 def test_masks_of_another_width_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     curious = next(live for live in SIGNED_SESSIONS if live.masks_stay)
     vectors = replace(SIGNED_SESSIONS[1].terms, k=6, mask="gaussian", mask_deviation=40)

@@ -139,6 +139,7 @@ def test_every_house_plan_has_its_views(house: object, rng: np.random.Generator)
         assert 0 < view.claim.delta < 1
 
 
+@pytest.mark.slow
 def test_views_that_the_terms_have_no_room_for_are_left_out(rng: np.random.Generator) -> None:
     assert {view.name for view in views_of(TWO_UNIFORM.terms, rng)} == {
         "neighbours",

@@ -47,6 +47,7 @@ def check(program: Path, root: Path) -> subprocess.CompletedProcess[str]:
     return run(program, "check", root, str(log_key()), str(witness))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "older", "chosen"), SIZES)
 def test_go_accepts_a_log_of_many_entries(
     tmp_path: Path, size: int, older: int, chosen: int

@@ -51,6 +51,7 @@ def name(estimator: Any) -> str:
     return type(estimator).__name__
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "estimator", [ALL[0], *(pytest.param(each, marks=pytest.mark.soak) for each in ALL[1:])],
@@ -102,6 +103,7 @@ def test_calls_of_partial_fit_are_rounds_of_one_session() -> None:
     assert np.allclose(halves.explained_variance_, expected, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -128,6 +130,7 @@ def test_a_budget_is_never_spent_twice(estimator: Any) -> None:
             spent.partial_fit(X, Y, groups=GROUPS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failed", [pytest.param("interrupted", marks=pytest.mark.soak), "lost"])
 def test_a_session_without_an_outcome_is_spent_all_the_same(failed: str) -> None:
     """Else whoever makes rounds fail, or interrupts them, gets another session for nothing."""
@@ -209,6 +212,7 @@ def test_each_row_is_a_party_and_hides_no_count() -> None:
     assert model.outcome_.spent.epsilon == 9
 
 
+@pytest.mark.slow
 def test_all_but_the_estimators_works_without_scikit_learn() -> None:
     program = """
 import sys

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from examples.federated import figures
 from gopa.learning import federated
 
-if TYPE_CHECKING:
-    import pytest
-
 PAGE = (Path(__file__).resolve().parents[3] / "docs/learning/federated.md").read_text()
 
 
+@pytest.mark.slow
 def test_its_programs_run(capsys: pytest.CaptureFixture[str]) -> None:
     programs = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert len(programs) == 3

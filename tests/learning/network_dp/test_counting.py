@@ -346,6 +346,7 @@ def test_histograms_are_unbiased(graph: Graph) -> None:
     assert added_reports(1.0, 6, 12) == math.ceil(12 * uniform_chance(1.0, 6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", [ring(5), complete(5)], ids=["ring", "complete"])
 def test_reports_are_as_random_as_claimed(graph: Graph) -> None:
     """All users hold the same value, so that reports alone make counts differ; a cap above all."""

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/learning/network_dp.md").read_text()
 
 
+@pytest.mark.slow
 def test_its_program_runs_and_shows_the_difference() -> None:
     (program,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert len(ast.parse(program).body) <= 10

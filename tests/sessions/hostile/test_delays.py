@@ -145,6 +145,7 @@ def test_an_unmasking_that_comes_late_opens_no_edge(terms: Terms, tmp_path: Path
     observer.require_hidden(VICTIM, held.keys, held.seed)
 
 
+@pytest.mark.slow
 def test_an_unmasking_that_comes_late_is_recovered(tmp_path: Path) -> None:
     with world(tmp_path, RECOVERED) as here:
         held = Held(here)

@@ -88,6 +88,7 @@ async def forked_at(
     return list(got)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("witnesses", [0, 1])
 @pytest.mark.parametrize(
     ("phase", "close_first"),

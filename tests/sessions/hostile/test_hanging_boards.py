@@ -122,6 +122,7 @@ def test_a_question_without_an_answer_keeps_nobody_in_a_round(
     assert findings.faults == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact", [True, False], ids=["exact", "noisy"])
 def test_whoever_left_behind_the_final_list_is_told_that_its_value_is_in_the_sum(
     *, exact: bool, tmp_path: Path

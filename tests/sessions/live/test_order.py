@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from gopa.messages.framing import Posted
 from gopa.messages.phases import Phase
@@ -14,9 +15,6 @@ from gopa.sessions.board_access import Together
 from gopa.sessions.durable_party import DurableParty
 from tests.sessions.live.worlds import Gathering, gathering
 from tests.simulation.worlds import FEW
-
-if TYPE_CHECKING:
-    import pytest
 
 TWICE = replace(FEW, rounds=2)
 
@@ -36,6 +34,7 @@ class ToldParties:
         monkeypatch.setattr(DurableParty, "step", stepped)
 
 
+@pytest.mark.slow
 def test_the_checkpoint_comes_before_what_stands_under_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -255,6 +255,7 @@ def test_changed_post_or_event_diverges() -> None:
     durable(played().actor, MemoryVault(memory))
 
 
+@pytest.mark.slow
 def test_it_never_prints_or_pickles() -> None:
     found = party(copies_with(Comparing)[0])
     attempt = found.attempt(Witnessed(10**6, bytes(32)))

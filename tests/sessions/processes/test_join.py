@@ -70,6 +70,7 @@ def test_without_a_board_it_says_so_and_gives_up_in_time(place: World) -> None:
     one_line(party)
 
 
+@pytest.mark.slow
 def test_a_session_that_is_not_there_is_waited_for(place: World) -> None:
     """It may be opened tomorrow."""
     accepted(place, 1)
@@ -134,6 +135,7 @@ def test_one_process_at_a_time_uses_a_state_directory(place: World) -> None:
     joined(place.join(4, *HALF)).kill()
 
 
+@pytest.mark.slow
 def test_a_passphrase_seals_the_key_and_the_state(place: World) -> None:
     sealed = place.root / "sealed"
     passphrase = {"GOPA_PASSPHRASE": "correct horse"}

@@ -74,6 +74,7 @@ def _die_before(number: int) -> None:
     sys.addaudithook(hook)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes that share this one's memory")
 @pytest.mark.parametrize("act", [store, keep_evidence, keep_unproven, make])
 def test_the_vault_opens_again(act: Act, tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def test_sizes_are_those_of_the_specification(proved: Proved) -> None:
         assert proved.statement.proof_size == 32 * (1 + 2 * v + 4 + t + 2 * s + 3)
 
 
+@pytest.mark.slow
 def test_every_word_of_a_proof_counts(proved: Proved) -> None:
     proved.verify()
     for at in range(0, len(proved.proof), 32):

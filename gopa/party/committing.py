@@ -95,7 +95,7 @@ def edge_secrets(
     shared = [SharedPoint(point) for point in points]
     contexts = [edge_context(view, view.position, v) for v in neighbours]
     derived = [edge_key(point, each) for point, each in zip(shared, contexts, strict=True)]
-    masks = round_masks(view.context, derived) if view.context.full else None
+    masks = round_masks(view.context, derived) if view.context.committed_masks else None
     if masks is None:
         posted = [edge_key_hash(key, each) for key, each in zip(derived, contexts, strict=True)]
     else:
@@ -192,7 +192,7 @@ def commit_round(
     seed = None
     if party.manifest.trust is Trust.MALICIOUS:
         seed = _fresh_seed(party, view)
-    if view.context.full:
+    if view.context.proved:
         own = _proved(party, joined, view, leaf, seed)
     else:
         own = _unproved(party, joined, view, seed)

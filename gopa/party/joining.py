@@ -130,7 +130,7 @@ def _require_fitting(party: PartyContext, state: PartyState, supplied: Supplied)
 
 def _given(party: PartyContext, supplied: Supplied) -> RoundInput:
     context = party.context(1)
-    if not context.full:
+    if not context.proved:
         return RoundInput(supplied.logical, supplied.values)
     values = party.toolkit.group.secret_scalars(supplied.values)
     blinding = party.toolkit.group.random_scalars(1, party.rng)[0]

@@ -29,8 +29,13 @@ class RoundContext:
             raise UsageError("the id of a session has 32 bytes", "session")
 
     @property
-    def full(self) -> bool:
-        """Whether masks and inputs are committed in the group."""
+    def proved(self) -> bool:
+        """Whether parties prove what they put in: inputs, with their noise if there is any."""
+        return self.manifest.mode is Mode.FULL
+
+    @property
+    def committed_masks(self) -> bool:
+        """Whether masks and values are scalars under commitments; else words, behind hashes."""
         return self.manifest.mode is Mode.FULL
 
     @property

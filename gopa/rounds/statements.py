@@ -44,7 +44,7 @@ def shared_key_statement(
 
 def require_provable(context: RoundContext) -> None:
     """Raises `UsageError` for a session in which nothing is proved about noise."""
-    if not context.full:
+    if not context.proved:
         raise UsageError("only full mode proves inputs and noise", "mode")
     if isinstance(context.manifest.terms.noise, WeightedBits):
         noise_plan(context)

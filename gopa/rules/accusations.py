@@ -175,7 +175,7 @@ class AccusationJudge:
         state = self.state
         context = state.edge_context(low, high)
         key = edge_key(shared, context)
-        if not state.context.full:
+        if not state.context.committed_masks:
             return edge_key_hash(key, context)
         masks = edge_masks(state.group, [key], state.mask_law, state.context.dimension)
         return commit(state.key, masks.rows[0], masks.blindings[0]).to_bytes()

@@ -333,19 +333,20 @@ class CommitRules(PhaseRules):
         commit, state = COMMIT.decode(message.body), self.state
         self._require_sizes(commit, state.drawn.neighbours(state.places[message.author]).size)
         # The identity as self-mask hides nothing once edges are open (attack `zero-self-mask`).
-        full, exact = state.context.full, state.manifest.terms.exact
-        points = [commit.self_mask] if full else []
-        points += [commit.output] if full and not exact else []
+        context, exact = state.context, state.manifest.terms.exact
+        points = [commit.self_mask] if context.committed_masks else []
+        points += [commit.output] if context.proved and not exact else []
         if not all(good_points(state.group, [*points, *commit.coefficients])):
             raise BreaksRule("04-K2", "a point that is not valid")
-        if full:
+        if context.proved:
             self._proofs.add(message.leaf, self._claim(message.author, commit))
         elif state.curious and commit.self_mask != _NO_MASK:
             raise BreaksRule("04-K1", "there are no self-masks: 32 zeros")
         self._edges.post(state.places[message.author], b"".join(commit.edges))
         dealt = Dealt(b"".join(commit.coefficients), b"".join(commit.shares), message.index)
         # Without noise the value is masked under the commitment to the input itself ([P1]).
-        output = state.inputs[state.places[message.author]] if full and exact else commit.output
+        shown = exact and context.committed_masks
+        output = state.inputs[state.places[message.author]] if shown else commit.output
         return CommitContent(commit.self_mask, output, dealt)
 
     def _require_sizes(self, commit: Commit, degree: int) -> None:
@@ -355,17 +356,17 @@ class CommitRules(PhaseRules):
         shares than it owes would be without masks, or could not be recovered (attacks
         `missing-edge`, `no-shares`).
         """
-        state, full = self.state, self.state.context.full
+        state, proved = self.state, self.state.context.proved
         shared = degree if state.recovers else 0
         if len(commit.edges) != degree:
             raise BreaksRule("04-K1", f"{degree} neighbours and {len(commit.edges)} edges")
         coefficients = state.manifest.coefficients(degree)
         if len(commit.coefficients) != coefficients or len(commit.shares) != shared:
             raise BreaksRule("04-K1", f"{coefficients} coefficients and {shared} shares")
-        output = _SIZE if full and not state.manifest.terms.exact else 0
-        if len(commit.output) != output or bool(commit.proof) != full:
+        output = _SIZE if proved and not state.manifest.terms.exact else 0
+        if len(commit.output) != output or bool(commit.proof) != proved:
             raise BreaksRule("04-K1", "output with proved noise, proof in full mode, only there")
-        if bool(commit.weighing) != (full and state.manifest.weighted):
+        if bool(commit.weighing) != (proved and state.manifest.weighted):
             raise BreaksRule("04-K6", "a proof of weighing with weights, and only then")
 
     def _require_proofs(
@@ -402,7 +403,7 @@ class CommitRules(PhaseRules):
     def _settle(self, commits: dict[int, CommitContent]) -> None:
         """Keep what later phases need: which edges mask, what published values open, dealings."""
         state = self.state
-        group = state.group if state.context.full else None
+        group = state.group if state.context.committed_masks else None
         state.edges, masks = self._edges.settle(list(commits), state.ids, group)
         state.committed = Commits(len(state.enrolled))
         for place, commit in commits.items():

@@ -15,7 +15,7 @@ from gopa.messages.framing import Message
 from gopa.messages.organiser import RemovalCause
 from gopa.messages.phases import Phase
 from gopa.rules.findings import Removed
-from gopa.rules.publish import RollbackRules
+from gopa.rules.rollback import RollbackRules
 from gopa.rules.round_state import CloseInputs, Failure, PhaseDecision, PhaseRules, RoundState
 
 

@@ -68,7 +68,7 @@ def summed(
     masks = {at: each for at, each in recovered.items() if isinstance(each, SelfMask)}
     dealt = {at: each for at, each in recovered.items() if isinstance(each, SecretBytes)}
     known = {**seeds, **dealt}
-    if state.context.full:
+    if state.context.committed_masks:
         sums = _scalars(state, outward, known, masks)
     else:
         sums = _words(state, outward, known)
@@ -388,7 +388,7 @@ class ConfirmRules(PhaseRules):
 
 def wrong_seeds(state: RoundState, seeds: Sequence[tuple[int, SecretBytes]]) -> frozenset[int]:
     """Which of the seeds do not make the self-mask of the party at the position beside them."""
-    if not state.context.full:
+    if not state.context.committed_masks:
         return frozenset(
             number
             for number, (place, seed) in enumerate(seeds)

@@ -173,7 +173,7 @@ def read_join(message: Message, context: RoundContext) -> Join:
     """
     join = JOIN.decode(message.body)
     nonce = _HASH_SIZE if isinstance(context.manifest.beacon, CommitReveal) else 0
-    point = _POINT_SIZE if context.full else 0
+    point = _POINT_SIZE if context.proved else 0
     seed = 0 if context.manifest.terms.exact else point
     sizes = ((join.nonce_hash, nonce), (join.input, point), (join.seed, seed))
     if any(len(data) != size for data, size in sizes):
@@ -328,7 +328,7 @@ def _require_own_keys(
 
 def _enrol(state: RoundState, roll: Roll, message: Message, joins: list[Join], cut: int) -> None:
     state.enrolled, state.roll_leaf = PackedRoll(roll), message.leaf
-    if state.context.full:
+    if state.context.proved:
         state.inputs = Rows.of(_POINT_SIZE, (join.input for join in joins))
         if not state.manifest.terms.exact:
             state.seeds = Rows.of(_POINT_SIZE, (join.seed for join in joins))

@@ -11,7 +11,7 @@ from gopa.messages.phases import Kind, Phase
 from gopa.rules.accusations import AccusationJudge, Conviction
 from gopa.rules.findings import Fault
 from gopa.rules.mailbox import LEAF_SIZE
-from gopa.rules.publish import wrong_keys
+from gopa.rules.rollback import wrong_keys
 from gopa.rules.round_state import RoundState
 from wire.errors import MalformedMessage
 from wire.secret import SecretBytes

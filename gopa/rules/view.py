@@ -9,8 +9,8 @@ from gopa.messages.phases import Phase
 from gopa.rules.final_phases import RecoverRules
 from gopa.rules.findings import RoundFindings, RoundPicture
 from gopa.rules.late_evidence import LateEvidence
-from gopa.rules.publish import RollbackRules
 from gopa.rules.retry import releases_of
+from gopa.rules.rollback import RollbackRules
 from gopa.rules.round_state import PhaseRules, RoundState
 
 
@@ -19,7 +19,7 @@ def viewed(
 ) -> RoundPicture:
     """Make a picture of the round that does not change any more."""
     opens = None if rules is None else rules.phase
-    last = next((each for each in reversed(state.lists) if each.phase < Phase.CONFIRM), None)
+    last = next((each for each in reversed(state.lists) if each.phase.before(Phase.CONFIRM)), None)
     return RoundPicture(
         number=state.number,
         logical=state.logical,

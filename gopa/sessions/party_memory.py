@@ -429,10 +429,10 @@ def _kept(given: RoundInput) -> KeptInput:
 
 def _given(kept: KeptInput, session: RestoreContext) -> RoundInput:
     context = session.context(1)
-    full = context.full
-    if (bool(kept.blinding), bool(kept.commitment)) != (full, full):
+    proved = context.proved
+    if (bool(kept.blinding), bool(kept.commitment)) != (proved, proved):
         raise MalformedMessage("an input is committed to exactly in full mode", "inputs")
-    if not full:
+    if not proved:
         return RoundInput(kept.logical, kept.values)
     blinding = session.group.decode_scalars(kept.blinding, 1).secret()[0]
     values = session.group.secret_scalars(kept.values)

@@ -33,8 +33,8 @@ from gopa.rules.findings import BreaksRule, PartyVerdict, Removed, absent, inval
 from gopa.rules.join import CoinsRules, JoinRules
 from gopa.rules.ledger import Ledger
 from gopa.rules.mailbox import Sorted, Sorter
-from gopa.rules.publish import RollbackRules
 from gopa.rules.retry import Bars, Due, following
+from gopa.rules.rollback import RollbackRules
 from gopa.rules.round_state import CloseInputs, Failure, PhaseDecision, RoundState
 from gopa.rules.rounds import RoundSequence
 from tests.auditing.disabling import Disable, replaced, together
@@ -340,7 +340,7 @@ UNWITNESSED: Final = together(
 """Nobody opens the checkpoint of a close; what it says of the log is not kept either."""
 
 NO_RECORD: Final = replaced(RoundState, "removed", _nobody_removed)
-ANY_KEY: Final = replaced(module("gopa.rules.publish"), "wrong_keys", _none)
+ANY_KEY: Final = replaced(module("gopa.rules.rollback"), "wrong_keys", _none)
 NO_STRAYS: Final = replaced(module("gopa.rules.late_evidence"), "_stray_faults", _none)
 
 

@@ -30,7 +30,8 @@ from gopa.organiser import SessionSetting
 from gopa.party import Post
 from gopa.party.policy import LocalPolicy
 from gopa.rules.final_phases import UnmaskRules
-from gopa.rules.publish import PublishRules, RollbackRules
+from gopa.rules.publish import PublishRules
+from gopa.rules.rollback import RollbackRules
 from gopa.rules.rounds import RoundSequence
 from gopa.simulation import Script
 from gopa.simulation.access import PartyAccess

@@ -149,7 +149,7 @@ class ScribeParty:
             self.nonce = self.rng(32)
             session, number = context.session, context.round
             nonce_hash = reveal_hash(session, number, self.own_id, self.nonce)
-        if context.full:
+        if context.proved:
             values = group.secret_scalars(self.values)
             if self.given is None:
                 blinding = group.random_scalars(1, self.rng)[0]
@@ -168,7 +168,7 @@ class ScribeParty:
         self.seed = self.rng(32)
         if self.world.manifest.deals_seeds:
             self.seed = shareable_seed(context.group, self.rng).reveal()
-        if not context.full:
+        if not context.proved:
             self.noise = self._free_noise()
             own = seed_hash(SecretBytes(self.seed), self._self_context())
             curious = self.world.manifest.trust is Trust.HONEST_BUT_CURIOUS
@@ -197,7 +197,7 @@ class ScribeParty:
     def publish(self, view: RoundPicture) -> Publish:
         context = self.world.context
         live = self._live(view)
-        if not context.full:
+        if not context.committed_masks:
             return Publish(view.acts_on, self._words(live), b"")
         values, blinding = self.output.values, self.output.blindings[0]
         values = values + self.mask.values
@@ -379,7 +379,7 @@ class ScribeParty:
 
     def _edge_bytes(self, other: int) -> bytes:
         context = self.world.context
-        if not context.full:
+        if not context.committed_masks:
             return edge_key_hash(self._edge_key(other), self._edge_context(other))
         mask = self._edge_mask(other)
         return commit(context.key, mask.values, mask.blinding).to_bytes()

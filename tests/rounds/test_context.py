@@ -128,9 +128,12 @@ def test_rounds_are_numbered_from_one(group: Group, number: int) -> None:
 
 
 def test_full_mode_is_the_one_with_commitments(group: Group) -> None:
-    assert context_of(group).full
+    full = context_of(group)
+    assert full.proved
+    assert full.committed_masks
     signed = in_round(group, signed_manifest())
-    assert not signed.full
+    assert not signed.proved
+    assert not signed.committed_masks
     for kind in KINDS:
         require_provable(context_of(group, kind))
     with pytest.raises(UsageError):

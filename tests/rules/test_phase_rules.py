@@ -18,7 +18,8 @@ from gopa.rules.final_phases import (
 )
 from gopa.rules.findings import PartyVerdict, invalid
 from gopa.rules.join import CoinsRules, JoinRules
-from gopa.rules.publish import PublishRules, RollbackRules
+from gopa.rules.publish import PublishRules
+from gopa.rules.rollback import RollbackRules
 from gopa.rules.round_state import CheckedOnce, PhaseRules
 from wire.errors import UsageError
 

@@ -268,7 +268,7 @@ def _encoding(access: PartyAccess) -> bytes:
     """What an edge could be committed to, and no other party would."""
     stage = access.state.stage
     assert isinstance(stage, Committed)
-    if not stage.view.context.full:
+    if not stage.view.context.committed_masks:
         return draw(access.rng, 32)
     group = access.toolkit.group
     return (group.generator * group.random_scalars(1, access.rng)[0]).to_bytes()

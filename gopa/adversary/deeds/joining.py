@@ -138,7 +138,7 @@ def bring_stranger() -> Deed:
         claim = PossessionClaim(context, content.acts_on, own, key, b"")
         proof = access.toolkit.proofs.prove_possession(claim, secrets[0], access.rng)
         content = replace(content, key=key, possession=proof)
-        if context.full:
+        if context.proved:
             content = replace(content, input=given, seed=seed)
         place = MessageSlot(access.session, Phase.JOIN, KIND_IN[Phase.JOIN], post.round, 0, NO_LEAF)
         entries = sign_message(JOIN.encode(content), place, stranger).entries

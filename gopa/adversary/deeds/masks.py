@@ -231,7 +231,7 @@ def _place_of(access: PartyAccess, party: int | None) -> int | None:
 def _anything(access: PartyAccess) -> bytes:
     """What an edge could be committed to, and nobody else would."""
     stage = access.state.stage
-    if isinstance(stage, Committed) and not stage.view.context.full:
+    if isinstance(stage, Committed) and not stage.view.context.committed_masks:
         return draw(access.rng, 32)
     group = access.toolkit.group
     return (group.generator * group.random_scalars(1, access.rng)[0]).to_bytes()

@@ -74,7 +74,7 @@ def _read(evidence: RoundMessages, entry: Entry, place: int, context: RoundConte
 
 
 def _numbers(value: bytes, context: RoundContext) -> Numbers:
-    if context.full:
+    if context.committed_masks:
         return tuple(context.group.decode_scalars(value, context.dimension).ints())
     words = unpack_words(value, context.dimension, context.manifest.word_width)
     return tuple(words.tolist())
@@ -82,7 +82,7 @@ def _numbers(value: bytes, context: RoundContext) -> Numbers:
 
 def modulus(context: RoundContext) -> int:
     """What masked values are reduced by."""
-    return context.group.order if context.full else 1 << context.manifest.word_width
+    return context.group.order if context.committed_masks else 1 << context.manifest.word_width
 
 
 def centred(values: Sequence[int], size: int) -> Numbers:

@@ -133,7 +133,7 @@ class Stripper:
         """The mask as this party adds it."""
         context, law = self.context, mask_law(self.context.manifest.terms)
         signed = sign(self._id(place), self._id(other))
-        if context.full:
+        if context.committed_masks:
             mask = edge_mask(context.group, key, law, context.dimension)
             return tuple(signed * value for value in mask.values.reveal().ints())
         words = self._zeros()
@@ -143,7 +143,7 @@ class Stripper:
     def _own(self, seed: SecretBytes, place: int) -> Numbers:
         context = self.context
         where = SelfContext(context.session, context.round, self._id(place))
-        if context.full:
+        if context.committed_masks:
             mask = self_mask(context.group, seed, where, context.dimension)
             return tuple(mask.values.reveal().ints())
         words = self._zeros()

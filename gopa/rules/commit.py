@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -44,13 +44,17 @@ class CheckedAhead(Generic[_Claim]):
     """Checks claims by name, each once, in batches, and keeps the names of bad ones.
 
     `check` answers with the positions of bad claims. With `background` it runs in a thread,
-    which is worth while where it waits for workers.
+    which is worth while where it waits for workers. `batch` claims are checked together.
     """
 
     def __init__(
-        self, check: Callable[[Sequence[_Claim]], frozenset[int]], *, background: bool
+        self,
+        check: Callable[[Sequence[_Claim]], frozenset[int]],
+        *,
+        background: bool,
+        batch: int = BATCH,
     ) -> None:
-        self._check = check
+        self._check, self._batch = check, batch
         self._bad: set[bytes] = set()
         self._waiting: dict[bytes, _Claim] = {}
         self._running: deque[tuple[list[bytes], Future[frozenset[int]]]] = deque()
@@ -64,7 +68,7 @@ class CheckedAhead(Generic[_Claim]):
 
     def flush_full_batches(self) -> None:
         """Check what waits, if it is enough for a batch. What a check raises is left to `bad`."""
-        if len(self._waiting) < BATCH or self._failed:
+        if len(self._waiting) < self._batch or self._failed:
             return
         try:
             self._start()
@@ -288,25 +292,33 @@ class CommitRules(PhaseRules):
     """Judges a round from the close of coins to that of commit."""
 
     phase = Phase.COMMIT
+    unproved: ClassVar[tuple[str, str]] = (
+        "04-K3",
+        "no proof of an input in range, with its noise if there is any",
+    )
+    """What a commit breaks whose proof does not hold, and in words."""
 
     _sorter: Sorter[CommitContent] = field(init=False)
     _edges: Matching = field(init=False)
-    _proofs: CheckedAhead[NoiseClaim] = field(init=False)
+    _proofs: CheckedAhead[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        state = self.state
-        self._edges = Matching(state.drawn)
-        tools, proofs = state.tools, state.tools.toolkit.proofs
-        self._proofs = CheckedAhead(
-            lambda claims: proofs.bad_noises(claims, tools.rng, tools.executor),
-            background=tools.executor is not None,
-        )
+        self._edges = Matching(self.state.drawn)
+        self._proofs = self._checked_ahead()
         self._sorter = self.sorter(
             self._read, "04-K1", missing="04-K4", then=self._proofs.flush_full_batches
         )
 
     def awaited(self) -> Iterable[bytes]:
         return self.state.authors(self.state.members)
+
+    def _checked_ahead(self) -> CheckedAhead[Any]:
+        tools, proofs = self.state.tools, self.state.tools.toolkit.proofs
+
+        def check(claims: Sequence[NoiseClaim]) -> frozenset[int]:
+            return proofs.bad_noises(claims, tools.rng, tools.executor)
+
+        return CheckedAhead(check, background=tools.executor is not None)
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
@@ -325,9 +337,12 @@ class CommitRules(PhaseRules):
             self._settle({place: read[place] for place in members})
             state.commit_leaf = message.leaf
             state.settle_list(Phase.COMMIT, cut, message, members)
-            return PublishRules(state, message)
+            return self._following(message)
 
         return PhaseDecision(state.packed(members), removed, settle, faults, out=verdicts)
+
+    def _following(self, message: Message) -> PhaseRules:
+        return PublishRules(self.state, message)
 
     def _read(self, message: Message) -> CommitContent:
         commit, state = COMMIT.decode(message.body), self.state
@@ -382,8 +397,8 @@ class CommitRules(PhaseRules):
             message = read[author][0]
             if message.leaf in bad:
                 del read[author]
-                fault = "no proof of an input in range, with its noise if there is any"
-                verdicts[author] = invalid("04-K3", message.index, fault)
+                rule, fault = self.unproved
+                verdicts[author] = invalid(rule, message.index, fault)
 
     def _claim(self, author: bytes, commit: Commit) -> NoiseClaim:
         state = self.state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from commitments.group import Group, PointVec, ScalarVec
 from gopa.masks import unpack_words
@@ -44,6 +44,8 @@ class PublishRules(PhaseRules):
     """Judges from the close of commit to that of publish; accusations are heard in it."""
 
     phase = Phase.PUBLISH
+    may_be_final: ClassVar[bool] = True
+    """Whether rollback or confirm follows ([P3]); else another phase stands between."""
 
     judge: AccusationJudge = field(init=False)
     _sorter: Sorter[Masked] = field(init=False)
@@ -75,14 +77,14 @@ class PublishRules(PhaseRules):
         read = {state.places[author]: content for author, (_, content) in found.read.items()}
         members = state.shortened(sorted(read), verdicts)
         # Not final while an edge leads out: its mask would stay in the sum (`final-too-early`).
-        final = state.curious or not state.matched.crossing(members)
+        final = state.curious or (self.may_be_final and not state.matched.crossing(members))
         removed = state.removed(verdicts, Phase.PUBLISH)
         faults = _faults(state, verdicts, convicted.values())
         culprits = state.culprits(verdicts)
         if state.too_few(members):
             failed = fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
             return replace(failed, heard=cut)
-        if not final and not state.manifest.max_rollbacks:
+        if self.may_be_final and not final and not state.manifest.max_rollbacks:
             failed = fails(AbortReason.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
             return replace(failed, heard=cut)
 
@@ -92,10 +94,13 @@ class PublishRules(PhaseRules):
                 state.values[place] = read[place].data
             state.value_commitments = None
             listed = state.settle_list(Phase.PUBLISH, cut, message, members, final=final)
-            return _following(state, message, listed, final=final)
+            return self._following(message, listed, final=final)
 
         said = state.packed(members, final=final)
         return PhaseDecision(said, removed, settle, faults, heard=cut, out=verdicts)
+
+    def _following(self, message: Message, members: tuple[int, ...], *, final: bool) -> PhaseRules:
+        return final_or_rollback(self.state, message, members, final=final)
 
     def _convicted(self, cut: int) -> dict[bytes, Conviction]:
         """Who is convicted by accusations below the cut ([A5]); later ones change no list."""
@@ -158,10 +163,3 @@ def _faults(
     }
     convicted = [state.fault(each.author, each.rule, each.what, each.entry) for each in convictions]
     return (*state.blamed(others), *convicted)
-
-
-def _following(
-    state: RoundState, message: Message, members: tuple[int, ...], *, final: bool
-) -> PhaseRules:
-    """The rules of the phase that a close of publish opens: here a phase may stand between."""
-    return final_or_rollback(state, message, members, final=final)

@@ -25,11 +25,13 @@ from gopa.messages.parameters import (
     DrandBeacon,
     Mode,
     OpenAdmission,
+    Path,
     Roster,
     TestCoins,
     Trust,
 )
 from gopa.messages.party import MOST_NEIGHBOURS
+from gopa.messages.row_terms import require_no_rows, require_rows
 from gopa.planning.terms import BeaconKind, MaskLaw, Terms
 from wire.codec import (
     Codec,
@@ -62,6 +64,7 @@ def require_agreement(manifest: Manifest) -> None:
     _require_admission(manifest)
     _require_law(manifest)
     _require_mode(manifest)
+    _require_path(manifest)
     _require_words(manifest)
     _require_sizes(manifest)
 
@@ -148,16 +151,28 @@ def _require_mode(manifest: Manifest) -> None:
             message = "recovery is of self-masks, and where parties are trusted there are none"
             raise UsageError(message, "terms.threshold_numerator")
         return
-    if manifest.word_width:
-        raise UsageError("full mode has no words: 0", "word_width")
     if manifest.trust is not Trust.MALICIOUS:
         raise UsageError("full mode trusts nobody", "trust")
+    if manifest.path is Path.ROWS:
+        return
+    if manifest.word_width:
+        raise UsageError("full mode has no words: 0", "word_width")
     if tabled and terms.dimension > 1:
         message = (
             "noise from a table is proved for single numbers: plan vectors with weighted bits, "
             'noise="irwin-hall" or "binomial"'
         )
         raise UsageError(message, "terms.noise")
+
+
+def _require_path(manifest: Manifest) -> None:
+    """14-L1, and what the terms of each path owe each other."""
+    if manifest.path is Path.BITS:
+        require_no_rows(manifest.terms)
+        return
+    if manifest.mode is not Mode.FULL:
+        raise UsageError("vectors are proved row by row in full mode only", "path")
+    require_rows(manifest.terms, weighted=manifest.weighted, word_width=manifest.word_width)
 
 
 def _require_words(manifest: Manifest) -> None:
@@ -273,6 +288,12 @@ TERMS: Codec[Terms] = record(
     beacon=_BEACON,
     threshold_numerator=u16,
     threshold_denominator=u16,
+    squared_norm=u64,
+    noise_square=u64,
+    spike=u32,
+    late=u32,
+    weight_length=u32,
+    weight_scale=u32,
 )
 
 
@@ -285,13 +306,14 @@ __all__ = [
     "Manifest",
     "Mode",
     "OpenAdmission",
+    "Path",
     "Roster",
     "TestCoins",
     "Trust",
     "session_id",
 ]
 
-VERSION: Final = 3
+VERSION: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +322,8 @@ class Manifest:
 
     `salt` makes every session's id new. `log` is the verifier key of the board's log.
     `policy` is the trust policy whose quorum the closes need, as text, or empty.
-    `word_width` is the width of values in signed mode, else 0. With `weighted` the last
+    `path` says how what is proved in full mode is committed to. `word_width` is the width of
+    values in signed mode and with the path of rows, else 0. With `weighted` the last
     coordinate is the weight of the others. An instance keeps [S2] and [Z2]: `UsageError`
     names the field that does not fit.
     """
@@ -313,6 +336,7 @@ class Manifest:
     policy: bytes
     simulation: bool
     mode: Mode
+    path: Path
     trust: Trust
     terms: Terms
     weighted: bool
@@ -357,7 +381,8 @@ class Manifest:
         A mask itself is shared where it is one scalar under Pedersen's commitment: the dealer
         cannot deal another one then, since C_0 is the commitment to the mask ([K1]).
         """
-        masks = self.mode is Mode.FULL and self.terms.one_number
+        in_the_group = self.mode is Mode.FULL and self.path is Path.BITS
+        masks = in_the_group and self.terms.one_number
         return self.terms.threshold is not None and not masks
 
     def coefficients(self, neighbours: int) -> int:
@@ -383,6 +408,7 @@ MANIFEST: Final[Codec[Manifest]] = record(
     policy=opaque(0, 65_535),
     simulation=boolean,
     mode=enumeration(Mode, u8),
+    path=enumeration(Path, u8),
     trust=enumeration(Trust, u8),
     terms=TERMS,
     weighted=boolean,

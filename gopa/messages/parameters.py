@@ -20,6 +20,13 @@ class Mode(IntEnum):
     SIGNED = 2
 
 
+class Path(IntEnum):
+    """Says how full mode commits to numbers: one by one, or long vectors in rows."""
+
+    BITS = 1
+    ROWS = 2
+
+
 class Trust(IntEnum):
     """Says whom the aggregation withstands."""
 

@@ -14,6 +14,7 @@ from gopa.messages.manifest import (
     Manifest,
     Mode,
     OpenAdmission,
+    Path,
     Roster,
     Trust,
 )
@@ -76,6 +77,7 @@ def new_manifest(  # noqa: PLR0913 - what a session consists of
         policy=b"" if policy is None else policy.to_bytes(),
         simulation=setting.simulation,
         mode=setting.mode,
+        path=Path.BITS,
         trust=setting.trust,
         terms=terms,
         weighted=setting.weighted,

@@ -47,7 +47,7 @@ from gopa.party.states import (
     Stopped,
     opened_of,
 )
-from gopa.rounds.toolkit import Toolkit
+from gopa.rounds.toolkit import Toolkit, require_carried_out
 from wire.ed25519 import SigningKey
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 from wire.randomness import Rng
@@ -89,6 +89,7 @@ class Party(Guarded):
         session: bytes | None = None,
     ) -> None:
         """`session` spares hashing the manifest again where the caller has done so."""
+        require_carried_out(manifest)
         policy.require(manifest, key.public.data)
         tools = toolkit or Toolkit()
         self._context = PartyContext(manifest, session or manifest.session, key, policy, tools, rng)

@@ -63,6 +63,9 @@ MOST_DEVIATION: Final = 2**16
 """Wider Gaussian masks have no table of a reasonable size (`specs/08-masks.md`, [M6])."""
 
 MOST_DENOMINATOR: Final = 2**16 - 1
+MOST_SQUARE: Final = 2**62
+MOST_SPIKE: Final = 2**31
+MOST_WEIGHT_TERM: Final = 2**32 - 1
 LARGEST_EPSILON: Final = Decimal(100)
 LEAST_DELTA: Final = Decimal("1e-20")
 MOST_DIGITS: Final = 40
@@ -82,6 +85,12 @@ class Terms:
     `threshold_numerator / threshold_denominator` of a party's neighbours; 0 / 1 means that
     there is none. `epsilon` is None exactly where nobody adds noise: the exact sum is
     released, and `delta` bounds the chance that more than that sum gets out.
+
+    The last six are those of a session that proves long vectors row by row, else all are 0
+    (`specs/14-long-vectors.md`): squared lengths of inputs are at most `squared_norm`, of noise
+    `noise_square`, eighth powers of noise add up to `spike`^8 at most. A round in which more than
+    `late` parties go missing behind publish ends. Under private weights, else 0, a weight of v
+    steps allows a length of v `weight_length` / `weight_scale` steps.
     """
 
     parties: int
@@ -106,12 +115,19 @@ class Terms:
     beacon: BeaconKind
     threshold_numerator: int
     threshold_denominator: int
+    squared_norm: int = 0
+    noise_square: int = 0
+    spike: int = 0
+    late: int = 0
+    weight_length: int = 0
+    weight_scale: int = 0
 
     def __post_init__(self) -> None:
         self._check_parties()
         self._check_noise()
         self._check_target()
         self._check_threshold()
+        self._check_rows()
 
     @property
     def exact(self) -> bool:
@@ -247,6 +263,14 @@ class Terms:
         check_integer(self.threshold_denominator, 1, MOST_DENOMINATOR, "threshold_denominator")
         most = self.threshold_denominator - 1
         check_integer(self.threshold_numerator, 0, most, "threshold_numerator")
+
+    def _check_rows(self) -> None:
+        for field in ("squared_norm", "noise_square"):
+            check_integer(getattr(self, field), 0, MOST_SQUARE - 1, field)
+        check_integer(self.spike, 0, MOST_SPIKE - 1, "spike")
+        check_integer(self.late, 0, self.parties - self.survivors, "late")
+        for field in ("weight_length", "weight_scale"):
+            check_integer(getattr(self, field), 0, MOST_WEIGHT_TERM, field)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,13 @@ from typing import TypeAlias
 from commitments import ristretto255
 from commitments.group import Group
 from gopa.graph import Graph
+from gopa.messages.manifest import Manifest, Path
 from gopa.messages.organiser import Coins, Roll
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round
 from gopa.rounds.proofs import Proofs
 from gopa.rounds.real_proofs import RealProofs
+from wire.errors import UsageError
 
 GraphOfRound: TypeAlias = Callable[[RoundContext, Roll, bytes, Sequence[int], Coins, bytes], Graph]
 
@@ -28,3 +30,9 @@ class Toolkit:
     group: Group = field(default_factory=ristretto255)
     proofs: Proofs = field(default_factory=RealProofs)
     graph: GraphOfRound = graph_of_round
+
+
+def require_carried_out(manifest: Manifest) -> None:
+    """Raises `UsageError` for a session that only a later version can carry out."""
+    if manifest.path is Path.ROWS:
+        raise UsageError("this version cannot carry out the path `rows` yet", "path")

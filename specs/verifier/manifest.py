@@ -11,13 +11,20 @@ from proofs import length, proof_size, table_bits, weights
 from codec import Record, Unsupported, decode, require, strict
 
 
+ROW_TERMS = (
+    "squared_norm", "noise_square", "spike", "late", "weight_length", "weight_scale",
+)  # fmt: skip
+
+
 def read_manifest(body: bytes, author: bytes) -> Record:
     """A manifest that keeps [S2], and what follows; Wrong for any other. [S3] is not judged."""
-    if int.from_bytes(body[:2]) != 3:
+    if int.from_bytes(body[:2]) != 4:
         raise Unsupported("a version of the manifest that is not known")
     m: Record = decode("Manifest", body)
     require(m.organiser == author)
     decode_key(author)
+    if m.path == "rows":
+        raise Unsupported("the path of rows")
     m.full, m.curious = m.mode == "full", m.trust == "honest_but_curious"
     m.exact = m.terms.noise.tag == "none"
     m.vector = m.terms.noise.tag == "weighted_bits"  # its commitments are vector commitments
@@ -31,6 +38,7 @@ def read_manifest(body: bytes, author: bytes) -> Record:
     m.degree = min(m.terms.parties - 1, 4 * m.terms.k + 64)  # g of [S4]
     _require_terms(m)
     _require_agreement(m)
+    require(not any(map(m.terms.__dict__.get, ROW_TERMS)))
     m.largest = _largest(m)
     return m
 

@@ -50,7 +50,7 @@ def special(name: str, body: bytes) -> dict[str, bytes]:
         "abort": (41, 2, "something else released"),
         "accusation": (32, 3, "about something else"),
         "final close": (len(body) - 1, 2, "a boolean of 2"),
-        "manifest: full": (1, 2, "the version before"),
+        "manifest: full": (1, 3, "the version before"),
     }.get(name)
     if at is None:
         return {}

@@ -16,6 +16,7 @@ from gopa.messages.manifest import (
     Manifest,
     Mode,
     OpenAdmission,
+    Path,
     Roster,
     TestCoins,
     Trust,
@@ -117,6 +118,7 @@ def manifest(session_terms: Terms | None = None, **changes: Any) -> Manifest:
         "policy": b"",
         "simulation": True,
         "mode": Mode.FULL,
+        "path": Path.BITS,
         "trust": Trust.MALICIOUS,
         "terms": agreed,
         "weighted": False,
@@ -144,6 +146,27 @@ def signed_manifest(**changes: Any) -> Manifest:
     """A session of vectors in signed mode."""
     values: dict[str, Any] = {"mode": Mode.SIGNED, "word_width": 32}
     return manifest(vector_terms(), **values | changes)
+
+
+def row_terms(dimension: int = 40, **changes: Any) -> Terms:
+    """Terms for vectors that are proved row by row: lengths of up to 17 steps around the middle."""
+    values: dict[str, Any] = {
+        "noise": TABLE,
+        "low": Decimal(-1),
+        "steps": 32,
+        "squared_sensitivity": 1200,
+        "squared_norm": 300,
+        "noise_square": 240,
+        "spike": 9,
+        "late": 2,
+    }
+    return vector_terms(dimension, **values | changes)
+
+
+def row_manifest(session_terms: Terms | None = None, **changes: Any) -> Manifest:
+    """A session of vectors that are proved row by row."""
+    values: dict[str, Any] = {"path": Path.ROWS, "word_width": 16}
+    return manifest(session_terms or row_terms(), **values | changes)
 
 
 def h(number: int) -> bytes:

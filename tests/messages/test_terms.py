@@ -95,7 +95,7 @@ def test_spelling_ignores_the_context_of_the_program() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "at_end", "bad"), [("mask", 29, 2), ("mask", 29, 255), ("beacon", 5, 2)]
+    ("name", "at_end", "bad"), [("mask", 29, 2), ("mask", 29, 255), ("beacon", 37, 2)]
 )
 def test_unknown_names_are_refused(name: str, at_end: int, bad: int) -> None:
     given = terms(epsilon=Decimal("0.25"))

@@ -1,0 +1,69 @@
+"""The rules of 14 about a manifest with rows, once more, from the text."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
+from math import comb, isqrt
+
+from gopa.messages.manifest import Manifest, Mode, Trust
+
+Q = 2**252 + 27742317777372353535851937790883648493
+
+
+def fits(m: Manifest) -> bool:
+    """[L1], [L5], [M6], [K2] and [W3]."""
+    return _of_rows(m) and _holds_sums(m) and _few_points(m) and _hides(m)
+
+
+def _of_rows(m: Manifest) -> bool:
+    kind = (m.mode, m.trust) == (Mode.FULL, Trust.MALICIOUS)
+    return kind and 2 <= m.terms.dimension <= 2**20 and 16 <= m.word_width <= 64
+
+
+def _holds_sums(m: Manifest) -> bool:
+    t = m.terms
+    share = isqrt(t.squared_norm) + min(t.spike, isqrt(t.noise_square))
+    squares = 1 <= t.squared_norm < 2**62 and 1 <= t.noise_square < 2**62
+    return squares and 1 <= t.spike < 2**31 and t.parties * share < 2 ** (m.word_width - 1)
+
+
+def _hides(m: Manifest) -> bool:
+    t, steps = m.terms, m.terms.steps
+    low, high = Fraction(t.low), Fraction(t.high)
+    origin = -low * steps / (high - low)
+    if origin.denominator != 1 or not 0 <= origin <= steps:
+        return False
+    if m.weighted:
+        return _weighted(m)
+    counts = (t.squared_norm, t.squared_sensitivity) == (steps**2, 2 * steps**2) and origin == 0
+    boxed = t.squared_sensitivity == t.dimension * steps**2
+    ball = 4 * t.squared_norm <= t.squared_sensitivity and (not boxed or 2 * origin == steps)
+    return not t.weight_length and not t.weight_scale and (counts or ball)
+
+
+def _few_points(m: Manifest) -> bool:
+    d, choices = m.terms.dimension, 0
+    size = (d - 1).bit_length()
+    columns = max(5, (size + 3) // 2)
+    rows = max(-(-d // 2**columns), -(-360 // 2**columns))
+    bits = (rows - 1).bit_length() + columns
+    if not m.terms.corrupt <= m.terms.late <= m.terms.parties - m.terms.survivors:
+        return False
+    for lost in range(m.terms.late + 1):
+        choices += comb(m.terms.parties, lost)
+        if 2**128 * bits**64 * choices > Q**64:
+            return False
+    return True
+
+
+def _weighted(m: Manifest) -> bool:
+    k, scale, steps = m.terms.weight_length, m.terms.weight_scale, m.terms.steps
+    if not k or not scale:
+        return False
+    with localcontext(prec=80):
+        room = Decimal(m.terms.dimension).sqrt() / 2 + 2 * (32 * Decimal(2).ln()).sqrt()
+        sigma = k + int((scale * room).to_integral_value(ROUND_CEILING))
+    both = Fraction(2 * k * steps + 2 * sigma, scale) ** 2
+    one = Fraction(k * steps + 2 * sigma, scale) ** 2 + steps**2
+    return max(both, one) <= m.terms.squared_sensitivity

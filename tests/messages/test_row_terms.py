@@ -1,0 +1,259 @@
+"""Terms of long vectors: each rule of 14 about them, and each once more from the text."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import comb, sqrt
+from typing import Any
+
+import pytest
+
+from gopa.messages.framing import Message
+from gopa.messages.manifest import MANIFEST, Manifest, Mode, Trust
+from gopa.messages.phases import Kind
+from gopa.messages.row_terms import largest_share, origin, weight_rounding
+from gopa.organiser.machine import Organiser
+from gopa.party.machine import Party
+from gopa.party.policy import LocalPolicy
+from gopa.planning.equation_points import MOST_POINTS, equation_points, losses_allowed
+from gopa.planning.terms import Terms
+from gopa.rounds.toolkit import require_carried_out
+from gopa.rules.findings import BreaksRule
+from gopa.rules.ledger import read_manifest
+from tests.messages.row_rules import fits
+from tests.messages.samples import (
+    manifest,
+    row_manifest,
+    row_terms,
+    signed_manifest,
+    signing_key,
+    terms,
+    vector_terms,
+)
+from tests.randomness import seeded
+from tests.verifier.test_parts import part
+from wire.errors import MalformedMessage, UsageError
+from zkp.noise_table import binomial
+
+Fields = dict[str, Any]
+WEIGHTED: Fields = {"squared_sensitivity": 3481, "weight_length": 1, "weight_scale": 2}
+COUNTS: Fields = {
+    "low": Decimal(0),
+    "squared_norm": 32**2,
+    "squared_sensitivity": 2 * 32**2,
+}
+BOX: Fields = {"squared_norm": 10 * 16**2, "squared_sensitivity": 10 * 32**2}
+MANY: Fields = {"parties": 30_000, "k": 50, "corrupt": 600, "survivors": 26_000, "late": 3573}
+
+ACCEPTED: dict[str, Manifest] = {
+    "a norm": row_manifest(),
+    "weights": row_manifest(row_terms(**WEIGHTED), weighted=True),
+    "counts in bins": row_manifest(row_terms(**COUNTS)),
+    "counts in two bins": row_manifest(row_terms(2, **COUNTS)),
+    "a box": row_manifest(row_terms(10, **BOX)),
+    "weighted bits": row_manifest(row_terms(noise=binomial(16))),
+    "recovery": row_manifest(row_terms(threshold_numerator=1, threshold_denominator=2)),
+    "as late as can be": row_manifest(row_terms(late=1)),
+    "many parties": row_manifest(row_terms(**MANY), word_width=32),
+}
+
+REFUSED: dict[str, tuple[str, str, Fields, Fields]] = {
+    # Which of the accepted ones, the field that is named, changes of the terms, of the manifest.
+    "signed mode": ("a norm", "path", {}, {"mode": Mode.SIGNED}),
+    "parties that are trusted": ("a norm", "trust", {}, {"trust": Trust.HONEST_BUT_CURIOUS}),
+    "one number": (
+        "a norm",
+        "terms.dimension",
+        {"dimension": 1, "squared_sensitivity": 32**2},
+        {},
+    ),
+    "narrow words": ("a norm", "word_width", {}, {"word_width": 15}),
+    "wide words": ("a norm", "word_width", {}, {"word_width": 65}),
+    "words that do not hold the sum": (
+        "a norm",
+        "word_width",
+        {"noise_square": 2**30, "spike": 6537},
+        {},
+    ),
+    "no bound on inputs": ("a norm", "terms.squared_norm", {"squared_norm": 0}, {}),
+    "no bound on noise": ("a norm", "terms.noise_square", {"noise_square": 0}, {}),
+    "no bound on one draw": ("a norm", "terms.spike", {"spike": 0}, {}),
+    "rounds that the corrupt can end": ("a norm", "terms.late", {"late": 0}, {}),
+    "more equations than can be checked": ("many parties", "terms.late", {"late": 3574}, {}),
+    "longer vectors than the noise hides": (
+        "a norm",
+        "terms.squared_norm",
+        {"squared_norm": 301},
+        {},
+    ),
+    "zero between two steps": ("a norm", "terms.steps", {"steps": 33}, {}),
+    "zero outside of the range": (
+        "a norm",
+        "terms.steps",
+        {"low": Decimal(1), "high": Decimal(2)},
+        {},
+    ),
+    "weights without weighting": ("a norm", "terms.weight_length", {"weight_length": 1}, {}),
+    "a scale without weighting": ("a norm", "terms.weight_scale", {"weight_scale": 1}, {}),
+    "weights of no length": ("weights", "terms.weight_length", {"weight_length": 0}, {}),
+    "weights of no scale": ("weights", "terms.weight_scale", {"weight_scale": 0}, {}),
+    "weights that count for more than is hidden": (
+        "weights",
+        "terms.squared_sensitivity",
+        {"squared_sensitivity": 3480},
+        {},
+    ),
+    "counts beside zero": ("counts in bins", "terms.squared_norm", {"low": Decimal(-1)}, {}),
+    "counts of more than one": (
+        "counts in bins",
+        "terms.squared_norm",
+        {"squared_norm": 32**2 + 1},
+        {},
+    ),
+    "a box beside its middle": ("a box", "terms.steps", {"low": Decimal(-3)}, {}),
+    "a box of odd steps": (
+        "a box",
+        "terms.steps",
+        {"steps": 31, "squared_norm": 2000, "squared_sensitivity": 10 * 31**2},
+        {},
+    ),
+}
+
+
+def changed(given: Manifest, of_terms: Fields, others: Fields) -> Manifest:
+    """The same manifest with other values of some fields, made anew."""
+    terms_now = {field: getattr(given.terms, field) for field in Terms.__slots__}
+    fields: dict[str, Any] = {"path": given.path, "weighted": given.weighted}
+    fields |= {"word_width": given.word_width} | others
+    return manifest(Terms(**terms_now | of_terms), **fields)
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_what_fits_is_read(name: str) -> None:
+    given = ACCEPTED[name]
+    assert fits(given)
+    assert given.deals_seeds == (given.terms.threshold is not None)
+    body = given.to_bytes()
+    assert MANIFEST.decode(body) == given
+    require_unsupported(body, given.organiser)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_fit_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    base, field, of_terms, others = REFUSED[name]
+    given = ACCEPTED[base]
+    assert changed(given, {}, {}) == given
+    with pytest.raises(UsageError) as refused:
+        changed(given, of_terms, others)
+    assert refused.value.field == field
+    with monkeypatch.context() as unchecked:
+        unchecked.setattr("gopa.messages.manifest.require_agreement", lambda _: None)
+        wrong = changed(given, of_terms, others)
+        assert not fits(wrong)
+        body = wrong.to_bytes()
+    with pytest.raises(MalformedMessage):
+        MANIFEST.decode(body)
+
+
+def require_unsupported(body: bytes, organiser: bytes) -> None:
+    """The second verifier says that it cannot judge the session."""
+    with pytest.raises(part("codec").Unsupported, match="path of rows"):
+        part("manifest").read_manifest(body, organiser)
+
+
+@pytest.mark.parametrize(
+    "field", ["squared_norm", "noise_square", "spike", "late", "weight_length", "weight_scale"]
+)
+@pytest.mark.parametrize("make", [manifest, signed_manifest], ids=["full", "signed"])
+def test_other_sessions_have_no_terms_of_rows(
+    make: Any, field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = make()
+    part("manifest").read_manifest(given.to_bytes(), given.organiser)
+    agreed = vector_terms(**{field: 1}) if given.mode is Mode.SIGNED else terms(**{field: 1})
+    words = {"mode": given.mode, "word_width": given.word_width}
+    with pytest.raises(UsageError) as refused:
+        manifest(agreed, **words)
+    assert refused.value.field == f"terms.{field}"
+    with monkeypatch.context() as unchecked:
+        unchecked.setattr("gopa.messages.manifest.require_agreement", lambda _: None)
+        body = manifest(agreed, **words).to_bytes()
+    with pytest.raises(part("codec").Wrong):
+        part("manifest").read_manifest(body, given.organiser)
+
+
+@pytest.mark.parametrize(
+    ("field", "most"),
+    [
+        ("squared_norm", 2**62 - 1),
+        ("noise_square", 2**62 - 1),
+        ("spike", 2**31 - 1),
+        ("late", 2),
+        ("weight_length", 2**32 - 1),
+        ("weight_scale", 2**32 - 1),
+    ],
+)
+def test_terms_have_limits(field: str, most: int) -> None:
+    assert getattr(row_terms(**{field: most}), field) == most
+    wrongs: tuple[Any, ...] = (-1, most + 1, 1.0, True)
+    for wrong in wrongs:
+        with pytest.raises(UsageError) as refused:
+            row_terms(**{field: wrong})
+        assert refused.value.field == field
+
+
+def test_what_follows_from_the_terms() -> None:
+    given = row_terms()
+    assert (origin(given), largest_share(given)) == (16, 17 + 9)
+    assert largest_share(row_terms(spike=1000)) == 17 + 15
+    weighted = row_terms(**WEIGHTED)
+    exact = 1 + 2 * (sqrt(40) / 2 + 2 * sqrt(22.18070977791825))
+    assert exact == pytest.approx(26.16, abs=0.01)
+    assert weight_rounding(weighted) == 27
+    assert 4 * 3481 == (2 * 32 + 2 * 27) ** 2 > (32 + 2 * 27) ** 2 + 64**2
+
+
+@pytest.mark.parametrize(
+    ("listed", "losses", "points"),
+    [(20, 10, 1), (250, 50, 2), (1_000, 100, 3), (10_000, 100, 4), (10_000, 500, 13)],
+)
+def test_points_are_those_of_the_table(listed: int, losses: int, points: int) -> None:
+    """[K2] of 14; and by its definition, with v = 17."""
+    order, bits = 2**252 + 27742317777372353535851937790883648493, 17
+    assert equation_points(listed, losses, bits) == points
+    choices = sum(comb(listed, lost) for lost in range(losses + 1))
+    enough = [order**t >= 2**128 * bits**t * choices for t in range(1, points + 1)]
+    assert enough == [False] * (points - 1) + [True]
+
+
+def test_points_grow_with_everything_and_end() -> None:
+    assert equation_points(1000, 0, 10) == 1
+    found = [equation_points(20_000, losses, 20) for losses in range(0, 2500, 50)]
+    assert found == sorted(found)
+    assert found[-1] <= MOST_POINTS
+    with pytest.raises(UsageError, match="64 points"):
+        equation_points(20_000, 8000, 20)
+    assert losses_allowed(100, 90, 4) == 4
+    assert losses_allowed(92, 90, 4) == 2
+
+
+def test_this_version_says_that_it_cannot_carry_out_rows() -> None:
+    """Until it can, nobody begins such a session; other sessions begin as before."""
+    given = row_manifest()
+    require_carried_out(manifest())
+    with pytest.raises(UsageError, match="path `rows`"):
+        require_carried_out(given)
+    for each, refused in ((manifest(), False), (given, True)):
+        body, author = each.to_bytes(), each.organiser
+        message = Message(author, 0, Kind.MANIFEST, 0, 0, 0, 0, bytes(32), body)
+        if not refused:
+            assert read_manifest(message) == each
+            continue
+        with pytest.raises(BreaksRule, match="path `rows`"):
+            read_manifest(message)
+    rng = seeded("rows")
+    Organiser(manifest(), signing_key("organiser"), rng=rng)
+    with pytest.raises(UsageError, match="path `rows`"):
+        Organiser(given, signing_key("organiser"), rng=rng)
+    with pytest.raises(UsageError, match="path `rows`"):
+        Party(given, signing_key("party 1"), LocalPolicy(Decimal(2), Decimal("0.001")), rng=rng)

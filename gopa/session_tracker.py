@@ -26,7 +26,7 @@ from gopa.messages.organiser import (
     Roll,
     read_control,
 )
-from gopa.messages.parameters import Roster, Trust
+from gopa.messages.parameters import Path, Roster, Trust
 from gopa.messages.phases import Phase
 from wire.errors import MalformedMessage
 
@@ -241,7 +241,12 @@ def _list(found: TrackedRound, phase: Phase, members: bytes) -> None:
 
 def _advance(manifest: Manifest, found: TrackedRound, close: Close) -> None:
     final = isinstance(close.content, Members) and close.content.final
-    if close.phase in {Phase.PUBLISH, Phase.ROLLBACK}:
+    if close.phase is Phase.PUBLISH and manifest.path is Path.ROWS:
+        if final:
+            raise MalformedMessage("a phase of proofs stands before the final close", "content")
+        found.opens = Phase.PROVE
+        return
+    if close.phase in {Phase.PUBLISH, Phase.PROVE, Phase.ROLLBACK}:
         if not final:
             found.opens, found.step = Phase.ROLLBACK, found.step + 1
             found.floors = {

@@ -84,7 +84,7 @@ class _Round:
         return self._roll_back() or self._unmask()
 
     def _silent(self, phase: Phase) -> set[int]:
-        return {u for u in self._now if u in self._leaving and not phase.before(self._leaving[u])}
+        return {u for u in self._now if u in self._leaving and self._leaving[u] <= phase}
 
     def _absent(self) -> list[int]:
         return [u for u, (_, cause) in self._removed.items() if cause is RemovalCause.ABSENT]

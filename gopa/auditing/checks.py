@@ -77,7 +77,7 @@ CHECKS: Final = (
     _check(
         "4.3",
         "the organiser's lists match the log",
-        *("C3", "J6", "K4", "L1", "L2", "L3", "P2", "P3", "O3", "O4", "F1", "F2", "U2"),
+        *("C3", "J6", "K4", "L1", "L2", "L3", "P2", "P3", "O3", "O4", "F1", "F2", "U2", "14-P8"),
     ),
     _check(
         "4.4",
@@ -94,12 +94,16 @@ CHECKS: Final = (
     _check(
         "5.3",
         "messages have the sizes and points that they should",
-        *("J1", "J2", "J4", "J5", "K1", "K2", "A1", "A2"),
+        *("J1", "J2", "J4", "J5", "K1", "K2", "A1", "A2", "14-M1", "14-L3"),
     ),
     _check("6.1", "whoever joined knows their key", "J3"),
-    _check("6.2", "inputs lie in the range, and noise (if any) was drawn honestly", "K3", "K6"),
-    _check("6.3", "what was published opens what was committed", "P1"),
-    _check("6.4", "opened masks are the committed ones", "O2", "U1", "U3", "U4", "U5"),
+    _check("6.2", "inputs lie in the range, and noise (if any) was drawn honestly", "K3", "K6", "14-P3"),
+    _check("6.3", "what was published opens what was committed", "P1", "14-P6"),
+    _check(
+        "6.4",
+        "opened masks are the committed ones",
+        *("O2", "U1", "U3", "U4", "U5", "14-P10", "14-K6"),
+    ),
     _check("6.5", "accusations are true", "A3", "A4", "A5"),
     _check(
         "7.1", "exactly those are excluded whom the rules exclude", "X1", "X2", "X5", "X7", "Z3"

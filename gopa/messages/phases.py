@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
 
 
 class Phase(IntEnum):
@@ -22,10 +21,6 @@ class Phase(IntEnum):
     CONFIRM = 7
     UNMASK = 8
     RECOVER = 9
-
-    def before(self, other: Phase) -> bool:
-        """Whether this phase comes before another one in a round: numbers are no order."""
-        return _PLACES[self] < _PLACES[other]
 
 
 class Kind(IntEnum):
@@ -46,22 +41,6 @@ class Kind(IntEnum):
     UNMASK = 23
     RECOVER = 24
 
-
-ORDER: Final = (
-    Phase.ORGANISER,
-    Phase.JOIN,
-    Phase.COINS,
-    Phase.COMMIT,
-    Phase.ACCUSE,
-    Phase.PUBLISH,
-    Phase.ROLLBACK,
-    Phase.CONFIRM,
-    Phase.UNMASK,
-    Phase.RECOVER,
-)
-"""The phases of a round as they follow each other, behind that of the organiser."""
-
-_PLACES: Final = {phase: place for place, phase in enumerate(ORDER)}
 
 KIND_IN = {
     Phase.JOIN: Kind.JOIN,

@@ -14,7 +14,7 @@ from bulletin_board.tree import leaf_hash
 from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
 from gopa.messages.manifest import DrandBeacon, Manifest
 from gopa.messages.phases import Kind, Phase
-from gopa.rounds.toolkit import Toolkit, require_carried_out
+from gopa.rounds.toolkit import Toolkit
 from gopa.rules import BeaconValue, Control, Findings, Ledger, SessionState
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
@@ -120,7 +120,6 @@ class Organiser(Guarded):
     ) -> None:
         if key.public.data != manifest.organiser:
             raise UsageError("the manifest names another organiser", "organiser")
-        require_carried_out(manifest)
         self._manifest = manifest
         self._session = manifest.session
         self._key = key

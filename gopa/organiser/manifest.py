@@ -18,6 +18,7 @@ from gopa.messages.manifest import (
     Roster,
     Trust,
 )
+from gopa.messages.row_terms import WORD_WIDTHS, largest_share
 from gopa.planning.result import Plan
 from gopa.planning.terms import Terms
 from wire.errors import UsageError
@@ -34,6 +35,7 @@ class SessionSetting:
     """Sets what a session is besides its plan. The defaults are those of a real session."""
 
     mode: Mode = Mode.FULL
+    path: Path = Path.BITS
     trust: Trust = Trust.MALICIOUS
     beacon: Beacon = field(default_factory=CommitReveal)
     title: str = ""
@@ -77,7 +79,7 @@ def new_manifest(  # noqa: PLR0913 - what a session consists of
         policy=b"" if policy is None else policy.to_bytes(),
         simulation=setting.simulation,
         mode=setting.mode,
-        path=Path.BITS,
+        path=setting.path,
         trust=setting.trust,
         terms=terms,
         weighted=setting.weighted,
@@ -90,6 +92,9 @@ def new_manifest(  # noqa: PLR0913 - what a session consists of
 
 def _width(terms: Terms, setting: SessionSetting) -> int:
     """The narrowest words that hold the sum, with masks that stay in it where some do."""
+    if setting.path is Path.ROWS:
+        width = (terms.parties * largest_share(terms)).bit_length() + 1
+        return max(width, WORD_WIDTHS.start)
     if setting.mode is Mode.FULL:
         return 0
     largest = terms.parties * (terms.steps + terms.noise.radius)

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from gopa.messages.framing import Message
 from gopa.messages.organiser import Coins
-from gopa.messages.party import JOIN, REVEAL, Reveal
+from gopa.messages.party import REVEAL, Reveal
 from gopa.messages.phases import Phase
 from gopa.party.committing import commit_round
 from gopa.party.context import PartyContext
 from gopa.party.events import Fetch, Output
-from gopa.party.reading import Closed, decoded
+from gopa.party.reading import Closed, decoded_join
 from gopa.party.states import Checking, Enrolled, PartyState
 from gopa.party.view import RoundView
 from gopa.rounds.proofs import PossessionClaim
@@ -80,7 +80,7 @@ def _require_joined(
     claims = []
     for v in view.neighbours:
         listed = view.enrolment.roll.parties[v]
-        join = decoded(found.get(listed.author), JOIN.decode, opened.leaf)
+        join = decoded_join(view.context, found.get(listed.author), opened.leaf)
         if join is None or (join.key, join.nonce_hash) != (listed.key, listed.nonce_hash):
             raise state.chain.doubt("the roll lists a key that its owner did not join with")
         claims.append(

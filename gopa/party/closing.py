@@ -18,6 +18,8 @@ from gopa.party.context import PartyContext, absent, landed_below, leave
 from gopa.party.ending import recover
 from gopa.party.events import Fetch, Output, Part
 from gopa.party.joining import enrol
+from gopa.party.proving import ask as reconciliation
+from gopa.party.proving import prove
 from gopa.party.reading import Closed, decode_close, read_coins, read_members, read_roll
 from gopa.party.states import (
     Committed,
@@ -34,6 +36,7 @@ from gopa.party.states import (
     view_at,
 )
 from gopa.party.view import Drawing, joint_of, view_of
+from gopa.planning.equation_points import losses_allowed
 
 
 def take_close(
@@ -86,7 +89,7 @@ def _after_masks(
     if isinstance(stage, Committed):
         return _committed(party, state, stage, closed)
     if isinstance(stage, Published):
-        return narrow(party, state, stage, _members(party, state, closed, stage.phase), closed)
+        return _published(party, state, stage, closed)
     if isinstance(stage, Confirmed):
         return _confirmed(party, state, stage, closed)
     if isinstance(stage, Unmasked):
@@ -159,6 +162,24 @@ def _committed(
     return replace(state, stage=stage, listed=True), [fetch]
 
 
+def _published(
+    party: PartyContext, state: PartyState, published: Published, closed: Closed
+) -> tuple[PartyState, list[Output]]:
+    """Take a close of publish, prove or rollback: prove, open what is owed, or confirm."""
+    members = _members(party, state, closed, published.phase)
+    if published.unproved is not None:
+        return prove(party, state, published, members[0], closed)
+    if published.published:
+        # Each who goes when the points are known is a choice among equations ([P11] of 14).
+        terms = party.manifest.terms
+        gone = published.published - len(members[0])
+        allowed = losses_allowed(published.published, terms.survivors, terms.late)
+        state.chain.require(gone <= allowed, "too many are gone from a list", closed.leaf)
+    if published.phase is Phase.PROVE:
+        return reconciliation(party, state, published, members, closed)
+    return narrow(party, state, published, members, closed)
+
+
 def _confirmed(
     party: PartyContext, state: PartyState, confirmed: Confirmed, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
@@ -210,7 +231,7 @@ def _members(
     if phase is not Phase.UNMASK:
         enough = len(members) >= party.manifest.terms.survivors
         state.chain.require(enough, "a list has too few parties", closed.leaf)
-    if phase not in {Phase.PUBLISH, Phase.ROLLBACK}:
+    if phase not in {Phase.PUBLISH, Phase.PROVE, Phase.ROLLBACK}:
         state.chain.require(not final, "only closes of publish or rollback are final", closed.leaf)
     return frozenset(members), final
 

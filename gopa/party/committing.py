@@ -40,12 +40,22 @@ from gopa.masks import (
     sign,
     word_type,
 )
+from gopa.messages.long_vectors import LONG_COMMIT, LongCommit
 from gopa.messages.manifest import Trust
 from gopa.messages.party import COMMIT, Commit
 from gopa.messages.phases import Phase
 from gopa.party.context import PartyContext
 from gopa.party.events import Output
-from gopa.party.states import Committed, EdgeSecret, Enrolled, Joined, PartyState
+from gopa.party.rows import hidden_vectors, prove_input
+from gopa.party.states import (
+    Committed,
+    EdgeSecret,
+    Enrolled,
+    FreshRows,
+    HiddenVectors,
+    Joined,
+    PartyState,
+)
 from gopa.party.view import RoundView
 from gopa.planning.terms import Terms
 from gopa.rounds.context import RoundContext, commit, opening_of
@@ -171,11 +181,12 @@ NOTHING = bytes(32)
 class _Own(Guarded):
     """The noisy input under the party's own mask, and what is posted about both."""
 
-    masked: Opening | npt.NDArray[np.integer]
+    masked: Opening | npt.NDArray[np.integer] | HiddenVectors
     self_mask: bytes
     output: bytes = b""
     proof: bytes = b""
     weighing: bytes = b""
+    tests: bytes = b""
     mask: SelfMask | None = None
 
 
@@ -192,21 +203,30 @@ def commit_round(
     seed = None
     if party.manifest.trust is Trust.MALICIOUS:
         seed = _fresh_seed(party, view)
-    if view.context.proved:
+    if isinstance(joined.seeds, FreshRows) and seed is not None:
+        own = _in_rows(party, joined, joined.seeds, view, leaf, seed)
+    elif view.context.proved:
         own = _proved(party, joined, view, leaf, seed)
     else:
         own = _unproved(party, joined, view, seed)
     coefficients, shares = _shared(party, view, own.mask, seed, edges)
-    content = Commit(
-        acts_on=leaf,
-        edges=tuple(edges[v].posted for v in view.neighbours),
-        self_mask=own.self_mask,
-        output=own.output,
-        proof=own.proof,
-        weighing=own.weighing,
-        coefficients=coefficients,
-        shares=shares,
-    )
+    posted = tuple(edges[v].posted for v in view.neighbours)
+    if view.context.in_rows:
+        body = LONG_COMMIT.encode(
+            LongCommit(leaf, posted, own.self_mask, own.tests, own.proof, coefficients, shares)
+        )
+    else:
+        content = Commit(
+            acts_on=leaf,
+            edges=posted,
+            self_mask=own.self_mask,
+            output=own.output,
+            proof=own.proof,
+            weighing=own.weighing,
+            coefficients=coefficients,
+            shares=shares,
+        )
+        body = COMMIT.encode(content)
     stage = Committed(
         opened=joined.opened,
         view=view,
@@ -218,7 +238,7 @@ def commit_round(
         seed=seed,
         secret=joined.secret,
     )
-    state, post = party.say(replace(state, stage=stage), Phase.COMMIT, COMMIT.encode(content))
+    state, post = party.say(replace(state, stage=stage), Phase.COMMIT, body)
     return state, [post]
 
 
@@ -259,6 +279,21 @@ def _proved(
         weighing=weighing,
         mask=mask,
     )
+
+
+def _in_rows(  # noqa: PLR0913, PLR0917 - what a proof is about, and who makes it
+    party: PartyContext,
+    joined: Joined,
+    fresh: FreshRows,
+    view: RoundView,
+    leaf: bytes,
+    seed: SecretBytes,
+) -> _Own:
+    """Answer the tests of the coins with pads that are used up by it ([P3], [P7] of 14)."""
+    vectors = hidden_vectors(joined.given, fresh, view)
+    tests, proof = prove_input(party, view, leaf, vectors, fresh.pads)
+    own = seed_hash(seed, self_context(view))
+    return _Own(vectors, own, tests=tests, proof=proof)
 
 
 def _unproved(

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+import numpy as np
+import numpy.typing as npt
+
 from commitments import Commitment, Opening, Pedersen
 from gopa.masks import (
     Share,
@@ -19,9 +22,9 @@ from gopa.masks import (
     pack_words,
 )
 from gopa.messages.framing import Message
+from gopa.messages.long_vectors import LONG_PUBLISH, LongCommit
 from gopa.messages.party import (
     ACCUSATION,
-    JOIN,
     PUBLISH,
     About,
     Accusation,
@@ -32,8 +35,17 @@ from gopa.messages.phases import Phase
 from gopa.party.committing import mask_law, masked_opening, masked_words, pad_key, share_point
 from gopa.party.context import PartyContext
 from gopa.party.events import Fetch, Output
-from gopa.party.reading import decode_commit, decoded
-from gopa.party.states import Accusing, Committed, Comparing, PartyState, Published, Suspicion
+from gopa.party.reading import decode_commit, decode_long_commit, decoded, decoded_join
+from gopa.party.rows import mask_rows, words_message
+from gopa.party.states import (
+    Accusing,
+    Committed,
+    Comparing,
+    HiddenVectors,
+    PartyState,
+    Published,
+    Suspicion,
+)
 from gopa.party.view import RoundView
 from gopa.rounds.proofs import PossessionClaim, SharedKeyClaim
 from wire.errors import InvalidProof, MalformedMessage, UsageError
@@ -108,8 +120,13 @@ def publish(
         seed=committed.seed,
         members=comparing.listed,
     )
-    value, blinding = _masked(party, committed, live)
-    body = PUBLISH.encode(Publish(comparing.leaf, value, blinding))
+    if isinstance(committed.masked, HiddenVectors):
+        unproved = mask_rows(party, committed, committed.masked, live)
+        stage = replace(stage, unproved=unproved)
+        body = LONG_PUBLISH.encode(words_message(comparing.leaf, unproved))
+    else:
+        value, blinding = _masked(party, committed, committed.masked, live)
+        body = PUBLISH.encode(Publish(comparing.leaf, value, blinding))
     state, post = party.say(replace(state, stage=stage), Phase.PUBLISH, body)
     return state, [post]
 
@@ -120,7 +137,7 @@ def _commit_of(
     comparing: Comparing,
     v: int,
     found: Mapping[bytes, Message],
-) -> Commit:
+) -> Commit | LongCommit:
     """What a listed neighbour posted, with the numbers of edges and shares that it owes.
 
     With fewer this party would have no mask with it, or no share for its recovery (attacks
@@ -128,7 +145,12 @@ def _commit_of(
     """
     view = comparing.committed.view
     message = found.get(view.enrolment.authors[v])
-    theirs = decoded(message, decode_commit, comparing.committed.leaf)
+    leaf = comparing.committed.leaf
+    theirs: Commit | LongCommit | None
+    if view.context.in_rows:
+        theirs = decoded(message, decode_long_commit, leaf)
+    else:
+        theirs = decoded(message, decode_commit, leaf)
     degree = len(view.neighbours_of(v))
     shares = 0 if party.manifest.terms.threshold is None else degree
     coefficients = party.manifest.coefficients(degree)
@@ -139,7 +161,7 @@ def _commit_of(
     return theirs
 
 
-def _share_from(committed: Committed, dealer: int, theirs: Commit) -> Share | None:
+def _share_from(committed: Committed, dealer: int, theirs: Commit | LongCommit) -> Share | None:
     """The dealer's share for this party; None if it does not fit."""
     view = committed.view
     group = view.context.group
@@ -153,7 +175,7 @@ def _share_from(committed: Committed, dealer: int, theirs: Commit) -> Share | No
     return share
 
 
-def _dealt(view: RoundView, theirs: Commit) -> Commitment:
+def _dealt(view: RoundView, theirs: Commit | LongCommit) -> Commitment:
     """C_0 .. C_(T-1) of a neighbour. Raises `MalformedMessage` if one is no point."""
     group, count = view.context.group, len(theirs.coefficients)
     coefficients = b"".join(theirs.coefficients)
@@ -179,7 +201,7 @@ def _require_possession(
     claims = []
     for v in sorted({each.position for each in accusing.suspicions}):
         listed = view.enrolment.roll.parties[v]
-        join = decoded(found.get(listed.author), JOIN.decode, opened.leaf)
+        join = decoded_join(view.context, found.get(listed.author), opened.leaf)
         if join is None or join.key != listed.key:
             raise state.chain.fault("the roll lists a key that nobody posted", committed.leaf)
         claims.append(
@@ -209,17 +231,20 @@ def _accusation(
 
 
 def _masked(
-    party: PartyContext, committed: Committed, live: tuple[int, ...]
+    party: PartyContext,
+    committed: Committed,
+    masked: Opening | npt.NDArray[np.integer],
+    live: tuple[int, ...],
 ) -> tuple[bytes, bytes]:
     """Add up value and blinding to publish ([P1])."""
     view, edges = committed.view, committed.edges
-    if isinstance(committed.masked, Opening):
+    if isinstance(masked, Opening):
         if committed.masks is None:
             raise UsageError("full mode has masks of edges")
         signs = [edges[v].sign if v in live else 0 for v in view.neighbours]
-        total = masked_opening(view.context, committed.masked, committed.masks, signs)
+        total = masked_opening(view.context, masked, committed.masks, signs)
         revealed = total.reveal()
         return revealed.values.to_bytes(), revealed.blindings.to_bytes()
     law = mask_law(party.manifest.terms)
-    words = masked_words(committed.masked, edges, live, law, view.context.group)
+    words = masked_words(masked, edges, live, law, view.context.group)
     return pack_words(words, party.manifest.word_width), b""

@@ -39,6 +39,8 @@ def narrow(
     (inside, final), leaf = members, closed.leaf
     view, chain, most = published.view, state.chain, party.manifest.terms.loss
     chain.require(inside <= published.members, "a list grew", leaf)
+    # This end has opened the edge rightly, so the other one cannot have ([P9] of 14).
+    stays = published.phase is Phase.ROLLBACK and bool(published.disputed & inside)
     if view.position not in inside:
         if view.lost(inside) > most:
             return leave(state, published.opened, Part.LOST)
@@ -47,7 +49,8 @@ def narrow(
     if party.manifest.trust is Trust.HONEST_BUT_CURIOUS:
         chain.require(final, "the close of publish is final", leaf)
         return replace(state, stage=Settled(published.opened, view, inside)), []
-    owed = tuple(v for v in published.keys if v not in inside)
+    chain.require(not stays, "somebody stays who lied about an edge", leaf)
+    owed = _owed(published, inside)
     unchanged = inside == published.members
     if published.phase is Phase.ROLLBACK:
         chain.require(final == unchanged, "a rollback ends when its list stays", leaf)
@@ -133,8 +136,8 @@ def _open(
     step = published.rollbacks + 1
     allowed = step <= party.manifest.max_rollbacks
     state.chain.require(allowed, "more rollbacks than the manifest allows", closed.leaf)
-    owed = sorted(v for v in published.keys if v not in inside)
-    keys = {v: key for v, key in published.keys.items() if v in inside}
+    owed = _owed(published, inside)
+    keys = {v: key for v, key in published.keys.items() if v not in owed}
     stage = replace(
         published,
         keys=MappingProxyType(keys),
@@ -149,3 +152,8 @@ def _open(
     state, post = party.say(state, Phase.ROLLBACK, body, published.next_seq)
     seq = published.next_seq + len(post.entries)
     return replace(state, stage=replace(stage, next_seq=seq)), [post]
+
+
+def _owed(published: Published, inside: frozenset[int]) -> list[int]:
+    """The neighbours whose edges are to be opened: they are gone, or disagree about them."""
+    return sorted(v for v in published.keys if v not in inside or v in published.disputed)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gopa.messages.manifest import Manifest, Trust
+from gopa.messages.manifest import Manifest, Path, Trust
 from gopa.messages.organiser import Abort, Released, ResultMessage
 from gopa.messages.party import RECOVER, Recover, RecoveredShare
 from gopa.messages.phases import Phase
+from gopa.messages.row_terms import largest_share
 from gopa.party.context import PartyContext, landed_below
 from gopa.party.events import Finished, Output, Part
 from gopa.party.states import (
@@ -26,7 +27,7 @@ from gopa.party.states import (
 )
 from gopa.planning.terms import Terms
 
-_OWED_ONCE_LISTED = (Phase.PUBLISH, Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK)
+_OWED_ONCE_LISTED = (Phase.PUBLISH, Phase.PROVE, Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK)
 """Whoever is listed at commit and then says one of these too late is barred from a retry ([X5])."""
 
 
@@ -124,4 +125,6 @@ def _largest(manifest: Manifest) -> int:
     """The furthest that a sum is from zero ([Z2]); where masks stay in it, its words bound it."""
     if manifest.trust is Trust.HONEST_BUT_CURIOUS:
         return 1 << (manifest.word_width - 1)
+    if manifest.path is Path.ROWS:
+        return manifest.terms.parties * largest_share(manifest.terms)
     return manifest.terms.parties * (manifest.terms.steps + manifest.terms.noise.radius)

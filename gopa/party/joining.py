@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gopa.beacon import reveal_hash
+from gopa.messages.long_vectors import LONG_JOIN
 from gopa.messages.manifest import CommitReveal
 from gopa.messages.organiser import Open
 from gopa.messages.party import JOIN, REVEAL, Join, Reveal
@@ -16,7 +17,16 @@ from gopa.party.context import PartyContext, absent, leave
 from gopa.party.events import NeedInput, Output, Part, Supplied
 from gopa.party.policy import Refusal
 from gopa.party.reading import Closed, DecodedRoll
-from gopa.party.states import Enrolled, Invited, Joined, PartyState, RoundInput, RoundOpened
+from gopa.party.rows import fresh_rows, require_short, row_input, with_rows
+from gopa.party.states import (
+    Enrolled,
+    FreshRows,
+    Invited,
+    Joined,
+    PartyState,
+    RoundInput,
+    RoundOpened,
+)
 from gopa.rounds.context import commit, opening_of
 from gopa.rounds.proofs import PossessionClaim
 from gopa.rounds.statements import noise_plan
@@ -72,16 +82,14 @@ def join(
         nonce_hash = reveal_hash(*place, nonce.reveal())
     seeds = _seeds(party, opened, given)
     claim = PossessionClaim(context, opened.leaf, party.own_id, key, b"")
-    content = Join(
-        acts_on=opened.leaf,
-        key=key,
-        possession=party.toolkit.proofs.prove_possession(claim, secret, party.rng),
-        nonce_hash=nonce_hash or b"",
-        input=given.commitment,
-        seed=_committed(seeds),
-    )
+    possession = party.toolkit.proofs.prove_possession(claim, secret, party.rng)
+    content = Join(opened.leaf, key, possession, nonce_hash or b"", b"", b"")
+    if isinstance(seeds, FreshRows):
+        body = LONG_JOIN.encode(with_rows(content, given, seeds))
+    else:
+        body = JOIN.encode(replace(content, input=given.commitment, seed=_committed(seeds)))
     stage = Joined(opened, given, secret, key, nonce, content.nonce_hash, seeds)
-    state, post = party.say(replace(state, stage=stage), Phase.JOIN, JOIN.encode(content))
+    state, post = party.say(replace(state, stage=stage), Phase.JOIN, body)
     return state, [post]
 
 
@@ -126,10 +134,14 @@ def _require_fitting(party: PartyContext, state: PartyState, supplied: Supplied)
     whole = set(map(type, supplied.values)) == {int}
     if not (whole and min(supplied.values) >= 0 and max(supplied.values) <= terms.steps):
         raise UsageError(f"integers from 0 to {terms.steps}", "values")
+    if party.context(1).in_rows:
+        require_short(party.manifest, supplied.values)
 
 
 def _given(party: PartyContext, supplied: Supplied) -> RoundInput:
     context = party.context(1)
+    if context.in_rows:
+        return row_input(party, supplied)
     if not context.proved:
         return RoundInput(supplied.logical, supplied.values)
     values = party.toolkit.group.secret_scalars(supplied.values)
@@ -141,13 +153,15 @@ def _given(party: PartyContext, supplied: Supplied) -> RoundInput:
 
 def _seeds(
     party: PartyContext, opened: RoundOpened, given: RoundInput
-) -> NoiseSeeds | NoiseBits | None:
+) -> NoiseSeeds | NoiseBits | FreshRows | None:
     """Draw the seeds of the noise of this attempt, if any: fresh, and fixed before the coins.
 
     A seed that was used before is a fault, because its owner may know what comes of it (attack
     `reused-noise-seed`).
     """
     context = opened.context
+    if context.in_rows:
+        return fresh_rows(party)
     if given.opening is None:
         return None
     law = party.manifest.terms.noise

@@ -33,6 +33,7 @@ from gopa.party.events import (
 )
 from gopa.party.joining import open_round, take_input
 from gopa.party.policy import LocalPolicy
+from gopa.party.proving import reconcile
 from gopa.party.reading import decode_result, first_messages
 from gopa.party.states import (
     Accusing,
@@ -44,10 +45,11 @@ from gopa.party.states import (
     Enrolled,
     Outside,
     PartyState,
+    Reconciling,
     Stopped,
     opened_of,
 )
-from gopa.rounds.toolkit import Toolkit, require_carried_out
+from gopa.rounds.toolkit import Toolkit
 from wire.ed25519 import SigningKey
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 from wire.randomness import Rng
@@ -89,7 +91,6 @@ class Party(Guarded):
         session: bytes | None = None,
     ) -> None:
         """`session` spares hashing the manifest again where the caller has done so."""
-        require_carried_out(manifest)
         policy.require(manifest, key.public.data)
         tools = toolkit or Toolkit()
         self._context = PartyContext(manifest, session or manifest.session, key, policy, tools, rng)
@@ -195,7 +196,7 @@ class Party(Guarded):
 
     def _fetched(self, state: PartyState, fetched: Fetched) -> tuple[PartyState, Sequence[Output]]:
         stage, party = state.stage, self._context
-        if not isinstance(stage, Checking | Comparing | Accusing | Counting):
+        if not isinstance(stage, Checking | Comparing | Accusing | Reconciling | Counting):
             raise UsageError("nothing was asked for", "phase")
         if fetched.phase is not stage.wanted.phase:
             raise UsageError("another phase was asked for", "phase")
@@ -206,6 +207,8 @@ class Party(Guarded):
             return compare(party, state, stage, found)
         if isinstance(stage, Accusing):
             return accuse(party, state, stage, found)
+        if isinstance(stage, Reconciling):
+            return reconcile(party, state, stage, found)
         return count(party, state, stage, found)
 
 

@@ -17,6 +17,7 @@ from gopa.messages.manifest import (
     DrandBeacon,
     Manifest,
     Mode,
+    Path,
     Roster,
     TestCoins,
     Trust,
@@ -54,7 +55,8 @@ class LocalPolicy:
 
     `epsilon` and `delta` bound the privacy cost of the whole session; `corrupt_share` is the part
     of the roster that the plan must withstand. `beacons` are the kinds of coins the party
-    takes part with. `witnesses`: closes need a quorum. `chains` are the hashes of the drand
+    takes part with. `paths`: of sessions that prove vectors row by row it takes only those
+    whose users know what is claimed of noise there. `witnesses`: closes need a quorum. `chains` are the hashes of the drand
     chains whose values it believes nobody knows in advance. `exact_sums`: it takes part in
     sessions without noise, whatever `epsilon` is; no epsilon, however large, stands for that.
     """
@@ -63,6 +65,7 @@ class LocalPolicy:
     delta: Decimal
     corrupt_share: Fraction = Fraction(0)
     modes: frozenset[Mode] = frozenset({Mode.FULL})
+    paths: frozenset[Path] = frozenset({Path.BITS})
     honest_but_curious: bool = False
     beacons: frozenset[type[Beacon]] = frozenset({CommitReveal, DrandBeacon})
     witnesses: bool = False
@@ -97,6 +100,11 @@ class LocalPolicy:
             raise Refusal(
                 f"this session has mode {manifest.mode.name.lower()}, which you do not accept",
                 "mode",
+            )
+        if manifest.path not in self.paths:
+            raise Refusal(
+                "this session proves of noise only that nobody can aim it, which you do not accept",
+                "path",
             )
         if manifest.trust is Trust.HONEST_BUT_CURIOUS and not self.honest_but_curious:
             raise Refusal("this session does not find liars", "trust")

@@ -15,13 +15,15 @@ from typing import TypeVar
 
 from bulletin_board import Entry
 from gopa.messages.framing import Assembler, Message, Posted, party_id
+from gopa.messages.long_vectors import LONG_COMMIT, LONG_JOIN, LongCommit, LongJoin
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Roster
 from gopa.messages.members import unpack_members
 from gopa.messages.organiser import CLOSE, RESULT, Close, Coins, Members, ResultMessage, Roll
-from gopa.messages.party import COMMIT, Commit
+from gopa.messages.party import COMMIT, JOIN, Commit, Join
 from gopa.messages.phases import KIND_IN, Phase
 from gopa.party.chain import whole
 from gopa.party.events import Fetch
+from gopa.rounds.context import RoundContext
 from wire.errors import MalformedMessage, UsageError
 
 _KEPT = 32
@@ -51,6 +53,11 @@ class Closed:
     @property
     def cut(self) -> int:
         return self.close.cut
+
+    @property
+    def final(self) -> bool:
+        """Whether the close says that its list is the last one."""
+        return isinstance(self.close.content, Members) and self.close.content.final
 
 
 @lru_cache(maxsize=_KEPT)
@@ -168,10 +175,25 @@ def decoded(message: Message | None, decode: Callable[[bytes], _T], acts_on: byt
         return None
 
 
+def decoded_join(
+    context: RoundContext, message: Message | None, acts_on: bytes
+) -> Join | LongJoin | None:
+    """A join that is well-formed for its session and acts on the right `open`; else None."""
+    if context.in_rows:
+        return decoded(message, LONG_JOIN.decode, acts_on)
+    return decoded(message, JOIN.decode, acts_on)
+
+
 @lru_cache(maxsize=1024)
 def decode_commit(body: bytes) -> Commit:
     """Decode strictly, and once: all neighbours of one process read the same commits."""
     return COMMIT.decode(body)
+
+
+@lru_cache(maxsize=1024)
+def decode_long_commit(body: bytes) -> LongCommit:
+    """The same where vectors are proved row by row."""
+    return LONG_COMMIT.decode(body)
 
 
 def _by_author(

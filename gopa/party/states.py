@@ -7,7 +7,7 @@ of an edge left to open, one that has ended has no secret at all. `specs/04-prot
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from commitments import Opening
@@ -18,12 +18,14 @@ from gopa.messages.party import About
 from gopa.messages.phases import Phase
 from gopa.party.chain import Chain
 from gopa.party.events import Fetch, Part, Post
-from gopa.party.reading import DecodedRoll
+from gopa.party.reading import Closed, DecodedRoll
 from gopa.party.view import RoundView
 from gopa.rounds.context import RoundContext
 from wire.errors import ProtocolError, UsageError
 from wire.secret import Guarded, SecretBytes
 from zkp import NoiseSeeds
+from zkp.rows.masking import SignedPermutation
+from zkp.rows.rows import HiddenPads, HiddenRows
 from zkp.weighted_noise import NoiseBits
 
 if TYPE_CHECKING:
@@ -33,12 +35,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RoundInput(Guarded):
-    """Holds the input of one logical round. In full mode with the one opening it ever has."""
+    """Holds the input of one logical round. In full mode with the one opening it ever has.
+
+    Where vectors are proved row by row `rows` are that, and `commitment` is all of them.
+    """
 
     logical: int
     values: Sequence[int]
     opening: Opening | None = None
     commitment: bytes = b""
+    rows: HiddenRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,14 @@ class Outside:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FreshRows(Guarded):
+    """Holds what a party fixes before the coins, anew in every round: its noise, and pads."""
+
+    noise: HiddenRows
+    pads: HiddenPads
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Joined(Guarded):
     """Waits for the roll; the join is posted."""
 
@@ -96,7 +110,7 @@ class Joined(Guarded):
     key: bytes
     nonce: SecretBytes | None
     nonce_hash: bytes
-    seeds: NoiseSeeds | NoiseBits | None
+    seeds: NoiseSeeds | NoiseBits | FreshRows | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -138,12 +152,35 @@ class EdgeSecret(Guarded):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HiddenVectors(Guarded):
+    """Holds an input and noise behind their rows, and the permutation that the coins decided."""
+
+    inputs: HiddenRows
+    noise: HiddenRows
+    permutation: SignedPermutation
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class UnprovedWords(Guarded):
+    """Holds masked words that are posted, and what there is to prove about them: once ([P7] of 14).
+
+    `carries` and `pads` came with them.
+    """
+
+    vectors: HiddenVectors
+    words: bytes
+    carries: HiddenRows
+    pads: HiddenPads
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Committed(Guarded):
     """Waits for the list of commit; the party's own masks and noisy input are committed to.
 
-    `masks` are those of the edges in the order of neighbours, in full mode. `masked` is
-    input, noise and own mask: an opening in full mode, else words. Without self-masks
-    there is no `seed`. `roll_cut` is the cut of the close of join.
+    `masks` are those of the edges in the order of neighbours, where they are committed to.
+    `masked` is input, noise and own mask: an opening where masks are, else words; where vectors
+    are proved row by row it is what the words are made of. Without self-masks there is no
+    `seed`. `roll_cut` is the cut of the close of join.
     """
 
     opened: RoundOpened
@@ -152,7 +189,7 @@ class Committed(Guarded):
     roll_cut: int
     edges: Mapping[int, EdgeSecret]
     masks: EdgeMasks | None
-    masked: Opening | npt.NDArray[np.integer]
+    masked: Opening | npt.NDArray[np.integer] | HiddenVectors
     seed: SecretBytes | None
     secret: SecretScalar
 
@@ -191,7 +228,10 @@ class Published(Guarded):
     """Keeps the keys of live edges, for those whose other end is gone; the masked value is posted.
 
     `members` is the last list; `phase` is open, in its step number `rollbacks` if it is a
-    rollback. `keys` are those of live edges that are not open.
+    rollback. `keys` are those of live edges that are not open. Where vectors are proved row by
+    row the party proves `unproved` behind the close of publish, which listed `published`
+    parties and has the leaf `proved_on`. From then on `said` has what it said about each live
+    edge, and `disputed` are the neighbours who said something else.
     """
 
     opened: RoundOpened
@@ -203,6 +243,21 @@ class Published(Guarded):
     phase: Phase = Phase.PUBLISH
     rollbacks: int = 0
     next_seq: int = 0
+    unproved: UnprovedWords | None = None
+    published: int = 0
+    proved_on: bytes = b""
+    said: Mapping[int, bytes] = field(default_factory=dict)
+    disputed: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Reconciling(Guarded):
+    """Reads what neighbours said about the edges to this party, before it opens any."""
+
+    published: Published
+    closed: Closed
+    inside: frozenset[int]
+    wanted: Fetch
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -273,6 +328,7 @@ Stage: TypeAlias = (
     | Comparing
     | Accusing
     | Published
+    | Reconciling
     | Confirmed
     | Counting
     | Unmasked
@@ -315,6 +371,8 @@ def opened_of(stage: Stage) -> RoundOpened | None:
         return stage.comparing.committed.opened
     if isinstance(stage, Counting):
         return stage.confirmed.opened
+    if isinstance(stage, Reconciling):
+        return stage.published.opened
     return stage.opened
 
 

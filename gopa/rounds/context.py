@@ -7,9 +7,10 @@ from functools import lru_cache
 
 from commitments import Commitment, Opening, Pedersen, RevealedOpening, VectorPedersen
 from commitments.group import Group, SecretScalar, SecretScalarVec
-from gopa.messages.manifest import Manifest, Mode
+from gopa.messages.manifest import Manifest, Mode, Path
 from wire.domains import Domain
 from wire.errors import UsageError
+from zkp.rows.shape import RowShape
 from zkp.transcript import Transcript
 
 
@@ -36,7 +37,17 @@ class RoundContext:
     @property
     def committed_masks(self) -> bool:
         """Whether masks and values are scalars under commitments; else words, behind hashes."""
-        return self.manifest.mode is Mode.FULL
+        return self.manifest.mode is Mode.FULL and not self.in_rows
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether what is proved of vectors is proved row by row (`specs/14-long-vectors.md`)."""
+        return self.manifest.path is Path.ROWS
+
+    @property
+    def shape(self) -> RowShape:
+        """How vectors lie in rows."""
+        return RowShape(self.dimension)
 
     @property
     def dimension(self) -> int:

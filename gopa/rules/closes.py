@@ -5,6 +5,7 @@ The same code makes the organiser's next message and judges the one it posted ([
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -44,6 +45,11 @@ RULE_OF: Final = {
     AbortReason.ORGANISER: "04-X1",
 }
 """The rule that demands an abort."""
+
+_ENDING: Final = defaultdict(
+    lambda: "04-O3", {Phase.PUBLISH: "04-P3", Phase.PROVE: "14-P8"}
+)
+"""The rule that says whether the close of a phase is final."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +217,5 @@ def _differing_close(demanded: OrganiserMessage, posted: Close) -> tuple[str, st
     if isinstance(mine, Members) and isinstance(theirs, Members):
         if mine.members != theirs.members:
             return "04-C3", "another list than the log below the cut gives"
-        rule = "04-P3" if demanded.phase is Phase.PUBLISH else "04-O3"
-        return rule, "it is not the final close, or it is"
+        return _ENDING[demanded.phase], "it is not the final close, or it is"
     return "04-C1", "another kind of list"

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from commitments.group import Group, PointVec
 from gopa.graph import Graph
 from gopa.messages.framing import Message
+from gopa.messages.long_vectors import LongCommit
 from gopa.messages.organiser import AbortReason
 from gopa.messages.party import COMMIT, Commit
 from gopa.messages.phases import Phase
@@ -372,17 +373,20 @@ class CommitRules(PhaseRules):
         `missing-edge`, `no-shares`).
         """
         state, proved = self.state, self.state.context.proved
-        shared = degree if state.recovers else 0
-        if len(commit.edges) != degree:
-            raise BreaksRule("04-K1", f"{degree} neighbours and {len(commit.edges)} edges")
-        coefficients = state.manifest.coefficients(degree)
-        if len(commit.coefficients) != coefficients or len(commit.shares) != shared:
-            raise BreaksRule("04-K1", f"{coefficients} coefficients and {shared} shares")
+        self._require_counts(commit, degree)
         output = _SIZE if proved and not state.manifest.terms.exact else 0
         if len(commit.output) != output or bool(commit.proof) != proved:
             raise BreaksRule("04-K1", "output with proved noise, proof in full mode, only there")
         if bool(commit.weighing) != (proved and state.manifest.weighted):
             raise BreaksRule("04-K6", "a proof of weighing with weights, and only then")
+
+    def _require_counts(self, commit: Commit | LongCommit, degree: int) -> None:
+        shared = degree if self.state.recovers else 0
+        if len(commit.edges) != degree:
+            raise BreaksRule("04-K1", f"{degree} neighbours and {len(commit.edges)} edges")
+        coefficients = self.state.manifest.coefficients(degree)
+        if len(commit.coefficients) != coefficients or len(commit.shares) != shared:
+            raise BreaksRule("04-K1", f"{coefficients} coefficients and {shared} shares")
 
     def _require_proofs(
         self, read: dict[bytes, tuple[Message, CommitContent]], verdicts: dict[bytes, PartyVerdict]
@@ -426,6 +430,10 @@ class CommitRules(PhaseRules):
         state.inputs = state.seeds = ()
         if group is not None and masks is not None:
             state.value_commitments = masks + _own_points(group, commits, len(state.enrolled))
+        self._keep(commits)
+
+    def _keep(self, commits: dict[int, CommitContent]) -> None:
+        """Keep what else later phases need of the commits that are listed."""
 
 
 def _own_points(group: Group, commits: dict[int, CommitContent], parties: int) -> PointVec:

@@ -38,7 +38,8 @@ from gopa.messages.organiser import AbortReason
 from gopa.messages.party import CONFIRM, RECOVER, UNMASK, Confirm, Recover, Unmask
 from gopa.messages.phases import Phase
 from gopa.rules.accusations import dealt_commitments, share_point
-from gopa.rules.findings import BreaksRule, Fault
+from gopa.rules.equations import false_equation, liars_about_seeds
+from gopa.rules.findings import BreaksRule, Fault, PartyVerdict, invalid
 from gopa.rules.mailbox import Sorter
 from gopa.rules.roll_and_edges import ClaimedOpenings, public, wrong_openings
 from gopa.rules.round_state import (
@@ -194,12 +195,19 @@ class RecoverRules(PhaseRules):
         masks = {dealer: self._mask(dealer, given_out[dealer]) for dealer in self._missing}
         others = self._of_another_seed(masks)
         convicted = [self._conviction(dealer, given_out[dealer]) for dealer in others]
+        false = self._of_false_equations(masks, others)
+        convicted += [
+            false_equation(state, dealer, *self._shown(given_out[dealer], dealer))
+            for dealer in false
+            if state.author(dealer) not in state.convicted
+        ]
         faults = (*state.blamed(found.out), *wrong, *convicted)
         recovered = {dealer: mask for dealer, mask in masks.items() if mask is not None}
-        lost = [dealer for dealer in self._missing if dealer in others or masks[dealer] is None]
+        useless = {*others, *false}
+        lost = [dealer for dealer in self._missing if dealer in useless or masks[dealer] is None]
         if lost:
             failed = fails(AbortReason.NOT_UNMASKED, tuple(lost), (), faults, out=found.out)
-            return replace(failed, convicted=frozenset(state.authors(others)))
+            return replace(failed, convicted=frozenset(fault.author for fault in convicted))
         return summed(state, dict(state.unmasked), recovered, faults)
 
     def _given_out(
@@ -271,13 +279,29 @@ class RecoverRules(PhaseRules):
         wrong = wrong_seeds(self.state, seeds)
         return tuple(seeds[number][0] for number in sorted(wrong))
 
+    def _of_false_equations(
+        self, masks: Mapping[int, Recovered | None], others: Sequence[int]
+    ) -> tuple[int, ...]:
+        """The dealers about whose seed something false was proved ([P10] of 14)."""
+        if not self.state.published:
+            return ()
+        seeds = [
+            (dealer, mask)
+            for dealer, mask in masks.items()
+            if isinstance(mask, SecretBytes) and dealer not in others
+        ]
+        return tuple(sorted(liars_about_seeds(self.state, seeds)))
+
     def _conviction(self, dealer: int, given_out: Mapping[int, _Right]) -> Fault:
         """Convict a dealer by its commit and the messages that gave its seed ([U5])."""
         state = self.state
-        used = sorted(given_out)[: self._needed(dealer)]
-        entries = state.committed.dealt(dealer).entry, *(given_out[at].entry for at in used)
+        entries = state.committed.dealt(dealer).entry, *self._shown(given_out, dealer)
         what = "it dealt shares of another seed than that of its self-mask"
         return state.fault(state.author(dealer), "04-U5", what, *entries)
+
+    def _shown(self, given_out: Mapping[int, _Right], dealer: int) -> tuple[int, ...]:
+        """The messages with the shares that gave a seed, those at the smallest points."""
+        return tuple(given_out[at].entry for at in sorted(given_out)[: self._needed(dealer)])
 
     def _needed(self, dealer: int) -> int:
         """The number of shares that give back what this dealer shared (T_u)."""
@@ -308,18 +332,20 @@ class UnmaskRules(PhaseRules):
         state = self.state
         found = self._sorter.sort(self.awaited(), cut)
         self._right.require(found.read, found.out)
+        false = self._require_equations(found.read, found.out)
         seeds = {
             state.places[author]: SecretBytes(found.read[author][1].seed)
             for author in sorted(found.read)
         }
-        faults, laggards = state.blamed(found.out), frozenset(found.out)
+        faults, laggards = (*state.blamed(found.out), *false), frozenset(found.out)
+        convicted = frozenset(fault.author for fault in false)
         if not found.out:
             return summed(state, seeds, {}, faults)
         # Without all self-masks there is no sum to know (`refuse-unmask`, `made-up-result`).
         if not state.recovers:
             missing = state.culprits(found.out)
             failed = fails(AbortReason.NOT_UNMASKED, missing, (), faults, laggards, out=found.out)
-            return replace(failed, settle=lambda _: state.unmask(seeds))
+            return replace(failed, settle=lambda _: state.unmask(seeds), convicted=convicted)
         members = tuple(seeds)
 
         def settle(message: Message) -> PhaseRules:
@@ -328,7 +354,27 @@ class UnmaskRules(PhaseRules):
             return RecoverRules(state, message)
 
         said = state.packed(members)
-        return PhaseDecision(said, (), settle, faults, laggards=laggards, out=found.out)
+        return PhaseDecision(
+            said, (), settle, faults, laggards=laggards, convicted=convicted, out=found.out
+        )
+
+    def _require_equations(
+        self, read: dict[bytes, tuple[Message, Unmask]], verdicts: dict[bytes, PartyVerdict]
+    ) -> tuple[Fault, ...]:
+        """Remove and convict those about whose seed something false was proved ([P10] of 14)."""
+        state = self.state
+        if not state.published:
+            return ()
+        seeds = [
+            (state.places[author], SecretBytes(content.seed))
+            for author, (_, content) in read.items()
+        ]
+        faults = []
+        for place in sorted(liars_about_seeds(state, seeds)):
+            message, _ = read.pop(state.author(place))
+            verdicts[message.author] = invalid("14-P10", message.index)
+            faults.append(false_equation(state, place, message.index))
+        return tuple(faults)
 
     def _wrong(self, messages: Sequence[tuple[Message, Unmask]]) -> frozenset[int]:
         """Find the seeds that do not make the self-mask of their party ([U1]).

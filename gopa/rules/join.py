@@ -11,14 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import sha256
 from typing import Generic, TypeVar, overload
 
 from gopa.beacon import drand_coins, joint_coins, reveal_hash, simulation_coins, verify_round
 from gopa.messages.framing import Message, party_id
+from gopa.messages.long_vectors import LONG_JOIN
 from gopa.messages.members import pack_members
 from gopa.messages.organiser import AbortReason, Coins, Roll, RollEntry
 from gopa.messages.parameters import CommitReveal, DrandBeacon, OpenAdmission, Roster
-from gopa.messages.party import JOIN, REVEAL, Join, Reveal
+from gopa.messages.party import JOIN, REVEAL, Reveal
 from gopa.messages.phases import Phase
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
@@ -34,6 +36,8 @@ from gopa.rules.round_state import (
     RoundState,
     fails,
 )
+from gopa.rules.row_commit import RowCommitRules
+from gopa.rules.row_messages import JoinedRows, packed_rows
 from wire.errors import InvalidProof, MalformedMessage
 from wire.packed import Rows
 
@@ -145,7 +149,8 @@ class CoinsRules(PhaseRules):
                 state.context, roll, state.roll_leaf, members, coins, joint
             )
             state.settle_list(Phase.COINS, cut, message, members)
-            return CommitRules(state, message)
+            by_rows = state.context.in_rows
+            return RowCommitRules(state, message) if by_rows else CommitRules(state, message)
 
         return PhaseDecision(
             coins, state.removed(out, Phase.COINS), settle, state.blamed(out), out=out
@@ -162,7 +167,22 @@ _HASH_SIZE = 32
 _POINT_SIZE = 32
 
 
-def read_join(message: Message, context: RoundContext) -> Join:
+@dataclass(frozen=True, slots=True)
+class JoinContent:
+    """Holds what counts of a well-formed join.
+
+    `input` stands for the input that is the same in all attempts: C_x, or the hash of rows.
+    """
+
+    key: bytes
+    possession: bytes
+    nonce_hash: bytes
+    input: bytes
+    seed: bytes = b""
+    rows: JoinedRows | None = None
+
+
+def read_join(message: Message, context: RoundContext) -> JoinContent:
     """Decode a join, and require the sizes and points that the session has ([J2]).
 
     With the identity for a key everybody would know all of its masks (attack `no-key`).
@@ -171,8 +191,10 @@ def read_join(message: Message, context: RoundContext) -> Join:
         MalformedMessage: it does not decode.
         BreaksRule: a field has another size, or a point is the identity.
     """
+    if context.in_rows:
+        return _read_rows(message, context)
     join = JOIN.decode(message.body)
-    nonce = _HASH_SIZE if isinstance(context.manifest.beacon, CommitReveal) else 0
+    nonce = _nonce_size(context)
     point = _POINT_SIZE if context.proved else 0
     seed = 0 if context.manifest.terms.exact else point
     sizes = ((join.nonce_hash, nonce), (join.input, point), (join.seed, seed))
@@ -180,7 +202,26 @@ def read_join(message: Message, context: RoundContext) -> Join:
         raise BreaksRule("04-J2", "fields have the sizes of mode, beacon and noise")
     points = [data for data in (join.key, join.input, join.seed) if data]
     context.group.decode_points(b"".join(points), len(points))
-    return join
+    return JoinContent(join.key, join.possession, join.nonce_hash, join.input, join.seed)
+
+
+def _read_rows(message: Message, context: RoundContext) -> JoinContent:
+    """The same of a join with rows of an input, noise and pads ([P1], [M1] of 14)."""
+    join, shape = LONG_JOIN.decode(message.body), context.shape
+    if len(join.nonce_hash) != _nonce_size(context):
+        raise BreaksRule("04-J2", "a hash of a nonce exactly if there are nonces")
+    context.group.decode_point(join.key)
+    rows = JoinedRows(
+        packed_rows(context, join.input, shape.rows),
+        packed_rows(context, join.noise, shape.rows),
+        packed_rows(context, join.pads, shape.pad_rows),
+    )
+    given = sha256(rows.inputs).digest()
+    return JoinContent(join.key, join.possession, join.nonce_hash, given, rows=rows)
+
+
+def _nonce_size(context: RoundContext) -> int:
+    return _HASH_SIZE if isinstance(context.manifest.beacon, CommitReveal) else 0
 
 
 def used_seed(message: Message, context: RoundContext) -> bytes | None:
@@ -197,8 +238,8 @@ class JoinRules(PhaseRules):
 
     phase = Phase.JOIN
 
-    _sorter: Sorter[Join] = field(init=False)
-    _proved: CheckedOnce[Join] = field(init=False)
+    _sorter: Sorter[JoinContent] = field(init=False)
+    _proved: CheckedOnce[JoinContent] = field(init=False)
 
     def __post_init__(self) -> None:
         context = self.state.context
@@ -250,7 +291,7 @@ class JoinRules(PhaseRules):
             if author not in first or first[author].index < cut
         }
 
-    def _unproved(self, joins: Sequence[tuple[Message, Join]]) -> frozenset[int]:
+    def _unproved(self, joins: Sequence[tuple[Message, JoinContent]]) -> frozenset[int]:
         """Find joins without a proof of possession ([J3]).
 
         Stops a party that takes part with somebody else's key (attack `copied-dh-key`), with one
@@ -259,7 +300,7 @@ class JoinRules(PhaseRules):
         """
         state, tools = self.state, self.state.tools
 
-        def claim(found: tuple[Message, Join]) -> PossessionClaim:
+        def claim(found: tuple[Message, JoinContent]) -> PossessionClaim:
             message, join = found
             return PossessionClaim(
                 state.context,
@@ -273,7 +314,7 @@ class JoinRules(PhaseRules):
         return tools.toolkit.proofs.bad_possessions(claims, tools.rng, tools.executor)
 
     def _require_fresh(
-        self, read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, PartyVerdict]
+        self, read: dict[bytes, tuple[Message, JoinContent]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
         """Remove joins with another input than before, or with used seeds of noise ([J5]).
 
@@ -296,7 +337,7 @@ class JoinRules(PhaseRules):
             verdicts[author] = invalid("04-J5", message.index, fault)
 
     def _require_room(
-        self, read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, PartyVerdict]
+        self, read: dict[bytes, tuple[Message, JoinContent]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
         """Keep those who came first, where admission is open ([J1]).
 
@@ -311,7 +352,7 @@ class JoinRules(PhaseRules):
 
 
 def _require_own_keys(
-    read: dict[bytes, tuple[Message, Join]], verdicts: dict[bytes, PartyVerdict]
+    read: dict[bytes, tuple[Message, JoinContent]], verdicts: dict[bytes, PartyVerdict]
 ) -> None:
     """Remove all that share a Diffie-Hellman key ([J4]).
 
@@ -326,9 +367,13 @@ def _require_own_keys(
             verdicts[author] = invalid("04-J4", message.index, "a key that another one has too")
 
 
-def _enrol(state: RoundState, roll: Roll, message: Message, joins: list[Join], cut: int) -> None:
+def _enrol(
+    state: RoundState, roll: Roll, message: Message, joins: list[JoinContent], cut: int
+) -> None:
     state.enrolled, state.roll_leaf = PackedRoll(roll), message.leaf
-    if state.context.proved:
+    if state.context.in_rows:
+        state.joined = [join.rows for join in joins if join.rows is not None]
+    elif state.context.proved:
         state.inputs = Rows.of(_POINT_SIZE, (join.input for join in joins))
         if not state.manifest.terms.exact:
             state.seeds = Rows.of(_POINT_SIZE, (join.seed for join in joins))

@@ -25,6 +25,7 @@ from gopa.rules.round_state import (
     RoundState,
     fails,
 )
+from gopa.rules.row_messages import PublishedRows
 
 _AT_ONCE: Final = 2_048
 """So many openings are checked together: memory does not grow with the list."""
@@ -32,11 +33,15 @@ _AT_ONCE: Final = 2_048
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """Holds a published value as scalars; words stay packed until they are summed."""
+    """Holds a published value as scalars; words stay packed until they are summed.
+
+    `rows` came with words whose author has to prove what they are.
+    """
 
     data: bytes
     values: ScalarVec | None
     blinding: ScalarVec | None
+    rows: PublishedRows | None = None
 
 
 @dataclass(slots=True)
@@ -92,6 +97,9 @@ class PublishRules(PhaseRules):
             state.values = [b""] * len(state.enrolled)
             for place in members:
                 state.values[place] = read[place].data
+                rows = read[place].rows
+                if rows is not None:
+                    state.carried[place] = rows
             state.value_commitments = None
             listed = state.settle_list(Phase.PUBLISH, cut, message, members, final=final)
             return self._following(message, listed, final=final)

@@ -11,7 +11,7 @@ from gopa.messages.organiser import Abort, RemovalCause
 from gopa.messages.phases import Phase
 from gopa.rules.round_state import RoundState
 
-_PROOFS: Final = frozenset({"04-J3", "04-K3"})
+_PROOFS: Final = frozenset({"04-J3", "04-K3", "14-P3"})
 """Rules that an invalid proof breaks."""
 
 _CUT_OFF: Final = "04-C6"
@@ -75,7 +75,7 @@ class Bars:
             if row.cause in {RemovalCause.STRUCK, RemovalCause.CONVICTED} or row.rule in _PROOFS:
                 self.forever.add(row.author)
             failed = row.cause in _FAILED and row.rule != _CUT_OFF
-            if failed and row.phase in {Phase.PUBLISH, Phase.ROLLBACK}:
+            if failed and row.phase in {Phase.PUBLISH, Phase.PROVE, Phase.ROLLBACK}:
                 self.retry.add(row.author)
         self.retry |= state.laggards
         self.forever.update(state.convicted, convicted)

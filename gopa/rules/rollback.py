@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gopa.masks import edge_key_hash, edge_masks
 from gopa.messages.framing import Message
 from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.party import OPENING, EdgeOpenings
 from gopa.messages.phases import Phase
+from gopa.rules.equations import false_equation, liars_about_edges
 from gopa.rules.final_phases import ConfirmRules, CuriousResultRules
-from gopa.rules.findings import BreaksRule, PartyVerdict, absent
+from gopa.rules.findings import BreaksRule, Fault, PartyVerdict, absent
 from gopa.rules.mailbox import Sorter
 from gopa.rules.roll_and_edges import ClaimedOpenings, wrong_openings
 from gopa.rules.round_state import (
@@ -34,14 +35,19 @@ class RollbackRules(PhaseRules):
     step: int
     members: tuple[int, ...]
     owed: Mapping[int, Mapping[int, int]] = field(init=False)
-    """For each party that owes something: the edge to each neighbour that is gone."""
+    """For each party that owes something: the edge to each neighbour that is gone.
+
+    Or that disagrees about it, in the first rollback ([P9] of 14).
+    """
     _sorter: Sorter[EdgeOpenings] = field(init=False)
     _fitting: CheckedOnce[EdgeOpenings] = field(init=False)
+    _lies: dict[bytes, frozenset[int]] = field(default_factory=dict)
+    """By the leaves of openings: whom their keys convict."""
 
     def __post_init__(self) -> None:
         state = self.state
         state.publish_leaves.add(self.opened.leaf)
-        self.owed = owed_edges(state, self.members)
+        self.owed = owed_edges(state, self.members, state.disputed if self.step == 1 else ())
         self._sorter = self.sorter(self._read, "04-O1")
         fault = "a key that does not make the edge's commitment"
         self._fitting = CheckedOnce("04-O2", fault, self._unfitting)
@@ -54,18 +60,25 @@ class RollbackRules(PhaseRules):
         state = self.state
         verdicts: dict[bytes, PartyVerdict] = {}
         read = self._received(cut, verdicts)
+        heard = [message for message, _ in read.values()]
         self._fitting.require(read, verdicts)
+        convictions = self._convict(heard, read, verdicts)
         stay = [place for place in self.members if state.author(place) not in verdicts]
         members = state.shortened(stay, verdicts)
         final = members == self.members
         removed = state.removed(verdicts, Phase.ROLLBACK, self.step)
-        faults = state.blamed(verdicts)
+        faults = (*state.blamed(verdicts), *convictions)
+        convicted = frozenset(fault.author for fault in convictions)
         culprits = state.culprits(verdicts)
-        if state.too_few(members):
-            return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
+        failed: AbortReason | None = None
+        if state.too_many_gone(members):
+            failed = AbortReason.TOO_FEW_LEFT
         # Each rollback may lose one more: without an end a few could go on (`endless-refusals`).
-        if not final and self.step >= state.manifest.max_rollbacks:
-            return fails(AbortReason.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
+        elif not final and self.step >= state.manifest.max_rollbacks:
+            failed = AbortReason.TOO_MANY_ROLLBACKS
+        if failed is not None:
+            decision = fails(failed, culprits, removed, faults, out=verdicts)
+            return replace(decision, convicted=convicted)
         counted = frozenset(message.leaf for message, _ in read.values())
         opened = {
             self.owed[state.places[author]][edge.neighbour]: SecretBytes(edge.key)
@@ -87,9 +100,8 @@ class RollbackRules(PhaseRules):
             state.publish_leaves.add(message.leaf)
             return ConfirmRules(state, message)
 
-        return PhaseDecision(
-            state.packed(members, final=final), removed, settle, faults, out=verdicts
-        )
+        said = state.packed(members, final=final)
+        return PhaseDecision(said, removed, settle, faults, convicted=convicted, out=verdicts)
 
     def _received(
         self, cut: int, verdicts: dict[bytes, PartyVerdict]
@@ -146,15 +158,75 @@ class RollbackRules(PhaseRules):
             owed = self.owed[state.places[message.author]]
             keys += [(owed[edge.neighbour], SecretBytes(edge.key)) for edge in opening.edges]
             owners += [number] * len(opening.edges)
-        return frozenset(owners[number] for number in wrong_keys(state, keys))
+        wrong = wrong_keys(state, keys)
+        unfitting = {owners[number] for number in wrong}
+        if state.published:
+            unfitting |= self._false(openings, keys, owners, wrong)
+        return frozenset(unfitting)
+
+    def _false(
+        self,
+        openings: Sequence[tuple[Message, EdgeOpenings]],
+        keys: Sequence[tuple[int, SecretBytes]],
+        owners: Sequence[int],
+        wrong: frozenset[int],
+    ) -> set[int]:
+        """Find who said something else about its own edge than the key gives ([P9] of 14).
+
+        Of a disputed edge one end stays at most; a false one to somebody who is gone would shift
+        the sum (attack `false-edge-equation`). Everybody who lied is remembered.
+        """
+        state = self.state
+        right = [number for number in range(len(keys)) if number not in wrong]
+        liars = liars_about_edges(state, [keys[number] for number in right])
+        found: dict[int, set[int]] = {}
+        for number, ends in zip(right, liars, strict=True):
+            found.setdefault(owners[number], set()).update(ends)
+        self._lies |= {openings[owner][0].leaf: frozenset(ends) for owner, ends in found.items()}
+        return {
+            owner
+            for owner, ends in found.items()
+            if state.places[openings[owner][0].author] in ends
+        }
+
+    def _convict(
+        self,
+        heard: Iterable[Message],
+        read: dict[bytes, tuple[Message, EdgeOpenings]],
+        verdicts: dict[bytes, PartyVerdict],
+    ) -> tuple[Fault, ...]:
+        """Convict whoever said something false about an edge whose key is open now ([K6] of 14)."""
+        state = self.state
+        faults: dict[bytes, Fault] = {}
+        for message in sorted(heard, key=lambda message: message.index):
+            for place in sorted(self._lies.get(message.leaf, ())):
+                author = state.author(place)
+                if author in faults or author in state.convicted:
+                    continue
+                faults[author] = false_equation(state, place, message.index)
+                read.pop(author, None)
+                struck = author in verdicts and verdicts[author].cause is RemovalCause.STRUCK
+                if place in self.members and not struck:
+                    entry = state.proved[place].entries[1]
+                    verdicts[author] = PartyVerdict(RemovalCause.CONVICTED, "14-K6", entry)
+        return tuple(faults.values())
 
 
-def owed_edges(state: RoundState, members: Iterable[int]) -> dict[int, dict[int, int]]:
-    """For each member the live edges to parties that are gone, as far as they are not open."""
+def owed_edges(
+    state: RoundState, members: Iterable[int], disputed: Iterable[int] = ()
+) -> dict[int, dict[int, int]]:
+    """For each member the live edges to parties that are gone, as far as they are not open.
+
+    And the disputed ones, which both ends owe.
+    """
     owed: dict[int, dict[int, int]] = {}
     for edge, inside, outside in state.matched.crossing(members):
         if edge not in state.openings:
             owed.setdefault(inside, {})[outside] = edge
+    for edge in disputed:
+        low, high = state.matched.ends(edge)
+        owed.setdefault(low, {})[high] = edge
+        owed.setdefault(high, {})[low] = edge
     return owed
 
 

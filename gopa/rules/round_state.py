@@ -28,6 +28,7 @@ from gopa.messages.organiser import (
 )
 from gopa.messages.parameters import Trust
 from gopa.messages.phases import Phase
+from gopa.planning.equation_points import losses_allowed
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import losses, peel
 from gopa.rounds.toolkit import Toolkit
@@ -41,6 +42,7 @@ from gopa.rules.roll_and_edges import (
     PackedRoll,
     RollPositions,
 )
+from gopa.rules.row_messages import CommittedRows, JoinedRows, Proved, PublishedRows
 from wire.errors import UsageError
 from wire.randomness import Rng
 from wire.secret import SecretBytes
@@ -118,6 +120,11 @@ class RoundState:
     `ids`, `values` and what comes with them are by position. `value_commitments` has what each
     published value opens: D_u + B_u and the signed sum of C_uv over the live edges; nothing once
     values are in.
+
+    Where vectors are proved row by row `joined`, `rows` and `carried` have the rows of those whose
+    proofs are still due, and `proved` what was said in them about masks; `disputed` are the edges
+    about which listed ends disagree. `published` parties were listed at the close with the leaf
+    `publish_leaf`.
     """
 
     tools: Tools
@@ -146,6 +153,14 @@ class RoundState:
     committed: Commits = field(default_factory=Commits)
     edges: Edges | None = None
     value_commitments: PointVec | None = None
+
+    joined: Sequence[JoinedRows] = ()
+    rows: dict[int, CommittedRows] = field(default_factory=dict)
+    carried: dict[int, PublishedRows] = field(default_factory=dict)
+    proved: Mapping[int, Proved] = field(default_factory=dict)
+    disputed: tuple[int, ...] = ()
+    publish_leaf: bytes = b""
+    published: int = 0
 
     values: list[bytes] = field(default_factory=list)
     publish_leaves: set[bytes] = field(default_factory=set)
@@ -310,6 +325,18 @@ class RoundState:
     def too_few(self, members: Sized) -> bool:
         """Whether a sum would hide each party among too few ([L3], [J6]; `too-few-go-on`)."""
         return len(members) < self.manifest.terms.survivors
+
+    def too_many_gone(self, members: Sized) -> bool:
+        """The same behind the list of publish; where points were drawn then, so many may go (14).
+
+        Who goes when the points are known chooses among equations: the points are for so many
+        choices, and for no more ([P11], [K2]; attack `leaves-that-fit`).
+        """
+        if not self.published:
+            return self.too_few(members)
+        terms = self.manifest.terms
+        gone = self.published - len(members)
+        return gone > losses_allowed(self.published, terms.survivors, terms.late)
 
     def settle_list(  # noqa: PLR0913 - all that a list consists of
         self,

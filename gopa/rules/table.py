@@ -1,6 +1,7 @@
 """Lists all rules of the protocol, by the names under which findings cite them.
 
-`specs/04-protocol.md` has the rules themselves.
+`specs/04-protocol.md` has the rules themselves, `specs/14-long-vectors.md` those about vectors that
+are proved row by row.
 """
 
 from __future__ import annotations
@@ -79,6 +80,13 @@ RULES: Final[dict[str, str]] = {
     "04-X5": "who failed after commit sits out the retry; the convicted sit out for good",
     "04-X6": "keys of a round are erased",
     "04-X7": "an abort that the log before it does not bear out is the organiser's veto",
+    "14-L3": "rows are commitments that hide something",
+    "14-M1": "there are as many rows as vectors have",
+    "14-P3": "input and noise are as short as the manifest says",
+    "14-P6": "masked words are the input, the noise and the masks",
+    "14-P8": "the close of prove lists whose words are proved",
+    "14-P10": "what was proved of a self-mask follows from its seed",
+    "14-K6": "who said something false about a mask is convicted",
 }
 """One line for each rule."""
 

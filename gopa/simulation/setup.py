@@ -16,6 +16,7 @@ from bulletin_board import KeyKind, NoteSigner, TrustPolicy, VerifierKey
 from bulletin_board.note import SignatureLine, SignedNote, cosign
 from bulletin_board.policy import KnownServer, WitnessGroup
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, TestCoins
+from gopa.messages.parameters import Path as ProofPath
 from gopa.messages.phases import Phase
 from gopa.organiser import Organiser, SessionSetting, new_manifest
 from gopa.party import LocalPolicy, Party
@@ -209,6 +210,7 @@ def permissive(terms: Terms) -> LocalPolicy:
         exact_sums=terms.exact,
         delta=terms.delta,
         modes=frozenset(Mode),
+        paths=frozenset(ProofPath),
         honest_but_curious=True,
         beacons=frozenset({CommitReveal, DrandBeacon, TestCoins}),
         open_admission=True,

@@ -1,0 +1,160 @@
+"""Judges the close of prove: whose words are its input, its noise and its masks ([P6], [P8] of 14).
+
+The close of publish has fixed the words, and its leaf the points at which everybody proves. From
+here on the list is judged as that of publish is in other sessions: whoever is missing had better
+not have published, and an edge about which both ends disagree is opened like one that leads out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from typing import Final
+
+from gopa.messages.framing import Message
+from gopa.messages.long_vectors import PROVE, Prove
+from gopa.messages.organiser import AbortReason
+from gopa.messages.phases import Phase
+from gopa.rounds.row_tmp import MaskClaim
+from gopa.rules.commit import CheckedAhead
+from gopa.rules.equations import disputed_edges
+from gopa.rules.findings import BreaksRule, PartyVerdict, invalid
+from gopa.rules.mailbox import Sorter
+from gopa.rules.roll_and_edges import good_points
+from gopa.rules.rollback import final_or_rollback
+from gopa.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, fails
+from gopa.rules.row_messages import Proved
+from wire.errors import MalformedMessage
+from zkp.rows.product_tests import decode_tests
+
+_BATCH: Final = 16
+"""So many mask proofs are checked together: each goes over all words of its author."""
+
+_VOID: Final = bytes(32)
+"""Stands for the edge of a neighbour that masks nothing."""
+
+
+@dataclass(slots=True)
+class ProveRules(PhaseRules):
+    """Judges from the close of publish to that of prove; `members` is L_0."""
+
+    phase = Phase.PROVE
+
+    members: tuple[int, ...]
+    _sorter: Sorter[Proved] = field(init=False)
+    _proofs: CheckedAhead[MaskClaim] = field(init=False)
+
+    def __post_init__(self) -> None:
+        state = self.state
+        state.publish_leaf, state.published = self.opened.leaf, len(self.members)
+        tools, proofs = state.tools, state.tools.toolkit.proofs
+        self._proofs = CheckedAhead(
+            lambda claims: proofs.bad_masks(claims, tools.rng, tools.executor),
+            background=tools.executor is not None,
+            batch=_BATCH,
+        )
+        self._sorter = self.sorter(
+            self._read, "14-P6", missing="14-P8", then=self._proofs.flush_full_batches
+        )
+
+    def awaited(self) -> Iterable[bytes]:
+        return self.state.authors(self.members)
+
+    def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
+        del given
+        state = self.state
+        found = self._sorter.sort(self.awaited(), cut)
+        verdicts = found.out
+        self._require_proofs(found.read, verdicts)
+        proved = {state.places[author]: said for author, (_, said) in found.read.items()}
+        members = state.shortened(sorted(proved), verdicts)
+        disputed = disputed_edges(state.matched, proved, members)
+        final = not disputed and not state.matched.crossing(members)
+        removed, faults = state.removed(verdicts, Phase.PROVE), state.blamed(verdicts)
+        culprits = state.culprits(verdicts)
+        if state.too_many_gone(members):
+            return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
+        if not final and not state.manifest.max_rollbacks:
+            return fails(AbortReason.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
+
+        def settle(message: Message) -> PhaseRules:
+            state.proved, state.disputed = proved, disputed
+            state.rows, state.carried = {}, {}
+            listed = state.settle_list(Phase.PROVE, cut, message, members, final=final)
+            return final_or_rollback(state, message, listed, final=final)
+
+        said = state.packed(members, final=final)
+        return PhaseDecision(said, removed, settle, faults, out=verdicts)
+
+    def _read(self, message: Message) -> Proved:
+        """Require what the author says about each of its edges, and tests of small entries ([K4]).
+
+        One thing said about an edge too few would leave a mask that nothing is proved about (attack
+        `unproved-edge`).
+        """
+        said, state = PROVE.decode(message.body), self.state
+        place = state.places[message.author]
+        neighbours = state.neighbours(place)
+        if len(said.edges) != len(neighbours):
+            raise BreaksRule("14-P6", f"{len(neighbours)} neighbours and {len(said.edges)} edges")
+        edges = [state.matched.find(place, other) for other in neighbours]
+        live = [edge is not None for edge in edges]
+        void = [encoding for encoding, lives in zip(said.edges, live, strict=True) if not lives]
+        if any(encoding != _VOID for encoding in void):
+            raise BreaksRule("14-P6", "something is said about an edge that masks nothing")
+        points = [*compress(said.edges, live), said.self_mask]
+        if not all(good_points(state.group, points)):
+            raise BreaksRule("14-P6", "a commitment that is none")
+        try:
+            decode_tests(said.tests)
+        except MalformedMessage as error:  # a large carry would show in some of them ([T1])
+            raise BreaksRule("14-P6", error.message) from None
+        about = {
+            edge: encoding
+            for edge, encoding in zip(edges, said.edges, strict=True)
+            if edge is not None
+        }
+        self._proofs.add(message.leaf, self._claim(place, about, said))
+        return Proved(about, said.self_mask, (state.rows[place].entry, message.index))
+
+    def _require_proofs(
+        self, read: dict[bytes, tuple[Message, Proved]], verdicts: dict[bytes, PartyVerdict]
+    ) -> None:
+        """Remove parties whose words are not proved to be what they owe ([P6], [K4]).
+
+        Stops a party that proves one input and publishes words that hide another one (attack
+        `other-words`).
+        """
+        bad = self._proofs.bad()
+        for author in sorted(read):
+            message = read[author][0]
+            if message.leaf in bad:
+                del read[author]
+                fault = "no proof that its words are its input, its noise and its masks"
+                verdicts[author] = invalid("14-P6", message.index, fault)
+
+    def _claim(self, place: int, about: Mapping[int, bytes], said: Prove) -> MaskClaim:
+        state = self.state
+        edges = state.matched
+        others = {sum(edges.ends(edge)) - place: edge for edge in about}
+        rows, carried = state.rows[place], state.carried[place]
+        ordered: Sequence[int] = sorted(others)
+        return MaskClaim(
+            context=state.context,
+            acts_on=self.opened.leaf,
+            party=state.ids[place],
+            joint=state.joint,
+            listed=len(self.members),
+            words=state.values[place],
+            inputs=rows.inputs,
+            noise=rows.noise,
+            carries=carried.carries,
+            pads=carried.pads,
+            neighbours=tuple(ordered),
+            signs=tuple(edges.sign_at(others[other], place) for other in ordered),
+            edges=b"".join(about[others[other]] for other in ordered),
+            own=said.self_mask,
+            tests=said.tests,
+            proof=said.proof,
+        )

@@ -1,0 +1,82 @@
+"""Judges the close of commit where vectors are proved row by row ([P3], [K3] of 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from gopa.messages.framing import Message
+from gopa.messages.long_vectors import LONG_COMMIT, LongCommit
+from gopa.rounds.row_tmp import LengthClaim
+from gopa.rules.commit import CheckedAhead, CommitContent, CommitRules
+from gopa.rules.findings import BreaksRule
+from gopa.rules.roll_and_edges import Dealt, good_points
+from gopa.rules.round_state import PhaseRules
+from gopa.rules.row_messages import CommittedRows
+from gopa.rules.row_publish import RowPublishRules
+from wire.errors import MalformedMessage
+from zkp.rows.product_tests import decode_tests
+
+
+@dataclass(slots=True)
+class RowCommitRules(CommitRules):
+    """Judges a round from the close of coins to that of commit; masks are behind hashes."""
+
+    unproved: ClassVar[tuple[str, str]] = (
+        "14-P3",
+        "no proof that its input, and its noise, are as short as they have to be",
+    )
+
+    def _checked_ahead(self) -> CheckedAhead[Any]:
+        tools, proofs = self.state.tools, self.state.tools.toolkit.proofs
+
+        def check(claims: Sequence[LengthClaim]) -> frozenset[int]:
+            return proofs.bad_lengths(claims, tools.rng, tools.executor)
+
+        return CheckedAhead(check, background=tools.executor is not None)
+
+    def _read(self, message: Message) -> CommitContent:
+        commit, state = LONG_COMMIT.decode(message.body), self.state
+        place = state.places[message.author]
+        self._require_counts(commit, state.drawn.neighbours(place).size)  # [K1] of 04
+        if not all(good_points(state.group, commit.coefficients)):
+            raise BreaksRule("04-K2", "a point that is not valid")
+        try:
+            decode_tests(commit.tests)
+        except MalformedMessage as error:  # a large entry would show in some of them ([T1])
+            raise BreaksRule("14-P3", error.message) from None
+        self._proofs.add(message.leaf, self._claimed(message.author, commit))
+        self._edges.post(place, b"".join(commit.edges))
+        dealt = Dealt(b"".join(commit.coefficients), b"".join(commit.shares), message.index)
+        return CommitContent(commit.self_mask, b"", dealt)
+
+    def _claimed(self, author: bytes, commit: LongCommit) -> LengthClaim:
+        state = self.state
+        place = state.places[author]
+        joined = state.joined[place]
+        return LengthClaim(
+            context=state.context,
+            acts_on=self.opened.leaf,
+            party=state.ids[place],
+            joint=state.joint,
+            inputs=joined.inputs,
+            noise=joined.noise,
+            pads=joined.pads,
+            tests=commit.tests,
+            proof=commit.proof,
+        )
+
+    def _keep(self, commits: dict[int, CommitContent]) -> None:
+        """Keep the rows of listed parties: their words are held against them ([P6])."""
+        state = self.state
+        state.rows = {
+            place: CommittedRows(
+                state.joined[place].inputs, state.joined[place].noise, commit.dealt.entry
+            )
+            for place, commit in commits.items()
+        }
+        state.joined = ()
+
+    def _following(self, message: Message) -> PhaseRules:
+        return RowPublishRules(self.state, message)

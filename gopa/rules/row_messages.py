@@ -1,0 +1,66 @@
+"""Reads messages about long vectors, and says what of them is kept ([M1], [M2], [L3] of 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gopa.rounds.context import RoundContext
+from gopa.rules.findings import BreaksRule
+from wire.errors import MalformedMessage
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedRows:
+    """Keeps the rows that a party fixed before the coins, packed: of its input, noise and pads."""
+
+    inputs: bytes
+    noise: bytes
+    pads: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedRows:
+    """Keeps what a listed party fixed before its masked words; `entry` is where it committed."""
+
+    inputs: bytes
+    noise: bytes
+    entry: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRows:
+    """Keeps the rows that came with masked words, packed: those of their carries, and of pads."""
+
+    carries: bytes
+    pads: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """Keeps what a party whose mask proof holds said about masks: by edges, and of its own.
+
+    `entries` are where it committed and where it proved.
+    """
+
+    edges: Mapping[int, bytes]
+    own: bytes
+    entries: tuple[int, int]
+
+
+def packed_rows(context: RoundContext, rows: Sequence[bytes], count: int) -> bytes:
+    """So many rows, one behind the other ([M1], [L3] of 14).
+
+    A row that is the identity hides nothing: its entries could be chosen again (attack `no-rows`).
+
+    Raises:
+        BreaksRule: there are more or fewer, or one is no commitment.
+    """
+    if len(rows) != count:
+        raise BreaksRule("14-M1", f"{count} rows, not {len(rows)}")
+    data = b"".join(rows)
+    try:
+        context.group.decode_points(data, count)
+    except MalformedMessage:
+        raise BreaksRule("14-L3", "a row that is no commitment") from None
+    return data

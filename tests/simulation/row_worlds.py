@@ -1,0 +1,167 @@
+"""Small sessions that prove vectors row by row, and what parties say there that is not so."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from commitments import VectorPedersen
+from gopa.masks import sign
+from gopa.messages.bodies import bodies_of
+from gopa.messages.long_vectors import PROVE, Prove
+from gopa.messages.manifest import Path
+from gopa.messages.phases import KIND_IN, Phase
+from gopa.messages.row_terms import origin
+from gopa.organiser import SessionSetting
+from gopa.party import Post
+from gopa.party.context import PartyContext
+from gopa.party.rows import SaidMasks, prove_words, say_masks
+from gopa.party.states import Published
+from gopa.planning.terms import Terms
+from gopa.simulation import RoundRecord, Script, Simulation, SimulationOptions, permissive
+from gopa.simulation.access import PartyAccess, body_of
+from gopa.simulation.script import Honest
+from tests.randomness import seeded
+from tests.simulation.worlds import SCALAR
+from zkp.noise_table import GaussianTable
+
+ROWS = replace(
+    SCALAR,
+    dimension=40,
+    low=Decimal(-1),
+    steps=40,
+    squared_sensitivity=400,
+    squared_norm=100,
+    noise=GaussianTable.with_scale("10", bits=24, rows=57),
+    noise_square=12_000,
+    spike=80,
+    late=3,
+)
+"""Vectors of length 10 around the middle; three parties may go missing behind publish."""
+
+FEW_ROWS = replace(ROWS, parties=5, k=4, survivors=3, loss=2, late=2)
+RECOVERING_ROWS = replace(ROWS, threshold_numerator=1, threshold_denominator=2)
+IN_ROWS = SessionSetting(path=Path.ROWS)
+
+
+def vectors_for(terms: Terms, seed: int = 1) -> list[list[int]]:
+    """A vector on the grid for each party, no longer than it may be."""
+    source, zero = random.Random(seed), origin(terms)
+    rows = [[zero] * terms.dimension for _ in range(terms.parties)]
+    for row in rows:
+        for place in source.sample(range(terms.dimension), 20):
+            row[place] += source.choice((-2, -1, 1, 2))
+    return rows
+
+
+def simulate_rows(
+    terms: Terms = ROWS, script: Script | None = None, *, seed: int | str = 1
+) -> Simulation:
+    """A session that remembers the noise of all parties."""
+    options = SimulationOptions(remember_noise=True)
+    return Simulation(terms, rng=seeded(seed), setting=IN_ROWS, script=script, options=options)
+
+
+def sum_in_the_open(
+    simulation: Simulation, record: RoundRecord, inputs: Sequence[Sequence[int]]
+) -> tuple[int, ...]:
+    """What the result has to be: lengths from zero and noise of the included, added up."""
+    zero, number = origin(simulation.manifest.terms), record.attempts[-1].number
+    rows = [
+        [x - zero + a for x, a in zip(inputs[i], simulation.noise_for_tests[number, i], strict=True)]
+        for i in record.included
+    ]
+    return tuple(map(sum, zip(*rows, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class SaysInstead(Honest):
+    """Says something else in its message of a phase; `alter` makes it of what it would say."""
+
+    phase: Phase
+    alter: Callable[[Any], Any]
+
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        if post.phase is not self.phase:
+            return [post]
+        codec = bodies_of(Path.ROWS)[KIND_IN[self.phase]]
+        return [access.altered(post, codec, self.alter)]
+
+
+@dataclass(frozen=True, slots=True)
+class ProvesOther(Honest):
+    """Proves its words with other masks than its own: `alter` moves what is said about them."""
+
+    alter: Callable[[PartyAccess, Published, SaidMasks], SaidMasks]
+
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        stage = access.before.stage
+        if post.phase is not Phase.PROVE or not isinstance(stage, Published):
+            return [post]
+        leaf = PROVE.decode(body_of(post.entries)).acts_on
+        party = PartyContext(
+            access.manifest,
+            access.session,
+            access.key,
+            permissive(access.manifest.terms),
+            access.toolkit,
+            access.rng,
+        )
+        listed = len(stage.members)
+        said = self.alter(access, stage, say_masks(stage, leaf, listed))
+        return [access.sign(Phase.PROVE, prove_words(party, stage, said, leaf, listed))]
+
+
+def shifted(*neighbours: int) -> ProvesOther:
+    """Says other things about the edges to these, and makes up for it in its own mask or edge.
+
+    Of one edge the difference goes to its own mask, of two it goes from one to the other.
+    """
+
+    def alter(access: PartyAccess, stage: Published, said: SaidMasks) -> SaidMasks:
+        del access
+        view, moved = stage.view, _moved(stage, b"alone")
+        first = sign(view.own_id, view.id_of(neighbours[0]))
+        edges = dict(said.edges)
+        edges[neighbours[0]] = _plus(stage, edges[neighbours[0]], moved, first)
+        if len(neighbours) == 1:
+            return replace(said, edges=edges, own=_plus(stage, said.own, moved, -1))
+        second = -sign(view.own_id, view.id_of(neighbours[1]))
+        edges[neighbours[1]] = _plus(stage, edges[neighbours[1]], moved, second)
+        return replace(said, edges=edges)
+
+    return ProvesOther(alter)
+
+
+def shifted_together(other: int) -> ProvesOther:
+    """Says the same false thing about an edge as its other end, and makes up for it in its mask."""
+
+    def alter(access: PartyAccess, stage: Published, said: SaidMasks) -> SaidMasks:
+        del access
+        edges, moved = dict(said.edges), _moved(stage, b"together")
+        edges[other] = _plus(stage, edges[other], moved, 1)
+        own = -sign(stage.view.own_id, stage.view.id_of(other))
+        return replace(said, edges=edges, own=_plus(stage, said.own, moved, own))
+
+    return ProvesOther(alter)
+
+
+def _moved(stage: Published, name: bytes) -> Any:
+    """A commitment to 5: a session so small has one point."""
+    group = stage.view.context.group
+    blinding = group.random_scalars(1, seeded(name.decode()))[0]
+    return VectorPedersen(group, 1).commit(group.secret_scalars([5]), blinding).points[0]
+
+
+def _plus(stage: Published, encoding: bytes, point: Any, times: int) -> bytes:
+    moved = stage.view.context.group.decode_point(encoding)
+    return bytes((moved + point if times > 0 else moved - point).to_bytes())
+
+
+def swapped(content: Prove) -> Prove:
+    """What is said about the first two edges, each in the other's place."""
+    first, second, *others = content.edges
+    return replace(content, edges=(second, first, *others))

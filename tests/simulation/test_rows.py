@@ -1,0 +1,300 @@
+"""Sessions that prove vectors row by row: honest ones, departures in every phase, and lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gopa.auditing import Verdict, audit
+from gopa.messages.organiser import AbortReason, RemovalCause
+from gopa.messages.phases import Phase
+from gopa.planning.terms import Terms
+from gopa.simulation import RoundRecord, Script, Simulation
+from gopa.simulation.script import Twice
+from tests.simulation.row_worlds import (
+    FEW_ROWS,
+    RECOVERING_ROWS,
+    ROWS,
+    SaysInstead,
+    shifted,
+    shifted_together,
+    simulate_rows,
+    sum_in_the_open,
+    swapped,
+    vectors_for,
+)
+from tests.simulation.worlds import culprits, require_checked
+
+LIAR = 2
+IDENTITY = bytes(32)
+
+Played = tuple[Simulation, RoundRecord]
+
+
+def play(terms: Terms = ROWS, script: Script | None = None) -> Played:
+    simulation = simulate_rows(terms, script)
+    record = simulation.run_round(vectors_for(terms))
+    return simulation, record
+
+
+def require_sums(played: Played, *included: int) -> None:
+    """The result is that of these parties, and nobody opened an edge between two of them."""
+    simulation, record = played
+    terms = simulation.manifest.terms
+    assert record.included == included
+    assert record.sums == sum_in_the_open(simulation, record, vectors_for(terms))
+    for attempt in record.attempts:
+        final = set(attempt.final or ())
+        assert not [pair for pair in attempt.opened if final.issuperset(pair)]
+
+
+def removed(record: RoundRecord, attempt: int = -1) -> set[tuple[int, Phase, RemovalCause, str]]:
+    return {
+        (row.position, row.phase, row.cause, row.rule)
+        for row in record.attempts[attempt].removals
+        if row.position is not None
+    }
+
+
+def others(*gone: int) -> list[int]:
+    return [each for each in range(ROWS.parties) if each not in gone]
+
+
+def test_a_session_of_rows_has_the_sum_of_inputs_and_noise() -> None:
+    played = play(FEW_ROWS)
+    require_sums(played, *range(5))
+    simulation, record = played
+    assert not record.findings.faults
+    assert not record.halted
+    assert [each.final for each in record.attempts[0].lists if each.phase is Phase.PROVE] == [True]
+    require_checked(simulation)
+
+
+def test_three_rounds_and_words_of_another_width() -> None:
+    simulation = simulate_rows(FEW_ROWS)
+    for seed in range(3):
+        vectors = vectors_for(FEW_ROWS, seed)
+        record = simulation.run_round(vectors)
+        assert record.sums == sum_in_the_open(simulation, record, vectors)
+    assert simulation.over
+    assert record.findings.complete
+
+
+@pytest.mark.parametrize("phase", [Phase.COMMIT, Phase.PUBLISH, Phase.PROVE])
+def test_who_leaves_before_a_list_is_rolled_back(phase: Phase) -> None:
+    played = play(ROWS, Script().drop(LIAR, before=phase))
+    require_sums(played, *others(LIAR))
+    rules = {Phase.COMMIT: "04-K4", Phase.PUBLISH: "04-P2", Phase.PROVE: "14-P8"}
+    assert removed(played[1]) == {(LIAR, phase, RemovalCause.ABSENT, rules[phase])}
+    assert not played[1].findings.faults
+
+
+def test_who_refuses_to_open_an_edge_to_somebody_without_a_proof_is_gone() -> None:
+    script = Script().drop(4, before=Phase.PROVE).drop(LIAR, before=Phase.ROLLBACK)
+    played = play(ROWS, script)
+    require_sums(played, *others(LIAR, 4))
+    assert [each.step for each in played[1].attempts[0].lists if each.step] == [1, 2]
+
+
+def test_a_self_mask_is_recovered() -> None:
+    played = play(RECOVERING_ROWS, Script().drop(LIAR, before=Phase.UNMASK))
+    require_sums(played, *range(8))
+    assert played[1].attempts[0].recovered == (LIAR,)
+
+
+def test_more_may_not_leave_than_the_points_are_for() -> None:
+    terms = replace(ROWS, late=1)
+    both = Script().drop(1, before=Phase.PROVE).drop(LIAR, before=Phase.PROVE)
+    one = play(terms, Script().drop(LIAR, before=Phase.PROVE))
+    require_sums(one, *others(LIAR))
+    _, record = play(terms, both)
+    assert record.attempts[0].abort is AbortReason.TOO_FEW_LEFT
+    assert record.attempts[0].culprits == (1, LIAR)
+
+
+def test_a_party_that_left_the_rounds_before_comes_back_with_the_same_rows() -> None:
+    script = Script().drop(LIAR, before=Phase.CONFIRM, rounds=[1])
+    played = play(ROWS, script)
+    require_sums(played, *others(LIAR))
+    assert len(played[1].attempts) == 2
+
+
+Lie = Callable[[], Any]
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+def first(rows: tuple[bytes, ...], row: bytes) -> tuple[bytes, ...]:
+    return (row, *rows[1:])
+
+
+LIES: dict[str, tuple[Phase, Callable[[Any], Any], str]] = {
+    "a row that hides nothing": (
+        Phase.JOIN,
+        lambda join: replace(join, noise=first(join.noise, IDENTITY)),
+        "14-L3",
+    ),
+    "one row less": (Phase.JOIN, lambda join: replace(join, input=join.input[1:]), "14-M1"),
+    "a key that is none": (Phase.JOIN, lambda join: replace(join, key=IDENTITY), "04-J2"),
+    "a test that is too large": (
+        Phase.COMMIT,
+        lambda commit: replace(commit, tests=b"\x02" + commit.tests[1:]),
+        "14-P3",
+    ),
+    "another test": (
+        Phase.COMMIT,
+        lambda commit: replace(commit, tests=flipped(commit.tests, 14)),
+        "14-P3",
+    ),
+    "a proof with a wrong bit": (
+        Phase.COMMIT,
+        lambda commit: replace(commit, proof=flipped(commit.proof, -1)),
+        "14-P3",
+    ),
+    "a shorter proof": (
+        Phase.COMMIT,
+        lambda commit: replace(commit, proof=commit.proof[1:]),
+        "14-P3",
+    ),
+    "one edge less": (
+        Phase.COMMIT,
+        lambda commit: replace(commit, edges=commit.edges[1:]),
+        "04-K1",
+    ),
+    "a row of carries that hides nothing": (
+        Phase.PUBLISH,
+        lambda publish: replace(publish, carries=first(publish.carries, IDENTITY)),
+        "14-L3",
+    ),
+    "words that are too many": (
+        Phase.PUBLISH,
+        lambda publish: replace(publish, value=publish.value + b"\0"),
+        "04-S4",
+    ),
+    "words that are too few": (
+        Phase.PUBLISH,
+        lambda publish: replace(publish, value=publish.value[1:]),
+        "04-P2",
+    ),
+    "another word": (
+        Phase.PUBLISH,
+        lambda publish: replace(publish, value=flipped(publish.value, 0)),
+        "14-P6",
+    ),
+    "other pads": (
+        Phase.PUBLISH,
+        lambda publish: replace(publish, pads=publish.pads[::-1]),
+        "14-P6",
+    ),
+    "nothing about an edge": (
+        Phase.PROVE,
+        lambda prove: replace(prove, edges=first(prove.edges, IDENTITY)),
+        "14-P6",
+    ),
+    "one edge less to prove": (
+        Phase.PROVE,
+        lambda prove: replace(prove, edges=prove.edges[1:]),
+        "14-P6",
+    ),
+    "two edges in each other's place": (Phase.PROVE, swapped, "14-P6"),
+    "another test of carries": (
+        Phase.PROVE,
+        lambda prove: replace(prove, tests=flipped(prove.tests, 14)),
+        "14-P6",
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_who_says_what_is_not_so_is_out_and_blamed(lie: str) -> None:
+    phase, alter, rule = LIES[lie]
+    simulation, record = played = play(
+        ROWS, Script().misbehave(LIAR, SaysInstead(phase, alter))
+    )
+    require_sums(played, *others(LIAR))
+    assert culprits(simulation, record) == {LIAR: {rule}}
+    assert record.halted.keys() <= {LIAR}
+
+
+def test_an_invalid_proof_of_lengths_bars_for_good_and_one_of_words_does_not() -> None:
+    for lie, barred in (("another test", True), ("another test of carries", False)):
+        phase, alter, _ = LIES[lie]
+        script = Script().misbehave(LIAR, SaysInstead(phase, alter))
+        simulation, record = play(ROWS, script)
+        second = simulation.run_round(vectors_for(ROWS))
+        author = simulation.parties[LIAR].author
+        assert (author in second.attempts[0].barred) is barred, lie
+        assert record.sums is not None
+
+
+def test_two_messages_with_proofs_strike_their_author() -> None:
+    played = play(ROWS, Script().misbehave(LIAR, Twice(Phase.PROVE)))
+    require_sums(played, *others(LIAR))
+    assert removed(played[1]) == {(LIAR, Phase.PROVE, RemovalCause.STRUCK, "04-E3")}
+
+
+@pytest.mark.parametrize("edges", [(5,), (5, 6)])
+def test_who_lies_about_an_edge_is_convicted_by_its_key(edges: tuple[int, ...]) -> None:
+    simulation, record = played = play(ROWS, Script().misbehave(LIAR, shifted(*edges)))
+    require_sums(played, *others(LIAR))
+    assert culprits(simulation, record) == {LIAR: {"14-K6"}}
+    (fault,) = record.findings.faults
+    assert len(fault.entries) == 3
+    assert removed(record) == {(LIAR, Phase.ROLLBACK, RemovalCause.CONVICTED, "14-K6")}
+    second = simulation.run_round(vectors_for(ROWS))
+    assert simulation.parties[LIAR].author in second.attempts[0].barred
+
+
+def test_a_silent_liar_about_an_edge_is_convicted_by_the_other_end() -> None:
+    script = Script().misbehave(LIAR, shifted(5)).drop(LIAR, before=Phase.ROLLBACK)
+    simulation, record = played = play(ROWS, script)
+    require_sums(played, *others(LIAR))
+    assert culprits(simulation, record) == {LIAR: {"14-K6"}}
+
+
+def test_two_who_lie_alike_about_their_edge_are_found_by_their_own_masks() -> None:
+    script = Script().misbehave(LIAR, shifted_together(5)).misbehave(5, shifted_together(LIAR))
+    simulation, record = played = play(ROWS, script)
+    assert record.attempts[0].abort is AbortReason.NOT_UNMASKED
+    assert record.attempts[0].released
+    assert set(record.attempts[0].culprits) == {LIAR, 5}
+    assert culprits(simulation, record) == {LIAR: {"14-K6"}, 5: {"14-K6"}}
+    require_sums(played, *others(LIAR, 5))
+
+
+def test_a_seed_that_neighbours_recover_convicts_as_well() -> None:
+    script = Script().misbehave(LIAR, shifted_together(5)).misbehave(5, shifted_together(LIAR))
+    silent = script.drop(LIAR, before=Phase.UNMASK).drop(5, before=Phase.UNMASK)
+    simulation, record = played = play(RECOVERING_ROWS, silent)
+    assert record.attempts[0].abort is AbortReason.NOT_UNMASKED
+    assert culprits(simulation, record) == {LIAR: {"14-K6"}, 5: {"14-K6"}}
+    require_sums(played, *others(LIAR, 5))
+
+
+def test_who_lies_alike_about_an_edge_and_loses_the_other_end_is_gone_as_well() -> None:
+    script = Script().misbehave(LIAR, shifted_together(5)).misbehave(5, shifted_together(LIAR))
+    script = script.drop(5, after=Phase.PROVE).drop(4, before=Phase.PROVE)
+    simulation, record = played = play(ROWS, script)
+    require_sums(played, *others(LIAR, 4, 5))
+    assert {LIAR, 5} == culprits(simulation, record).keys()
+
+
+def test_an_audit_says_valid_and_names_the_liar(tmp_path: Path) -> None:
+    terms = replace(ROWS, rounds=1)
+    simulation, record = play(terms, Script().misbehave(LIAR, shifted(5)))
+    assert record.findings.complete
+    archive = tmp_path / "session.gopa"
+    with archive.open("wb") as out:
+        simulation.archive(out)
+    report = audit(archive, trust_embedded=True)
+    assert report.verdict is Verdict.VALID
+    text = report.to_json()
+    assert simulation.parties[LIAR].author.hex() in text
+    assert "14-K6" in text
+    require_checked(simulation)

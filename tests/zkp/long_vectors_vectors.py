@@ -12,7 +12,8 @@ from commitments.group import Group, PointVec
 from tests.zkp.rows.worlds import Vectors, lengths, masks, transcript
 from wire.errors import InvalidProof, MalformedMessage
 from zkp.rows.lengths import LengthBounds, LengthStatement, verify_lengths
-from zkp.rows.masking import MaskStatement, SignedPermutation, verify_masks
+from zkp.rows.masking import MaskStatement, verify_masks
+from zkp.rows.permutation import SignedPermutation
 from zkp.rows.product_tests import ProductTests, decode_tests, encode_tests
 from zkp.rows.shape import RowShape
 

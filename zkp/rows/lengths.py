@@ -16,10 +16,10 @@ from commitments.tables import ResidueTable, table_kernels
 from wire.errors import UsageError
 from wire.randomness import Rng
 from zkp.bits import layout_of, proof_size
-from zkp.equations import Equation, Term, require_all
+from zkp.equations import Equation, Term
 from zkp.range import Interval, RangeStatement, prove_range
-from zkp.rows.opening import HiddenRow, OpeningClaim, opening_equation, prove_opening
-from zkp.rows.parts import Blindings, HiddenNumbers, ProofParts
+from zkp.rows.opening import HiddenRow, OpeningClaim, opening_equation
+from zkp.rows.parts import Blindings, HiddenNumbers, ProofParts, proved, require_valid
 from zkp.rows.product_tests import ProductTests, require_small
 from zkp.rows.rows import HiddenPads, HiddenRows, combined_rows, weighted_rows
 from zkp.rows.shape import TESTS, RowShape
@@ -39,7 +39,7 @@ from zkp.rows.sumcheck import (
     vector_of,
 )
 from zkp.sigma import LinearRelation, RelationBuilder
-from zkp.sigma.proof import Form, checking, prove_unchecked, relation_equations
+from zkp.sigma.proof import Form, prove_unchecked, relation_equations
 from zkp.transcript import Transcript
 from zkp.vectors import vector
 
@@ -335,12 +335,8 @@ class LengthProver:
         factors = vector(group, [group.scalar(1), eta, eta * eta])
         vectors = (hidden.inputs, hidden.noise, hidden.pads)
         row, blinding = combined_rows(group, vectors, tuple(factors), point[:split])
-        combined = HiddenRow(row, blinding, evaluations.blindings[:3].inner(factors))
-        opened, sources = prove_opening(
-            group, combined, point[split:], self._transcript, rng=self._rng
-        )
-        self._hiding.keep(sources)
-        return opened.to_bytes()
+        value = evaluations.blindings[:3].inner(factors)
+        return self._hiding.open(HiddenRow(row, blinding, value), point[split:])
 
     def _tested(self, which: int, weights: _Weights) -> TestedRows:
         """What the tests choose of the input, which is 0, or of the noise, which is 1."""
@@ -364,11 +360,7 @@ def prove_lengths(
             a computation went wrong. Nothing was sent.
     """
     before = transcript.copy()
-    prover = LengthProver(statement, hidden, transcript, rng)
-    proof = prover.proof()
-    with checking(prover.relation, prover.witness):
-        verify_lengths(statement, proof, before)
-    return proof
+    return proved(statement, LengthProver(statement, hidden, transcript, rng), before)
 
 
 def verify_lengths(statement: LengthStatement, proof: bytes, transcript: Transcript) -> None:
@@ -378,8 +370,7 @@ def verify_lengths(statement: LengthStatement, proof: bytes, transcript: Transcr
         MalformedMessage: bytes no prover writes.
         InvalidProof: with the check that failed.
     """
-    claims = statement.equations(proof, transcript)
-    require_all(statement.group, claims, transcript)
+    require_valid(statement, proof, transcript)
 
 
 def _squares(table: ResidueTable) -> ResidueTable:

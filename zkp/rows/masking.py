@@ -21,9 +21,10 @@ from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, 
 from commitments.tables import ResidueTable, table_kernels
 from wire.errors import UsageError
 from wire.randomness import Rng
-from zkp.equations import Equation, Term, require_all
-from zkp.rows.opening import HiddenRow, OpeningClaim, opening_equation, prove_opening
-from zkp.rows.parts import Blindings, HiddenNumbers, ProofParts
+from zkp.equations import Equation, Term
+from zkp.rows.opening import HiddenRow, OpeningClaim, opening_equation
+from zkp.rows.parts import Blindings, HiddenNumbers, ProofParts, proved, require_valid
+from zkp.rows.permutation import SignedPermutation
 from zkp.rows.product_tests import ProductTests, require_small
 from zkp.rows.rows import HiddenPads, HiddenRows, combined_rows, weighted_rows
 from zkp.rows.shape import TESTS, RowShape
@@ -41,7 +42,7 @@ from zkp.rows.sumcheck import (
     vector_of,
 )
 from zkp.sigma import LinearRelation, RelationBuilder
-from zkp.sigma.proof import Form, checking, prove_unchecked, relation_equations
+from zkp.sigma.proof import Form, prove_unchecked, relation_equations
 from zkp.transcript import Transcript
 from zkp.vectors import concatenate, vector
 
@@ -49,32 +50,6 @@ _DEGREE: Final = 2
 _HASH_SIZE: Final = 32
 
 Words = npt.NDArray[np.uint64]
-Places = npt.NDArray[np.uint32]
-
-
-@dataclass(frozen=True)
-class SignedPermutation:
-    """Moves entry places[j] to place j, negated where bit j of the signs is 1 (rule H2)."""
-
-    places: Places
-    signs: bytes
-
-    def __post_init__(self) -> None:
-        if len(self.signs) != -(-len(self.places) // 8):
-            raise UsageError("a signed permutation has a bit for each place")
-        found = np.zeros(len(self.places), bool)
-        found[self.places[self.places < len(found)]] = True
-        if self.places.dtype != np.uint32 or not found.all():
-            raise UsageError("places are a permutation of 32-bit integers: each of them once")
-
-    def applied(self, vector: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The vector with its entries moved; entries behind the last place stay."""
-        bits = np.unpackbits(
-            np.frombuffer(self.signs, np.uint8), count=len(self.places), bitorder="little"
-        )
-        moved = vector.copy()
-        moved[: len(self.places)] = vector[self.places] * (1 - 2 * bits.astype(np.int64))
-        return moved
 
 
 @dataclass(frozen=True)
@@ -382,12 +357,7 @@ class MaskProver:
         factors = self._statement.factors(weights, point, equality)
         vectors = (hidden.inputs, hidden.noise, hidden.carries, hidden.pads)
         row, blinding = combined_rows(group, vectors, factors, point[:split])
-        combined = HiddenRow(row, blinding, summed.left.blinding)
-        opened, sources = prove_opening(
-            group, combined, point[split:], self._transcript, rng=self._rng
-        )
-        self._hiding.keep(sources)
-        return opened.to_bytes()
+        return self._hiding.open(HiddenRow(row, blinding, summed.left.blinding), point[split:])
 
 
 def prove_masks(
@@ -403,11 +373,7 @@ def prove_masks(
             or a computation went wrong. Nothing was sent.
     """
     before = transcript.copy()
-    prover = MaskProver(statement, hidden, transcript, rng)
-    proof = prover.proof()
-    with checking(prover.relation, prover.witness):
-        verify_masks(statement, proof, before)
-    return proof
+    return proved(statement, MaskProver(statement, hidden, transcript, rng), before)
 
 
 def verify_masks(statement: MaskStatement, proof: bytes, transcript: Transcript) -> None:
@@ -417,8 +383,7 @@ def verify_masks(statement: MaskStatement, proof: bytes, transcript: Transcript)
         MalformedMessage: bytes no prover writes.
         InvalidProof: with the check that failed.
     """
-    claims = statement.equations(proof, transcript)
-    require_all(statement.group, claims, transcript)
+    require_valid(statement, proof, transcript)
 
 
 def _equal(group: Group, left: ScalarVec, right: ScalarVec) -> Scalar:

@@ -1,20 +1,24 @@
 """Cuts proofs about long vectors into their parts, and draws the blindings of their provers.
 
-Specification 14, rules E5 and E6.
+Proofs are checked here, too: one's own before it is sent. Specification 14, rules E5 to E7.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from commitments import Pedersen
-from commitments.group import Group, PointVec, SecretScalarVec
+from commitments.group import Group, PointVec, ScalarVec, SecretScalarVec
 from wire.errors import MalformedMessage
 from wire.randomness import Rng
-from zkp.rows.opening import OpeningMessages
+from zkp.batch import Verifiable
+from zkp.equations import require_all
+from zkp.rows.opening import HiddenRow, OpeningMessages, prove_opening
 from zkp.rows.sumcheck import Sources
+from zkp.sigma import LinearRelation
+from zkp.sigma.proof import checking
 from zkp.transcript import NonceSource, Transcript
 from zkp.vectors import errors_offset_by
 
@@ -84,6 +88,12 @@ class Blindings:
         self._transcript.absorb_points(label, points)
         return HiddenNumbers(values, blindings, points)
 
+    def open(self, hidden: HiddenRow, point: ScalarVec) -> bytes:
+        """Prove what a combined row is at a point."""
+        opened, sources = prove_opening(self._group, hidden, point, self._transcript, rng=self._rng)
+        self.keep(sources)
+        return opened.to_bytes()
+
     def keep(self, sources: Sources) -> None:
         """Check these in the end, too."""
         self._sources += sources
@@ -92,3 +102,31 @@ class Blindings:
         """Raises `ComputationFault` unless all are as they were drawn."""
         for source, used in self._sources:
             source.require_used(used)
+
+
+class Prover(Protocol):
+    """Makes a proof; `relation` and `witness` are those of its Sigma proof, once there is one."""
+
+    relation: LinearRelation
+    witness: SecretScalarVec
+
+    def proof(self) -> bytes: ...
+
+
+def proved(statement: Verifiable, prover: Prover, before: Transcript) -> bytes:
+    """The proof that a prover makes, checked against a copy of the transcript from before.
+
+    Raises:
+        UsageError: the witness does not fit.
+        ComputationFault: the proof does not hold, or a blinding is not the one that was drawn.
+    """
+    proof = prover.proof()
+    with checking(prover.relation, prover.witness):
+        require_valid(statement, proof, before)
+    return proof
+
+
+def require_valid(statement: Verifiable, proof: bytes, transcript: Transcript) -> None:
+    """Check one proof; raises `MalformedMessage` or `InvalidProof`."""
+    claims = statement.equations(proof, transcript)
+    require_all(statement.group, claims, transcript)

@@ -18,10 +18,7 @@ const GROUP: usize = 8;
 /// The table of equality with a point: entry j is the product over the bits of j of p_i where the
 /// bit is 1, and of 1 - p_i where it is 0. Its first `len` entries.
 pub fn equal(workers: &Workers, point: &[Residue], len: usize) -> Result<Vec<Residue>, Fault> {
-    spread(workers, point, len, |old, factor| {
-        let one = old.times(factor);
-        (old.minus(&one), one)
-    })
+    equal_sum(workers, point, &[Residue::ONE], len)
 }
 
 /// Entry j is the product of the factors at the bits of j that are 1. Its first `len` entries.

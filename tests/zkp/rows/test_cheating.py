@@ -34,10 +34,10 @@ from zkp.rows.lengths import (
 from zkp.rows.masking import (
     MaskProver,
     MaskStatement,
-    SignedPermutation,
     prove_masks,
     verify_masks,
 )
+from zkp.rows.permutation import SignedPermutation
 from zkp.rows.product_tests import ProductTests, draw_pads
 from zkp.rows.rows import HiddenRows, hide_pads
 from zkp.rows.shape import TESTS, RowShape

@@ -16,7 +16,8 @@ from tests.zkp.rows.worlds import Proved, Vectors, lengths, masks, transcript
 from wire.errors import ComputationFault, InvalidProof, MalformedMessage, ProtocolError, UsageError
 from zkp import ProofClaim, verify_batch
 from zkp.rows.lengths import LengthBounds, prove_lengths
-from zkp.rows.masking import SignedPermutation, prove_masks
+from zkp.rows.masking import prove_masks
+from zkp.rows.permutation import SignedPermutation
 from zkp.rows.product_tests import TEST_SIZE, decode_tests, encode_tests
 from zkp.rows.shape import TESTS, RowShape
 

@@ -25,10 +25,10 @@ from zkp.rows.lengths import (
 from zkp.rows.masking import (
     HiddenMasks,
     MaskStatement,
-    SignedPermutation,
     prove_masks,
     verify_masks,
 )
+from zkp.rows.permutation import SignedPermutation
 from zkp.rows.product_tests import ProductTests, draw_pads, hidden_tests
 from zkp.rows.rows import hide_pads, hide_rows
 from zkp.rows.shape import Integers, RowShape

@@ -33,6 +33,8 @@ class ResidueTable(Protocol):
 
     def __len__(self) -> int: ...
 
+    def entry(self, index: int, /) -> SecretScalar: ...
+
     def fold(self, by: AnyScalar, half: int, /) -> ResidueTable:
         """lo + by (hi - lo), with lo the first `half` entries and hi those behind them."""
 

@@ -42,6 +42,10 @@ class ReferenceTable(Concealed):
     def __len__(self) -> int:
         return len(self.entries)
 
+    def entry(self, index: int, /) -> ReferenceSecretScalar:
+        at = count(index, "the index")
+        return self._scalars(self.entries[at : at + 1] or [0])[0]
+
     def fold(self, by: AnyScalar, half: int, /) -> ReferenceTable:
         factor = any_residue(self.curve, by)
         lines = self.lines(count(half, "the half"))

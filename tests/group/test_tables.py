@@ -54,6 +54,10 @@ def test_a_table_holds_what_it_was_made_from(group: Group, kernels: TableKernels
     scalars = some(group, 20)
     assert entries(kernels.of_scalars(scalars)) == ints(scalars)
     assert entries(kernels.of_scalars(scalars.secret())) == ints(scalars)
+    held = kernels.of_scalars(scalars)
+    assert [int(held.entry(j).reveal()) for j in range(22)] == [*ints(scalars), 0, 0]
+    with pytest.raises(UsageError):
+        held.entry(-1)
     table = kernels.of_integers(INTEGERS)
     assert entries(table) == [value % ORDER for value in INTEGERS.tolist()]
     assert len(table) == 8

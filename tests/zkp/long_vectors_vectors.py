@@ -9,9 +9,10 @@ import numpy as np
 
 from commitments import ristretto255
 from commitments.group import Group, PointVec
-from tests.zkp.rows.worlds import Vectors, lengths, masks, transcript
+from tests.zkp.rows.worlds import Vectors, lengths, masks, transcript, weighted
 from wire.errors import InvalidProof, MalformedMessage
-from zkp.rows.lengths import LengthBounds, LengthStatement, verify_lengths
+from zkp.rows.bounds import LengthBounds, WeightBound
+from zkp.rows.lengths import LengthStatement, verify_lengths
 from zkp.rows.masking import MaskStatement, verify_masks
 from zkp.rows.permutation import SignedPermutation
 from zkp.rows.product_tests import ProductTests, decode_tests, encode_tests
@@ -27,12 +28,14 @@ def records() -> dict[str, object]:
     """The content of the vector file."""
     group = ristretto255()
     length = lengths(group, Vectors.random(33))
+    weight = weighted(group, Vectors.weighted(33))
     mask = masks(group, Vectors.random(33), points=2)
     bases = {
         "lengths": length_record(length.statement, length.proof),
+        "weighted": length_record(weight.statement, weight.proof),
         "masks": mask_record(mask.statement, mask.proof),
     }
-    changes = {"lengths": length_changes, "masks": mask_changes}
+    changes = {"lengths": length_changes, "weighted": weight_changes, "masks": mask_changes}
     found: list[Record] = []
     for base, record in bases.items():
         found.append({"name": base, "base": None} | record | answer(group, record))
@@ -49,10 +52,11 @@ def records() -> dict[str, object]:
 
 def length_record(statement: LengthStatement, proof: bytes) -> Record:
     """All that a verifier of lengths is given."""
-    bounds = statement.bounds
+    bounds, weight = statement.bounds, statement.weight
     return {
         "dimension": statement.shape.dimension,
         "bounds": [str(b) for b in (bounds.squared_norm, bounds.noise_square, bounds.spike)],
+        **({"weight": [str(each) for each in weight.terms]} if weight else {}),
         **common(statement),
         "context": CONTEXT.hex(),
         "proof": proof.hex(),
@@ -125,6 +129,17 @@ def length_changes(record: Record) -> Iterator[tuple[str, Record]]:
         yield f"{name} plus one", {"bounds": bounds}
 
 
+def weight_changes(record: Record) -> Iterator[tuple[str, Record]]:
+    yield from length_changes(record)
+    for at, name in enumerate(("m_v", "k", "D", "sigma")):
+        terms = list(record["weight"])
+        terms[at] = str(int(terms[at]) + 1)
+        yield f"{name} plus one", {"weight": terms}
+    proof = bytes.fromhex(record["proof"])
+    swapped = proof[:96] + proof[128:160] + proof[96:128] + proof[160:]
+    yield "the weight and its square exchanged", {"proof": swapped.hex()}
+
+
 def mask_changes(record: Record) -> Iterator[tuple[str, Record]]:
     yield from proof_changes(record)
     words = list(record["words"])
@@ -175,7 +190,8 @@ def statement_of(group: Group, record: Record) -> Statement:
     inputs, noise, pads = (points(name) for name in ("inputs", "noise", "pads"))
     if "points" not in record:
         bounds = LengthBounds(*map(int, record["bounds"]))
-        return LengthStatement(group, shape, bounds, tests, inputs, noise, pads, answers)
+        weight = WeightBound(*map(int, record["weight"])) if "weight" in record else None
+        return LengthStatement(group, shape, bounds, tests, inputs, noise, pads, answers, weight)
     places = np.array(record["places"], np.uint32)
     return MaskStatement(
         group=group,

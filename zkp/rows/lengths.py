@@ -1,7 +1,8 @@
 """Proves that a party's vector and noise are short: their squares and eighth powers are bounded.
 
 Statement: rows hide integers x, a and pads R with |x|^2 <= B, |a|^2 <= S, sum of a^8 <= K^8, and
-the posted tests are theirs. Specification 14, rules E1, E6, E7 and T5.
+the posted tests are theirs. With a private weight the last coordinate of x bounds the others, too.
+Specification 14, rules E1, E6, E7, T5 and W2.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from wire.randomness import Rng
 from zkp.bits import layout_of, proof_size
 from zkp.equations import Equation, Term
 from zkp.range import Interval, RangeStatement, prove_range
+from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.opening import HiddenRow, OpeningClaim, opening_equation
 from zkp.rows.parts import Blindings, HiddenNumbers, ProofParts, proved, require_valid
 from zkp.rows.product_tests import ProductTests, require_small
 from zkp.rows.rows import HiddenPads, HiddenRows, combined_rows, weighted_rows
 from zkp.rows.shape import TESTS, RowShape
 from zkp.rows.sumcheck import (
+    EntrySummand,
     Folded,
     HiddenValue,
     PairSummand,
@@ -34,6 +37,7 @@ from zkp.rows.sumcheck import (
     Summand,
     TestedRows,
     TestsSummand,
+    equality_at,
     follow_sum,
     prove_sum,
     vector_of,
@@ -44,30 +48,13 @@ from zkp.transcript import Transcript
 from zkp.vectors import vector
 
 _DEGREE: Final = 8
+_SUMS: Final = 3
 _EVALUATIONS: Final = 7
 _EQUATIONS: Final = 9
 _SECRETS: Final = 13
-
-
-@dataclass(frozen=True, slots=True)
-class LengthBounds:
-    """Bounds squared lengths of an input and of noise, and eighth powers of noise by spike^8."""
-
-    squared_norm: int
-    noise_square: int
-    spike: int
-
-    def __post_init__(self) -> None:
-        squares = 1 <= self.squared_norm < 1 << 62 and 1 <= self.noise_square < 1 << 62
-        if not squares or not 1 <= self.spike < 1 << 31:
-            raise UsageError("squared lengths lie between 1 and 2^62, a spike between 1 and 2^31")
-
-    @property
-    def intervals(self) -> tuple[Interval, Interval, Interval]:
-        """Where the three sums lie."""
-        largest = (self.squared_norm, self.noise_square, self.spike**_DEGREE)
-        first, second, third = (Interval(0, each) for each in largest)
-        return first, second, third
+# With a weight there are two more sums, two more equations, and three more secrets in them.
+_WEIGHT_SUMS: Final = 2
+_WEIGHT_SECRETS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -86,6 +73,7 @@ class LengthStatement:
     noise: PointVec
     pads: PointVec
     answers: tuple[int, ...]
+    weight: WeightBound | None = None
 
     def __post_init__(self) -> None:
         shape = self.shape
@@ -109,15 +97,21 @@ class LengthStatement:
         """Bytes of the sums, rounds, evaluations, Sigma proof, opening and range proof."""
         group, shape = self.group, self.shape
         point, scalar = group.point_size, group.scalar_size
-        hidden = sum(len(interval.weights) for interval in self.bounds.intervals)
+        hidden = sum(len(interval.weights) for interval in self.intervals)
+        more, secrets = (_WEIGHT_SUMS, _WEIGHT_SECRETS) if self.weight else (0, 0)
         return (
-            3 * point,
+            (_SUMS + more) * point,
             _DEGREE * shape.bits * point,
             _EVALUATIONS * point,
-            _EQUATIONS * point + _SECRETS * scalar,
+            (_EQUATIONS + more) * point + (_SECRETS + secrets) * scalar,
             (2 * shape.column_bits + 1) * point + 2 * scalar,
             proof_size(group, layout_of(hidden)),
         )
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """Those of the range proof."""
+        return self.bounds.intervals + (self.weight.intervals if self.weight else ())
 
     def bind(self, transcript: Transcript) -> None:
         """Absorb the statement."""
@@ -126,6 +120,8 @@ class LengthStatement:
             transcript.absorb_int(b"long/shape", value)
         for value in (bounds.squared_norm, bounds.noise_square, bounds.spike):
             transcript.absorb_int(b"long/bounds", value)
+        for value in self.weight.terms if self.weight else ():
+            transcript.absorb_int(b"long/weight", value)
         for rows in (self.inputs, self.noise, self.pads):
             transcript.absorb_points(b"long/rows", rows)
         transcript.absorb_scalars(b"long/tests", _tests(group, self.answers))
@@ -137,13 +133,13 @@ class LengthStatement:
         self.bind(transcript)
         sums = parts.points(group)
         transcript.absorb_points(b"long/sums", sums)
-        weights = _Weights.draw(transcript, group, self.answers)
+        weights = _Weights.draw(transcript, self)
         rounds = parts.points(group)
         claim = follow_sum(group, rounds, shape.bits, _DEGREE, transcript)
         evaluations = parts.points(group)
         transcript.absorb_points(b"long/evaluations", evaluations)
         rest = self._remainder(sums, rounds, claim, weights)
-        relation = self.relation(weights, claim.point, evaluations, rest)
+        relation = self.relation(weights, claim.point, evaluations, rest, sums)
         linked = parts.take(lambda part: relation_equations(relation, part, transcript))
         eta = transcript.challenge(b"long/openings", group)
         factors = [group.scalar(1), eta, eta * eta]
@@ -161,11 +157,19 @@ class LengthStatement:
         return (*linked, opened, *ranges)
 
     def ranges(self, sums: PointVec) -> RangeStatement:
-        """The three sums are within the bounds."""
-        return RangeStatement(Commitment(Pedersen(self.group), sums), self.bounds.intervals)
+        """The sums are within the bounds, and the vector within that of its weight."""
+        committed = Commitment(Pedersen(self.group), sums)
+        return RangeStatement(
+            self.weight.ranged(committed) if self.weight else committed, self.intervals
+        )
 
     def relation(
-        self, weights: _Weights, point: ScalarVec, evaluations: PointVec, rest: Point
+        self,
+        weights: _Weights,
+        point: ScalarVec,
+        evaluations: PointVec,
+        rest: Point,
+        sums: PointVec,
     ) -> LinearRelation:
         """The evaluations, their squares and powers make up what the rounds have left."""
         group = self.group
@@ -182,7 +186,7 @@ class LengthStatement:
         build.equation(A_4, b * A_2 + l * H)
         build.equation(A_4, c * G + m * H)
         build.equation(A_8, c * A_4 + o * H)
-        w_1, w_2, w_3 = (int(weight) for weight in weights.sums)
+        w_1, w_2, w_3 = (int(weight) for weight in weights.sums[:_SUMS])
         g_x, g_a, g_R = (int(each) for each in chosen)
         parts = ((w_1, X_2), (w_2, A_2), (w_3, A_8), (g_x, E_x), (g_a, E_a), (g_R, E_R))
         left = C
@@ -192,15 +196,24 @@ class LengthStatement:
         key = Pedersen(group)
         ends = group.points([key.value_base, key.blinding_base])
         points = ends.concat(evaluations).concat(group.points([rest]))
+        if self.weight:
+            V, V_2 = build.elements(_WEIGHT_SUMS)
+            u, p, r = build.scalars(_WEIGHT_SECRETS)
+            build.equation(V, u * G + p * H)
+            build.equation(V_2, u * V + r * H)
+            points = points.concat(sums[_SUMS:])
         return LinearRelation(build.shape(), points)
 
     def choices(self, weights: _Weights, point: ScalarVec) -> ScalarVec:
-        """What the weighted tests choose of x, a and R at a point."""
+        """What the weighted tests choose of x, a and R at a point; of x the weight's place, too."""
         group, shape, kernels = self.group, self.shape, table_kernels(self.group)
         rows = kernels.equality(point[: shape.row_bits], shape.rows)
         columns = kernels.equality(point[shape.row_bits :], shape.width)
         first, second = (self.tests.at(each, rows, columns, weights.tests) for each in (0, 1))
         pads = kernels.equality(point, TESTS).inner(kernels.of_scalars(weights.tests))
+        if self.weight:
+            last = equality_at(group, point, shape.dimension - 1)
+            first = first + weights.sums[_SUMS] * last
         return vector(group, [first, second, pads.reveal()])
 
     def _remainder(
@@ -212,23 +225,27 @@ class LengthStatement:
         scalars = (weights.sums * claim.first).concat(
             group.scalars([int(weights.answers * claim.first)])
         )
-        points = rounds.concat(sums).concat(base)
+        points = rounds.concat(sums[: len(weights.sums)]).concat(base)
         return points.vartime_msm(claim.rounds.concat(scalars))
 
 
 @dataclass(frozen=True, slots=True)
 class _Weights:
-    """Holds the weights of the sums and of the tests, and the weighted answers."""
+    """Holds the weights of the sums and of the tests, and the weighted answers.
+
+    The weight of V, where there is one, comes after those of S_x, S_a and S_8.
+    """
 
     sums: ScalarVec
     tests: ScalarVec
     answers: Scalar
 
     @classmethod
-    def draw(cls, transcript: Transcript, group: Group, answers: tuple[int, ...]) -> _Weights:
-        drawn = transcript.challenges(b"long/weights", group, 4)
+    def draw(cls, transcript: Transcript, statement: LengthStatement) -> _Weights:
+        group, count = statement.group, _SUMS + 1 + (statement.weight is not None)
+        drawn = transcript.challenges(b"long/weights", group, count)
         tests = group.powers(drawn[0], TESTS + 1)[1:]
-        return cls(drawn[1:], tests, _tests(group, answers).inner(tests))
+        return cls(drawn[1:], tests, _tests(group, statement.answers).inner(tests))
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,22 +284,31 @@ class LengthProver:
         statement, transcript, group = self._statement, self._transcript, self._group
         statement.bind(transcript)
         sums = self._hiding.commit(b"long/sums", self.sums())
-        weights = _Weights.draw(transcript, group, statement.answers)
+        weights = _Weights.draw(transcript, statement)
         summed = self.summed(sums, weights)
         evaluations = self._hiding.commit(b"long/evaluations", self.evaluated())
-        linked = self.linked(evaluations, summed, weights)
+        linked = self.linked(sums, evaluations, summed, weights)
         opened = self.opened(evaluations, summed.point)
         committed = Opening(Pedersen(group), sums.values, sums.blindings)
+        if statement.weight:
+            committed = statement.weight.opened(committed)
         ranges = prove_range(statement.ranges(sums.points), committed, transcript, rng=self._rng)
         self._hiding.require_used()
         messages = (sums.points, summed.rounds, evaluations.points)
         return b"".join(each.to_bytes() for each in messages) + linked + opened + ranges
 
     def sums(self) -> SecretScalarVec:
-        """Step 4: the squares of the vectors, and the eighth powers of the noise, added up."""
+        """Step 4: the squares of the vectors, and the eighth powers of the noise, added up.
+
+        With a weight it comes next, and its square.
+        """
         x, a, _ = (each.table for each in self._tables)
         fourth = _squares(_squares(a))
-        return vector_of(self._group, x.inner(x), a.inner(a), fourth.inner(fourth))
+        found = vector_of(self._group, x.inner(x), a.inner(a), fourth.inner(fourth))
+        if not self._statement.weight:
+            return found
+        weight = x.entry(self._statement.shape.dimension - 1)
+        return found.concat(vector_of(self._group, weight, weight * weight))
 
     def summed(self, sums: HiddenNumbers, weights: _Weights) -> SumcheckProof:
         """Step 6: the sumcheck; afterwards each table is what it is at one point."""
@@ -294,8 +320,12 @@ class LengthProver:
             *(TestsSummand(group, statement.tests, self._tested(at, weights)) for at in (0, 1)),
             PairSummand(self._kernels.of_scalars(weights.tests), tables[2]),
         )
-        value = sums.values.inner(weights.sums) + weights.answers.secret()
-        claim = HiddenValue(value, sums.blindings.inner(weights.sums))
+        count = len(weights.sums)
+        if statement.weight:
+            last = statement.shape.dimension - 1
+            summands += (EntrySummand(group, tables[0], last, weights.sums[_SUMS]),)
+        value = sums.values[:count].inner(weights.sums) + weights.answers.secret()
+        claim = HiddenValue(value, sums.blindings[:count].inner(weights.sums))
         polynomial = Polynomial(summands, tables, statement.shape.bits, _DEGREE)
         found = prove_sum(group, polynomial, claim, self._transcript, rng=self._rng)
         self._hiding.keep(found.sources)
@@ -308,22 +338,33 @@ class LengthProver:
         fourth = second * second
         return vector_of(self._group, x, a, pads, x * x, second, fourth, fourth * fourth)
 
-    def linked(self, evaluations: HiddenNumbers, summed: SumcheckProof, weights: _Weights) -> bytes:
+    def linked(
+        self,
+        sums: HiddenNumbers,
+        evaluations: HiddenNumbers,
+        summed: SumcheckProof,
+        weights: _Weights,
+    ) -> bytes:
         """Step 8: the Sigma proof that these powers make up what the rounds have left."""
         group, statement = self._group, self._statement
         left = vector_of(group, summed.left.value), vector_of(group, summed.left.blinding)
         rest = Pedersen(group).commit(*left).points[0]
         g_x, g_a, g_R = statement.choices(weights, summed.point)
-        w_1, w_2, w_3 = weights.sums
+        w_1, w_2, w_3 = weights.sums[:_SUMS]
         x, a, _, _, b, c, _ = (evaluations.values[at] for at in range(_EVALUATIONS))
         e, f, e_R, i, j, l, o = (  # noqa: E741 - as in 14
             evaluations.blindings[at] for at in range(_EVALUATIONS)
         )
         z = summed.left.blinding - (i * w_1 + j * w_2 + o * w_3 + e * g_x + f * g_a + e_R * g_R)
-        self.relation = statement.relation(weights, summed.point, evaluations.points, rest)
+        self.relation = statement.relation(
+            weights, summed.point, evaluations.points, rest, sums.points
+        )
         self.witness = vector_of(
             group, x, e, i - x * e, a, f, j - a * f, b, j, l - b * j, c, l, o - c * l, z
         )
+        if statement.weight:
+            u, (p, p_2) = sums.values[_SUMS], (sums.blindings[at] for at in (_SUMS, _SUMS + 1))
+            self.witness = self.witness.concat(vector_of(group, u, p, p_2 - u * p))
         return prove_unchecked(
             self.relation, self.witness, self._transcript, rng=self._rng, form=Form.BATCHABLE
         )

@@ -118,6 +118,35 @@ class PairSummand:
         self._own.fold(by, half)
 
 
+class EntrySummand:
+    """Is a weight times the entry of a table at an index: a table that is zero elsewhere, times it.
+
+    Only two entries count in a round: what is left of the index says which.
+    """
+
+    def __init__(self, group: Group, table: Folded, index: int, weight: Scalar) -> None:
+        self._group, self._table, self._index, self._weight = group, table, index, weight
+
+    def coefficients(self, half: int) -> SecretScalarVec:
+        table, place = self._table.table, self._index % half
+        low, high = table.entry(place), table.entry(half + place)
+        # X (lo + X step) where the bit of the round is 1, (1 - X) (lo + X step) where it is 0.
+        step, zero = high - low, low - low
+        ends = (zero, step) if self._index & half else (low, -step)
+        return vector_of(self._group, *ends) * self._weight
+
+    def fold(self, by: Scalar, half: int) -> None:
+        one = self._group.scalar(1)
+        self._weight = self._weight * (by if self._index & half else one - by)
+
+
+def equality_at(group: Group, point: ScalarVec, index: int) -> Scalar:
+    """eq(point, index): the product of p where a bit of the index is 1, and 1 - p where it is 0."""
+    bits = [index >> at & 1 for at in reversed(range(len(point)))]
+    factors = (p if bit else 1 - p for p, bit in zip(point.ints(), bits, strict=True))
+    return group.scalar(prod(factors) % group.order)
+
+
 @dataclass(frozen=True, slots=True)
 class Polynomial:
     """Adds up summands over a cube of so many dimensions; at most this degree in each variable.

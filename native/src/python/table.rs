@@ -40,6 +40,13 @@ impl ResidueTable {
         self.0.len()
     }
 
+    /// An entry; behind the end of the table it is zero.
+    #[pyo3(signature = (index, /))]
+    fn entry(&self, index: &Bound<'_, PyAny>) -> PyResult<SecretScalar> {
+        let found = self.0.get(size(index, "the index")?).copied().unwrap_or_default();
+        Ok(SecretScalar::new(found.to_scalar()))
+    }
+
     #[pyo3(signature = (by, half, /))]
     fn fold(
         &self,

@@ -187,37 +187,50 @@ def verify_lengths(group: Group, record: dict[str, Any], transcript: Transcript)
     by, shape = Long(group, record, transcript), Shape(record["dimension"])
     B, S, K = map(int, record["bounds"])
     intervals = [(0, B), (0, S), (0, K**8)]
-    ranges = range_statement([by.G] * 3, intervals)
-    before = SIZE * (3 + 8 * shape.v + 7 + 22 + 2 * shape.s + 3)
+    weight = [int(each) for each in record.get("weight", [])]
+    if weight:
+        m, k, D, sigma = weight
+        intervals += [(0, m), (0, (k * m + sigma) ** 2)]
+    ranges = range_statement([by.G] * len(intervals), intervals)
+    before = SIZE * (3 + 8 * shape.v + 7 + 22 + 2 * shape.s + 3 + 7 * bool(weight))
     by.require_length(before + proof_size(ranges))
     for value in (shape.d, shape.s, shape.r):
         transcript.absorb_int(b"long/shape", value)
     for value in (B, S, K):
         transcript.absorb_int(b"long/bounds", value)
+    for value in weight:
+        transcript.absorb_int(b"long/weight", value)
     rows = [by.points(name) for name in ("inputs", "noise", "pads")]
     for each in rows:
         by.absorb(b"long/rows", each)
     by.scalars(b"long/tests", by.u)
-    sums = by.sent(b"long/sums", 3)
-    gamma, *w = by.drawn(b"long/weights", 4)
-    tested = sum(pow(gamma, k + 1, by.q) * u for k, u in enumerate(by.u))
-    C, p = by.sumcheck(by.sum([*w, tested], [*sums, by.G]), 8)
+    sums = by.sent(b"long/sums", len(intervals))
+    gamma, *w = by.drawn(b"long/weights", 5 if weight else 4)
+    tested = sum(pow(gamma, i + 1, by.q) * u for i, u in enumerate(by.u))
+    C, p = by.sumcheck(by.sum([*w, tested], [*sums[: len(w)], by.G]), 8)
     sent = by.sent(b"long/evaluations", 7)
     g = [by.at_point(by.chosen(which, gamma), p) for which in (0, 1)]
     g.append(by.at_point(by.pads(gamma), p))
-    by.sigma(_powers(group, by, [*sent, C], w, g), SIZE * 22)
+    if weight:
+        g[0] += w[3] * by.eq(p, shape.d - 1)
+    relation = _powers(group, by, [*sent, C, *sums[3:]], w, g)
+    by.sigma(relation, SIZE * (27 if weight else 22))
     (eta,) = by.drawn(b"long/openings", 1)
     factors = [1, eta, eta * eta]
     by.opening(list(zip(factors, rows, strict=True)), by.sum(factors, sent[:3]), p)
+    if weight:
+        V, V_2 = sums[3:]
+        factors = [k * k, 2 * k * sigma, sigma * sigma, D * D, -D * D]
+        sums = [*sums[:4], by.sum(factors, [V_2, V, by.G, V_2, sums[0]])]
     verify(group, range_statement(sums, intervals), by.proof[by.at :], transcript)
 
 
 def _powers(
     group: Group, by: Long, points: list[Point], w: list[int], g: list[int]
 ) -> LinearRelation:
-    """The relation of step 8; its elements are G, H, those of step 7, C_v."""
+    """The relation of step 8; its elements are G, H, those of step 7, C_v, and V, V_2 if any."""
     build = RelationBuilder(group)
-    G, H, E_x, E_a, E_R, X_2, A_2, A_4, A_8, C = build.elements(10)
+    G, H, E_x, E_a, E_R, X_2, A_2, A_4, A_8, C, *W = build.elements(2 + len(points))
     x, e, i, a, f, j, b, k, l, c, m, o, z = build.scalars(13)
     build.equation(E_x, x * G + e * H)
     build.equation(X_2, x * E_x + i * H)
@@ -229,6 +242,11 @@ def _powers(
     build.equation(A_8, c * A_4 + o * H)
     left = C - w[0] * X_2 - w[1] * A_2 - w[2] * A_8 - g[0] * E_x - g[1] * E_a - g[2] * E_R
     build.equation(left, z * H)
+    if W:
+        V, V_2 = W
+        u, p, r = build.scalars(3)
+        build.equation(V, u * G + p * H)
+        build.equation(V_2, u * V + r * H)
     return LinearRelation(build.shape(), group.points([by.G, by.H, *points]))
 
 

@@ -23,9 +23,9 @@ from tests.randomness import seeded
 from tests.zkp.rows.worlds import Vectors, coins, lengths, masks, transcript
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 from zkp.equations import holds
+from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.lengths import (
     HiddenLengths,
-    LengthBounds,
     LengthProver,
     LengthStatement,
     prove_lengths,
@@ -48,6 +48,7 @@ ORDER = GROUP.order
 DIMENSION = 40
 SHAPE = RowShape(DIMENSION)
 BOUNDS = LengthBounds(100, 100, 4)
+WEIGHT = WeightBound(most=3, numerator=2, denominator=1, slack=3)
 MODULES = ("lengths", "masking", "rows", "sumcheck", "product_tests")
 IN_PADDING = DIMENSION + 3
 
@@ -141,14 +142,19 @@ class Cheat(LengthProver):
         if not self.fits:
             return found
         chosen = self._statement.choices(self.weights, self.left.point)
-        w_1, w_2, w_3 = self.weights.sums
+        w_1, w_2, w_3 = self.weights.sums[:3]
         rest = self.left.left.value - found[3] * w_1 - found[4] * w_2 - found[6] * w_3
         rest = (rest - found[0] * chosen[0] - found[1] * chosen[1]) * chosen[2].inverse()
         return found[:2].concat(vector_of(GROUP, rest)).concat(found[3:])
 
 
 def outcome(
-    x: Any, a: Any, *, posted: Callable[[list[int]], list[int]] = list, **how: Any
+    x: Any,
+    a: Any,
+    *,
+    posted: Callable[[list[int]], list[int]] = list,
+    weight: WeightBound | None = None,
+    **how: Any,
 ) -> set[str]:
     """Which checks fail of what a prover makes who has these vectors and posts `posted` tests."""
     rng = seeded("cheat")
@@ -165,9 +171,10 @@ def outcome(
         rows[1].points,
         hidden_pads.points,
         tuple(posted(answers_of(tests, [x, a], pads))),
+        weight,
     )
     hidden = HiddenLengths(*rows, hidden_pads)
-    with any_residues(), unchecked_ranges():
+    with any_residues(), unchecked_ranges(statement):
         proof = Cheat(statement, hidden, transcript(), rng, **how).proof()
     return failures(statement, proof)
 
@@ -186,11 +193,11 @@ def failures(statement: LengthStatement | MaskStatement, proof: bytes) -> set[st
 
 
 @contextmanager
-def unchecked_ranges() -> Iterator[None]:
+def unchecked_ranges(statement: LengthStatement) -> Iterator[None]:
     """Inside, provers of ranges take any value, and hide the bits of one within the bounds."""
     bits = [
         bit
-        for interval, value in zip(BOUNDS.intervals, (20, 20, 20), strict=True)
+        for interval, value in zip(statement.intervals, WITHIN, strict=False)
         for bit in interval.bits(value)
     ]
     with (
@@ -242,6 +249,11 @@ SIGMA, OPENING = {"02-N4"}, {"14-E4"}
 RANGES = {"06-A9", "06-A10"}
 SAID = [20, 20, 20]
 """The sums of `entries({})`."""
+WEIGHED = [*SAID, 1, 1]
+"""The same with its last coordinate and that one's square."""
+WITHIN = [*SAID, 1, (2 * 1 + 3) ** 2 - (20 - 1)]
+"""What is in the intervals."""
+LAST = DIMENSION - 1
 
 
 def test_the_honest_twin_is_accepted() -> None:
@@ -312,6 +324,58 @@ def test_vectors_that_are_too_long_are_refused(x: dict[int, int], a: dict[int, i
     assert outcome(*given)
     assert outcome(*given, said=SAID) == SIGMA
     assert outcome(*given, said=SAID, fits=True) == OPENING
+
+
+def test_the_honest_twin_with_a_weight_is_accepted() -> None:
+    for how in ({}, {"said": WEIGHED}, {"fits": True}, {"said": WEIGHED, "fits": True}):
+        assert outcome(entries({}), entries({}), weight=WEIGHT, **how) == set()
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        {LAST: 4},  # more than the largest weight
+        {LAST: -1},  # long enough backwards: its square is that of an honest weight
+        {LAST: 0},  # too little for the others
+        {5: 3},  # a length beyond the weight, and within the bound of all
+        {IN_PADDING: 3},
+    ],
+    ids=str,
+)
+def test_lengths_beyond_their_weight_are_refused(x: dict[int, int]) -> None:
+    """Whatever is said of the weight instead."""
+    given = entries(x), entries({})
+    found = outcome(*given, weight=WEIGHT)
+    assert found
+    assert found <= RANGES
+    with mock.patch(f"{__name__}.WITHIN", [sum(each**2 for each in given[0]), 20, 20]):
+        assert outcome(*given) == set()
+    assert outcome(*given, weight=WEIGHT, said=WEIGHED) == SIGMA
+    assert outcome(*given, weight=WEIGHT, said=WEIGHED, fits=True) == OPENING
+
+
+def test_the_weight_is_the_last_coordinate() -> None:
+    """Not another one, and not one in padding."""
+    wide = WeightBound(most=3, numerator=2, denominator=1, slack=9)
+    twin, cheat = {LAST: 3}, {5: 3, IN_PADDING: 3}
+    for changes, total in ((twin, 28), (cheat, 37)):
+        x, a, said = entries(changes), entries({}), [total, 20, 20, 3, 9]
+        within = [total, 20, 20, 3, (2 * 3 + 9) ** 2 - (total - 9)]
+        right = changes is twin
+        with mock.patch(f"{__name__}.WITHIN", within):
+            assert outcome(x, a, weight=wide, said=said) == (set() if right else SIGMA)
+            found = outcome(x, a, weight=wide, said=said, fits=True)
+            assert found == (set() if right else OPENING)
+
+
+@pytest.mark.parametrize("square", [0, 1, 2, 16])
+def test_the_square_of_a_weight_is_its_own(square: int) -> None:
+    """Also where what it leaves over is in its interval."""
+    left_over = (4 + 1) * square + 12 + 9 - 20
+    assert 0 <= left_over <= WEIGHT.intervals[1].high
+    with mock.patch(f"{__name__}.WITHIN", [*WITHIN[:4], left_over]):
+        found = outcome(entries({}), entries({}), weight=WEIGHT, said=[*SAID, 1, square])
+    assert found == (SIGMA if square != 1 else set())
 
 
 @pytest.mark.parametrize(("fits", "failed"), [(False, SIGMA), (True, OPENING)])

@@ -12,10 +12,11 @@ import pytest
 from commitments.group import Group
 from tests.group.backends import proving_groups
 from tests.randomness import seeded
-from tests.zkp.rows.worlds import Proved, Vectors, lengths, masks, transcript
+from tests.zkp.rows.worlds import Proved, Vectors, lengths, masks, transcript, weighted
 from wire.errors import ComputationFault, InvalidProof, MalformedMessage, ProtocolError, UsageError
 from zkp import ProofClaim, verify_batch
-from zkp.rows.lengths import LengthBounds, prove_lengths
+from zkp.rows.bounds import LengthBounds, WeightBound
+from zkp.rows.lengths import prove_lengths
 from zkp.rows.masking import prove_masks
 from zkp.rows.permutation import SignedPermutation
 from zkp.rows.product_tests import TEST_SIZE, decode_tests, encode_tests
@@ -23,12 +24,20 @@ from zkp.rows.shape import TESTS, RowShape
 
 GROUP = proving_groups()[-1]
 SMALL = 70
-KINDS: dict[str, Callable[[Group, Vectors], Proved]] = {"lengths": lengths, "masks": masks}
+KINDS: dict[str, Callable[[Group, Vectors], Proved]] = {
+    "lengths": lengths,
+    "weighted": weighted,
+    "masks": masks,
+}
 
 
 @pytest.fixture(scope="module", params=KINDS, ids=str)
 def proved(request: pytest.FixtureRequest) -> Proved:
-    return KINDS[request.param](GROUP, Vectors.random(SMALL))
+    return KINDS[request.param](GROUP, vectors_of(request.param, SMALL))
+
+
+def vectors_of(kind: str, dimension: int) -> Vectors:
+    return (Vectors.weighted if kind == "weighted" else Vectors.random)(dimension)
 
 
 @pytest.fixture
@@ -38,9 +47,8 @@ def group() -> Group:
 
 @pytest.mark.parametrize("dimension", [2, 31, 32, 33, 300, 1025])
 def test_proofs_hold_for_all_shapes(group: Group, dimension: int) -> None:
-    vectors = Vectors.random(dimension)
-    for make in KINDS.values():
-        found = make(group, vectors)
+    for kind, make in KINDS.items():
+        found = make(group, vectors_of(kind, dimension))
         found.verify()
         assert len(found.proof) == found.statement.proof_size
 
@@ -50,7 +58,8 @@ def test_sizes_are_those_of_the_specification(proved: Proved) -> None:
     shape, count = proved.statement.shape, len(proved.statement.sizes)
     v, s = shape.bits, shape.column_bits
     if count == 6:
-        assert sum(proved.statement.sizes[:5]) == 32 * (3 + 8 * v + 7 + 22 + 2 * s + 3)
+        more = 7 if proved.statement.weight else 0
+        assert sum(proved.statement.sizes[:5]) == 32 * (3 + 8 * v + 7 + 22 + 2 * s + 3 + more)
     else:
         t = len(proved.statement.points)
         assert proved.statement.proof_size == 32 * (1 + 2 * v + 4 + t + 2 * s + 3)
@@ -98,6 +107,15 @@ def test_a_proof_is_of_one_statement(proved: Proved) -> None:
             {"bounds": dataclasses.replace(bounds, noise_square=bounds.noise_square - 1)},
             {"bounds": dataclasses.replace(bounds, spike=bounds.spike + 1)},
         ]
+        if weight := statement.weight:
+            changes += [
+                {
+                    "weight": dataclasses.replace(
+                        weight, **{each.name: getattr(weight, each.name) + 1}
+                    )
+                }
+                for each in dataclasses.fields(weight)
+            ]
     else:
         places, signs = statement.permutation.places, statement.permutation.signs
         words = statement.words.copy()
@@ -132,6 +150,35 @@ def test_vectors_beyond_a_bound_are_not_proved(group: Group, name: str) -> None:
     less = dataclasses.replace(bounds, **{name: getattr(bounds, name) - 1})
     with pytest.raises(UsageError, match="outside"):
         lengths(group, vectors, less)
+
+
+@pytest.mark.parametrize("dimension", [2, 40, 70])
+def test_a_length_beyond_its_weight_is_not_proved(group: Group, dimension: int) -> None:
+    """Nor a weight beyond the largest one."""
+    vectors = Vectors.weighted(dimension)
+    weight = vectors.weight
+    lengths(group, vectors, weight=weight).verify()
+    for name in ("most", "slack") if weight.slack else ("most",):
+        less = dataclasses.replace(weight, **{name: getattr(weight, name) - 1})
+        with pytest.raises(UsageError, match="outside"):
+            lengths(group, vectors, weight=less)
+
+
+def test_a_weight_is_worth_what_its_unit_says(group: Group) -> None:
+    """Others of length 5 at a weight of 1, with 10/2 for each unit and no slack."""
+    inputs = np.zeros(40, np.int64)
+    inputs[[3, 17, -1]] = 3, -4, 1
+    vectors = Vectors(inputs, np.zeros(40, np.int64))
+    weight = WeightBound(most=1, numerator=10, denominator=2, slack=0)
+    lengths(group, vectors, weight=weight).verify()
+    for less in ({"numerator": 9}, {"denominator": 3}):
+        with pytest.raises(UsageError, match="outside"):
+            lengths(group, vectors, weight=dataclasses.replace(weight, **less))
+    inputs[-1] = 0
+    with pytest.raises(UsageError, match="outside"):
+        lengths(group, vectors, weight=weight)
+    inputs[[3, 17]] = 0
+    lengths(group, vectors, weight=weight).verify()
 
 
 def test_words_that_are_something_else_are_not_proved(proved: Proved) -> None:
@@ -194,3 +241,10 @@ def test_bounds_have_limits() -> None:
     for wrong in ((0, 1, 1), (1, 1 << 62, 1), (1, 1, 1 << 31), (1, 1, 0)):
         with pytest.raises(UsageError):
             LengthBounds(*wrong)
+    most = WeightBound((1 << 31) - 1, (1 << 32) - 1, (1 << 32) - 1, (1 << 64) - 1)
+    # The left side of what is proved, and the square of any short vector beside it.
+    beside = (most.numerator * most.most + most.slack) ** 2 + most.denominator**2 * (1 << 62)
+    assert most.intervals[1].high < beside < GROUP.order // 2
+    for wrong in ((0, 1, 1, 0), (1, 0, 1, 0), (1, 1, 0, 0), (1, 1, 1, -1), (1 << 31, 1, 1, 0)):
+        with pytest.raises(UsageError):
+            WeightBound(*wrong)

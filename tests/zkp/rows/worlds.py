@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from hashlib import sha256
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from commitments.tables import table_kernels
 from tests.randomness import seeded
 from wire.secret import SecretBytes
 from zkp import Transcript
+from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.lengths import (
     HiddenLengths,
-    LengthBounds,
     LengthStatement,
     prove_lengths,
     verify_lengths,
@@ -77,6 +78,24 @@ class Vectors:
         draws = np.random.default_rng(seed)
         return cls(draws.integers(-1000, 1001, dimension), draws.integers(-60, 61, dimension))
 
+    @classmethod
+    def weighted(cls, dimension: int, weight: int = 70) -> Vectors:
+        """Random ones, short and with a weight in the last place."""
+        drawn = cls.random(dimension)
+        inputs = drawn.inputs // 50
+        inputs[-1] = weight
+        return cls(inputs, drawn.noise)
+
+    @property
+    def weight(self) -> WeightBound:
+        """A bound that the last coordinate and the others just keep."""
+        *others, last = self.inputs.tolist()
+        least = 3 * isqrt(sum(v * v for v in others))
+        while least**2 < 9 * sum(v * v for v in others):
+            least += 1
+        slack = max(0, least - 2 * last)
+        return WeightBound(most=max(1, last), numerator=2, denominator=3, slack=slack)
+
     @property
     def bounds(self) -> LengthBounds:
         x, a = self.inputs.tolist(), self.noise.tolist()
@@ -85,7 +104,17 @@ class Vectors:
         return LengthBounds(max(1, sum(v * v for v in x)), max(1, sum(v * v for v in a)), spike)
 
 
-def lengths(group: Group, vectors: Vectors, bounds: LengthBounds | None = None) -> Proved:
+def weighted(group: Group, vectors: Vectors) -> Proved:
+    """A statement about vectors whose last coordinate is a weight, and its proof."""
+    return lengths(group, vectors, weight=vectors.weight)
+
+
+def lengths(
+    group: Group,
+    vectors: Vectors,
+    bounds: LengthBounds | None = None,
+    weight: WeightBound | None = None,
+) -> Proved:
     """A statement about these vectors and its proof."""
     shape, rng = RowShape(len(vectors.inputs)), seeded(f"lengths {len(vectors.inputs)}")
     x, a = (
@@ -105,6 +134,7 @@ def lengths(group: Group, vectors: Vectors, bounds: LengthBounds | None = None) 
         a.points,
         hidden_pads.points,
         answers,
+        weight,
     )
     hidden = HiddenLengths(x, a, hidden_pads)
     return Proved(statement, hidden, prove_lengths(statement, hidden, transcript(), rng=rng))

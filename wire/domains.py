@@ -27,6 +27,9 @@ TRANSCRIPT: Final = Domain(b"gopa/v1/zkp/transcript")
 PROVER_NONCES: Final = Domain(b"gopa/v1/zkp/prover-nonces")
 """Hedged nonces: fresh randomness, witness and transcript together."""
 
+LONG_ROWS: Final = Domain(b"gopa/v1/zkp/long-rows")
+"""Transcripts from which blindings of rows are drawn, before there is a proof about them."""
+
 BATCH_WEIGHTS: Final = Domain(b"gopa/v1/zkp/batch-weights")
 """Random weights that merge many verification equations into one."""
 

@@ -13,14 +13,17 @@ import numpy as np
 from commitments import VectorPedersen
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
 from commitments.tables import ResidueTable, table_kernels
+from wire.domains import LONG_ROWS
 from wire.errors import ComputationFault, UsageError
 from wire.randomness import Rng, draw
 from wire.secret import Guarded
 from zkp.equations import Term
 from zkp.rows.shape import Integers, RowShape
+from zkp.transcript import SESSION_SIZE, DuplexSponge, Transcript
 from zkp.vectors import concatenate
 
 _WEIGHT_SIZE: Final = 16
+_ROOM: Final = 63
 
 
 class HiddenRows(Guarded):
@@ -72,17 +75,19 @@ def hide_rows(
         group.secret_scalars(values[start : start + shape.width])
         for start in range(0, shape.entries, shape.width)
     ]
-    blindings = group.random_scalars(shape.rows, rng)
+    drawn = _RowBlindings(group, shape.rows, group.secret_scalars(_packed(values, bits)), rng)
+    blindings = drawn.first
     key = VectorPedersen(group, shape.width)
     hidden = HiddenRows(values, blindings, key.commit_rows(rows, blindings, bits=bits).points)
-    require_committed(group, hidden, rng=rng)
+    drawn.require_committed(hidden)
     return hidden
 
 
 def hide_pads(group: Group, shape: RowShape, pads: SecretScalarVec, *, rng: Rng) -> HiddenPads:
     """Commit to pads; entries behind them are zeros."""
     rows = [pads[start : start + shape.width] for start in range(0, len(pads), shape.width)]
-    blindings = group.random_scalars(len(rows), rng)
+    drawn = _RowBlindings(group, len(rows), pads, rng)
+    blindings = drawn.first
     key = VectorPedersen(group, shape.width)
     end, points = group.points([key.blinding_base]), []
     for at, row in enumerate(rows):
@@ -91,22 +96,50 @@ def hide_pads(group: Group, shape: RowShape, pads: SecretScalarVec, *, rng: Rng)
     filling = len(rows) * shape.width - len(pads)
     values = pads.concat(group.secret_scalars([0] * filling))
     hidden = HiddenPads(values, blindings, group.points(points))
-    require_committed(group, hidden, rng=rng)
+    drawn.require_committed(hidden)
     return hidden
 
 
-def require_committed(group: Group, hidden: HiddenRows | HiddenPads, *, rng: Rng) -> None:
-    """Compares a random sum of the points with a commitment to that sum of rows (rule E5).
+class _RowBlindings:
+    """Draws a blinding for each row from fresh bytes and from what the rows hide (rule E5).
 
-    Rows are sent before anything is proved about them: one that a fault left without its blinding
-    would show its entries. Raises `ComputationFault`.
+    A generator that repeats gives no two vectors the same ones.
     """
-    count = len(hidden.blindings)
-    factors = group.reduce_scalars(draw(rng, _WEIGHT_SIZE * count), _WEIGHT_SIZE)
-    row, blinding = hidden.combined(group, table_kernels(group).of_scalars(factors))
-    found = hidden.points.vartime_msm(factors)
-    if found != VectorPedersen(group, len(row)).commit(row, blinding).points[0]:
-        raise ComputationFault("a row is not what was committed to: commit again")
+
+    def __init__(self, group: Group, count: int, witness: SecretScalarVec, rng: Rng) -> None:
+        self._group, self._rng = group, rng
+        self._transcript = Transcript(LONG_ROWS)
+        self._transcript.absorb_int(b"rows", count)
+        self._source = self._transcript.nonce_source(b"blindings", group, count, witness, rng)
+        self.first = self._source.draw()
+
+    def require_committed(self, hidden: HiddenRows | HiddenPads) -> None:
+        """Compares a random sum of the points with a commitment to that sum of rows.
+
+        Rows are sent before anything is proved about them: one that a fault left without its
+        blinding would show its entries. So blindings are drawn a second time for the comparison.
+        Weights depend on the points, too: those of a generator that gives zeros alone would
+        compare nothing. Raises `ComputationFault`.
+        """
+        group, count = self._group, len(hidden.blindings)
+        self._transcript.absorb(b"fresh", draw(self._rng, SESSION_SIZE))
+        self._transcript.absorb_points(b"points", hidden.points)
+        sponge = DuplexSponge(self._transcript.digest(b"weights"))
+        factors = group.reduce_scalars(sponge.squeeze(_WEIGHT_SIZE * count), _WEIGHT_SIZE)
+        row, _ = hidden.combined(group, table_kernels(group).of_scalars(factors))
+        blinding = factors.inner(self._source.draw())
+        found = hidden.points.vartime_msm(factors)
+        if found != VectorPedersen(group, len(row)).commit(row, blinding).points[0]:
+            raise ComputationFault("a row is not what was committed to: commit again")
+
+
+def _packed(values: Integers, bits: int) -> Integers:
+    """Several entries in each integer, as many as fit: other entries make others."""
+    count = 1 << (max(1, _ROOM // (bits + 1)).bit_length() - 1)
+    parts, packed = values.reshape(-1, count), np.zeros(len(values) // count, np.int64)
+    for at in range(count):
+        packed += parts[:, at] << ((bits + 1) * at)
+    return packed
 
 
 def combined_rows(

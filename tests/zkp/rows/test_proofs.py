@@ -245,6 +245,6 @@ def test_bounds_have_limits() -> None:
     # The left side of what is proved, and the square of any short vector beside it.
     beside = (most.numerator * most.most + most.slack) ** 2 + most.denominator**2 * (1 << 62)
     assert most.intervals[1].high < beside < GROUP.order // 2
-    for wrong in ((0, 1, 1, 0), (1, 0, 1, 0), (1, 1, 0, 0), (1, 1, 1, -1), (1 << 31, 1, 1, 0)):
+    for terms in ((0, 1, 1, 0), (1, 0, 1, 0), (1, 1, 0, 0), (1, 1, 1, -1), (1 << 31, 1, 1, 0)):
         with pytest.raises(UsageError):
-            WeightBound(*wrong)
+            WeightBound(*terms)

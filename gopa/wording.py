@@ -276,6 +276,12 @@ PHASES: Final = {
         "published",
         "did not take back the masks that it shared with parties that had left",
     ),
+    "prove": PhaseWords(
+        "prove",
+        "proving masks",
+        "proved masks",
+        "published, but did not prove what its masked vector is made of in time",
+    ),
     "confirm": PhaseWords("confirm", "confirming", "confirmed", "did not confirm the final list"),
     "unmask": PhaseWords("unmask", "unmasking", "unmasked", "did not open its own mask at the end"),
     "recover": PhaseWords(

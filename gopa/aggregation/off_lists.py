@@ -84,7 +84,8 @@ class _Round:
         return self._roll_back() or self._unmask()
 
     def _silent(self, phase: Phase) -> set[int]:
-        return {u for u in self._now if u in self._leaving and self._leaving[u] <= phase}
+        gone = self._leaving
+        return {u for u in self._now if u in gone and gone[u].place <= phase.place}
 
     def _absent(self) -> list[int]:
         return [u for u, (_, cause) in self._removed.items() if cause is RemovalCause.ABSENT]

@@ -117,7 +117,7 @@ class OffMode:
         roll = tuple(
             party
             for party, row in enumerate(rows)
-            if row is not None and party not in barred and leaving.get(party, 99) > Phase.JOIN
+            if row is not None and party not in barred and leaving.get(party) is not Phase.JOIN
         )
         if len(roll) < max(2, self._conditions.terms.survivors):
             lists = Lists((), (), (), {}, masked=False, abort=AbortReason.TOO_FEW_JOINED)

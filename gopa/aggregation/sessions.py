@@ -35,7 +35,7 @@ class Silence:
     def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         """The message, unless the party is silent by now."""
         phase = self._leaving(access.round).get(access.index)
-        return () if phase is not None and post.phase >= phase else (post,)
+        return () if phase is not None and post.phase.place >= phase.place else (post,)
 
     def last_words(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
         """None."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bulletin_board.entry import LARGEST_BODY
-from gopa.messages.manifest import MANIFEST
+from gopa.messages.long_vectors import LONG_COMMIT, LONG_JOIN, LONG_PUBLISH, PROVE
+from gopa.messages.manifest import MANIFEST, Path
 from gopa.messages.organiser import ABORT, CLOSE, OPEN, RESULT
 from gopa.messages.party import (
     ACCUSATION,
@@ -37,10 +38,25 @@ BODIES: Final[Mapping[int, Codec[Any]]] = {
     Kind.CONFIRM: CONFIRM,
     Kind.UNMASK: UNMASK,
     Kind.RECOVER: RECOVER,
+    Kind.PROVE: PROVE,
 }
+
+BODIES_OF_ROWS: Final[Mapping[int, Codec[Any]]] = {
+    **BODIES,
+    Kind.JOIN: LONG_JOIN,
+    Kind.COMMIT: LONG_COMMIT,
+    Kind.PUBLISH: LONG_PUBLISH,
+}
+"""The same where vectors are proved row by row: three kinds have bodies of their own there."""
+
+
+def bodies_of(path: Path) -> Mapping[int, Codec[Any]]:
+    """The codecs of the sessions with this path."""
+    return BODIES_OF_ROWS if path is Path.ROWS else BODIES
 
 
 def widest_body(kind: int) -> int:
     """The most bytes of a body of this kind in any session; one entry for unknown kinds."""
-    codec = BODIES.get(kind)
-    return LARGEST_BODY if codec is None else codec.max_size
+    if kind not in BODIES:
+        return LARGEST_BODY
+    return max(BODIES[kind].max_size, BODIES_OF_ROWS[kind].max_size)

@@ -1,4 +1,4 @@
-"""Computes how long a message may be in one session. `specs/04-protocol.md`, [S4].
+"""Computes how long a message may be in one session. `specs/04-protocol.md`, [S4]; 14-M3.
 
 Every bound is the length of the longest honest message, so a board that keeps to them
 refuses nobody who keeps the rules.
@@ -14,7 +14,15 @@ from bulletin_board.entry import LARGEST_BODY
 from commitments import ristretto255
 from commitments.group import Group
 from gopa.masks.words import packed_size
-from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, Trust, most_neighbours
+from gopa.messages.manifest import (
+    CommitReveal,
+    DrandBeacon,
+    Manifest,
+    Mode,
+    Path,
+    Trust,
+    most_neighbours,
+)
 from gopa.messages.organiser import (
     ABORT,
     CLOSE,
@@ -49,6 +57,7 @@ from gopa.messages.party import (
     UNMASK,
 )
 from gopa.messages.phases import Phase
+from gopa.messages.row_limits import commit_size, join_size, prove_size, publish_size
 from zkp import GaussianTable, Interval, WeightedNoisePlan
 from zkp.bits import layout_of, proof_size
 from zkp.gaussian_noise import slack_bits
@@ -72,7 +81,8 @@ def largest_body(manifest: Manifest, phase: Phase, *, degree_bound: int | None =
     if manifest.trust is Trust.HONEST_BUT_CURIOUS and phase in _AGAINST_LIARS:
         return 0
     degree = most_neighbours(manifest.terms) if degree_bound is None else degree_bound
-    return _LARGEST[phase](manifest, max(1, min(degree, MOST_NEIGHBOURS)))
+    largest = _LARGEST | _LARGEST_OF_ROWS if manifest.path is Path.ROWS else _LARGEST
+    return largest[phase](manifest, max(1, min(degree, MOST_NEIGHBOURS)))
 
 
 def chunks_of(size: int) -> int:
@@ -204,4 +214,12 @@ _LARGEST: Final[dict[Phase, Callable[[Manifest, int], int]]] = {
     Phase.CONFIRM: lambda *_: CONFIRM.max_size,
     Phase.UNMASK: lambda *_: UNMASK.max_size,
     Phase.RECOVER: _recover,
+    Phase.PROVE: lambda *_: 0,
+}
+
+_LARGEST_OF_ROWS: Final[dict[Phase, Callable[[Manifest, int], int]]] = {
+    Phase.JOIN: lambda manifest, _: join_size(manifest),
+    Phase.COMMIT: commit_size,
+    Phase.PUBLISH: lambda manifest, _: publish_size(manifest),
+    Phase.PROVE: prove_size,
 }

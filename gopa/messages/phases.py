@@ -1,15 +1,20 @@
 """Numbers the phases of a round and the kinds of messages.
 
-`specs/04-protocol.md`, sections 1 and 2.
+`specs/04-protocol.md`, sections 1 and 2; the phase and kind `prove` are those of
+`specs/14-long-vectors.md`, 14-M4.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 
 class Phase(IntEnum):
-    """Says where an entry stands in a round; part of its slot on the board."""
+    """Says where an entry stands in a round; part of its slot on the board.
+
+    A number says nothing about when a phase comes: `place` does.
+    """
 
     ORGANISER = 0
     JOIN = 1
@@ -21,6 +26,29 @@ class Phase(IntEnum):
     CONFIRM = 7
     UNMASK = 8
     RECOVER = 9
+    PROVE = 10
+
+    @property
+    def place(self) -> int:
+        """Where the phase stands in the order of a round; the organiser's stands in front."""
+        return _PLACES[self]
+
+
+ORDER: Final = (
+    Phase.JOIN,
+    Phase.COINS,
+    Phase.COMMIT,
+    Phase.ACCUSE,
+    Phase.PUBLISH,
+    Phase.PROVE,
+    Phase.ROLLBACK,
+    Phase.CONFIRM,
+    Phase.UNMASK,
+    Phase.RECOVER,
+)
+"""The phases of a round in their order; accuse is open together with publish."""
+
+_PLACES: Final = {phase: place for place, phase in enumerate((Phase.ORGANISER, *ORDER))}
 
 
 class Kind(IntEnum):
@@ -40,6 +68,7 @@ class Kind(IntEnum):
     CONFIRM = 22
     UNMASK = 23
     RECOVER = 24
+    PROVE = 25
 
 
 KIND_IN = {
@@ -52,6 +81,7 @@ KIND_IN = {
     Phase.CONFIRM: Kind.CONFIRM,
     Phase.UNMASK: Kind.UNMASK,
     Phase.RECOVER: Kind.RECOVER,
+    Phase.PROVE: Kind.PROVE,
 }
 """What a party posts in each phase."""
 

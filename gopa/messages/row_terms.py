@@ -14,9 +14,11 @@ from typing import Final
 from gopa.planning.equation_points import equation_points, losses_allowed
 from gopa.planning.terms import Terms
 from wire.errors import UsageError
+from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.shape import RowShape
 
 WORD_WIDTHS: Final = range(16, 65)
+MOST_WEIGHT: Final = 2**31
 ROW_FIELDS: Final = (
     "squared_norm",
     "noise_square",
@@ -74,6 +76,17 @@ def of_single_counts(terms: Terms) -> bool:
     return terms.squared_norm == square and terms.squared_sensitivity == 2 * square
 
 
+def length_bounds(terms: Terms) -> LengthBounds:
+    """What the lengths of a party's vector and noise are proved to be within."""
+    return LengthBounds(terms.squared_norm, terms.noise_square, terms.spike)
+
+
+def weight_bound(terms: Terms) -> WeightBound:
+    """What is proved, besides, of a vector with a weight (14-W1)."""
+    slack = weight_rounding(terms)
+    return WeightBound(terms.steps, terms.weight_length, terms.weight_scale, slack)
+
+
 def weight_rounding(terms: Terms) -> int:
     """What rounding may add to a length under a weight, times the scale: sigma of 14-W1."""
     half = _EXACT.divide(_EXACT.sqrt(Decimal(terms.dimension)), Decimal(2))
@@ -124,6 +137,8 @@ def _require_weights(terms: Terms) -> None:
         raise UsageError(
             "at least 1 where weighted vectors are proved row by row", f"terms.{field}"
         )
+    if steps >= MOST_WEIGHT:
+        raise UsageError("below 2^31 where weighted vectors are proved row by row", "terms.steps")
     sigma, squared = weight_rounding(terms), terms.squared_sensitivity * scale**2
     full = length * steps
     if max((2 * full + 2 * sigma) ** 2, (full + 2 * sigma) ** 2 + (scale * steps) ** 2) > squared:

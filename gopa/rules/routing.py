@@ -97,4 +97,4 @@ def _is_ahead(state: RoundState, rules: PhaseRules | None, phase: Phase) -> bool
         return False
     now = Phase.ACCUSE if rules.phase is Phase.PUBLISH else rules.phase
     rolled_past = phase is Phase.ROLLBACK and state.final is not None
-    return phase > now and not rolled_past
+    return phase.place > now.place and not rolled_past

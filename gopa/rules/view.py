@@ -19,7 +19,8 @@ def viewed(
 ) -> RoundPicture:
     """Make a picture of the round that does not change any more."""
     opens = None if rules is None else rules.phase
-    last = next((each for each in reversed(state.lists) if each.phase < Phase.CONFIRM), None)
+    confirm = Phase.CONFIRM.place
+    last = next((each for each in reversed(state.lists) if each.phase.place < confirm), None)
     return RoundPicture(
         number=state.number,
         logical=state.logical,

@@ -109,7 +109,7 @@ class Drop(Honest):
     rounds: Rounds = None
 
     def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
-        if not acts(self.rounds, post) or post.phase < self.phase:
+        if not acts(self.rounds, post) or post.phase.place < self.phase.place:
             return [post]
         if not self.before and post.phase is self.phase:
             return [post]

@@ -145,4 +145,5 @@ def _largest(m: Record) -> dict[str, int]:
         "confirm": 32 * hidden,
         "unmask": 64 * hidden,
         "recover": (35 + 68 * g) * m.recovers,
+        "prove": 0,
     }

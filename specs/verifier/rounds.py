@@ -13,7 +13,9 @@ from codec import FORMATS, Record, Wrong, decode, require
 
 PHASES = list(FORMATS["Phase"].values())
 KINDS = FORMATS["Kind"]
-ORDER = {phase: number for number, phase in enumerate(PHASES)} | {"result": len(PHASES)}
+_PLACES = {"prove": PHASES.index("publish") + 0.5, "result": len(PHASES)}
+ORDER = {phase: number for number, phase in enumerate(PHASES)} | _PLACES
+"""The number of prove does not say when it comes."""
 REPEATABLE = {"accuse", "rollback"}
 
 Reading: TypeAlias = Callable[[Record, bytes, Any], Any]
@@ -163,7 +165,7 @@ def judge(
 ) -> Any:
     """[E2], [E4], [S4], then what the phase demands: the content, or a Verdict."""
     at = message.index
-    if (message.seq and phase not in REPEATABLE) or message.kind != 15 + ORDER[phase]:
+    if (message.seq and phase not in REPEATABLE) or message.kind != 15 + PHASES.index(phase):
         return Verdict("invalid", "04-E2", at, True)
     if message.body[:32] != opened.leaf or message.first <= opened.index:
         return Verdict("invalid", "04-E4", at)

@@ -21,6 +21,7 @@ from gopa.messages.bodies import BODIES
 from tests.built_on import BUILT_ON_OTHERS
 from tests.fuzzing.corpus import bodies, entries
 from tests.fuzzing.samples import values
+from tests.messages.samples import LONG_MESSAGES, MESSAGES
 from wire.codec import Codec
 from wire.errors import GopaError
 
@@ -71,6 +72,8 @@ def _values() -> Iterator[Any]:
         for body in some[:6]:
             with suppress(GopaError):
                 yield from _parts(BODIES[kind].decode(body))
+    for _, message in (MESSAGES | LONG_MESSAGES).values():
+        yield from _parts(message)
 
 
 def _parts(value: Any) -> Iterator[Any]:

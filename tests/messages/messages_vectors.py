@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gopa.messages.bodies import BODIES
+from gopa.messages.bodies import BODIES, bodies_of
+from gopa.messages.manifest import Path
 from gopa.messages.phases import Kind
-from tests.messages.samples import MESSAGES, manifests
+from tests.messages.samples import LONG_MESSAGES, MESSAGES, manifests
 
 
-def bodies() -> Iterator[tuple[str, Kind, bytes]]:
-    """Every sample by name."""
+def bodies() -> Iterator[tuple[str, dict[str, str], bytes]]:
+    """Every sample by name, with what it is."""
     for name, each in manifests().items():
-        yield f"manifest: {name}", Kind.MANIFEST, each.to_bytes()
+        yield f"manifest: {name}", _kind(Kind.MANIFEST), each.to_bytes()
     for name, (kind, message) in MESSAGES.items():
-        yield name, kind, BODIES[kind].encode(message)
+        yield name, _kind(kind), BODIES[kind].encode(message)
+    for name, (kind, message) in LONG_MESSAGES.items():
+        body = bodies_of(Path.ROWS)[kind].encode(message)
+        yield name, _kind(kind) | {"path": Path.ROWS.name.lower()}, body
+
+
+def _kind(kind: Kind) -> dict[str, str]:
+    return {"kind": kind.name.lower()}
 
 
 def damaged(body: bytes) -> dict[str, bytes]:
@@ -25,17 +33,15 @@ def damaged(body: bytes) -> dict[str, bytes]:
 
 def records() -> dict[str, Any]:
     """The content of the vector file."""
-    found = [
-        {"name": name, "kind": kind.name.lower(), "body": body.hex()}
-        for name, kind, body in bodies()
-    ]
+    found = [{"name": name, **kind, "body": body.hex()} for name, kind, body in bodies()]
     refused = [
-        {"name": f"{name}, {damage}", "base": name, "kind": kind.name.lower(), "body": wrong.hex()}
+        {"name": f"{name}, {damage}", "base": name, **kind, "body": wrong.hex()}
         for name, kind, body in bodies()
         for damage, wrong in (damaged(body) | special(name, body)).items()
     ]
     return {
-        "format": "bodies of messages in hexadecimal; the session of a manifest is its id",
+        "format": "bodies of messages in hexadecimal, those that only one path has with the path; "
+        "the session of a manifest is its id",
         "messages": found,
         "sessions": {f"manifest: {name}": m.session.hex() for name, m in manifests().items()},
         "refused": refused,

@@ -59,7 +59,7 @@ def _few_points(m: Manifest) -> bool:
 
 def _weighted(m: Manifest) -> bool:
     k, scale, steps = m.terms.weight_length, m.terms.weight_scale, m.terms.steps
-    if not k or not scale:
+    if not k or not scale or steps >= 2**31:
         return False
     with localcontext(prec=80):
         room = Decimal(m.terms.dimension).sqrt() / 2 + 2 * (32 * Decimal(2).ln()).sqrt()

@@ -8,6 +8,7 @@ from typing import Any
 
 from bulletin_board.note import KeyKind, NoteSigner
 from gopa.beacon import QUICKNET
+from gopa.messages.long_vectors import TESTS_SIZE, LongCommit, LongJoin, LongPublish, Prove
 from gopa.messages.manifest import (
     VERSION,
     Admission,
@@ -225,8 +226,27 @@ MESSAGES: dict[str, tuple[Kind, Any]] = {
     "confirm": (Kind.CONFIRM, Confirm(h(1))),
     "unmask": (Kind.UNMASK, Unmask(h(1), h(2))),
     "recover": (Kind.RECOVER, Recover(h(1), (RecoveredShare(4, b"\x05" * 64),))),
+    "prove": (Kind.PROVE, Prove(h(1), (h(2), h(3)), h(4), b"\x05" * TESTS_SIZE, b"proof")),
 }
 """One message of each kind at least, by name."""
+
+LONG_MESSAGES: dict[str, tuple[Kind, Any]] = {
+    "long join": (
+        Kind.JOIN,
+        LongJoin(h(1), h(2), b"\x03" * 64, h(4), (h(5), h(6)), (h(7), h(8)), (h(9),) * 12),
+    ),
+    "long commit": (
+        Kind.COMMIT,
+        LongCommit(
+            h(1), (h(2), h(3)), h(4), b"\x05" * TESTS_SIZE, b"proof", (h(6),), (b"\x07" * 64,) * 2
+        ),
+    ),
+    "long publish": (
+        Kind.PUBLISH,
+        LongPublish(h(1), b"\x01\x02\x03", (h(2), h(3)), (h(4),) * 12),
+    ),
+}
+"""Those of kinds that have another body where vectors are proved row by row."""
 
 
 def manifests() -> dict[str, Manifest]:
@@ -249,5 +269,9 @@ def manifests() -> dict[str, Manifest]:
             mode=Mode.SIGNED,
             word_width=64,
             trust=Trust.HONEST_BUT_CURIOUS,
+        ),
+        "rows": row_manifest(),
+        "rows under weights": row_manifest(
+            row_terms(squared_sensitivity=6000, weight_length=1, weight_scale=2), weighted=True
         ),
     }

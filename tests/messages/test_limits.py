@@ -10,14 +10,16 @@ import pytest
 
 from commitments import ristretto255
 from gopa.beacon import QUICKNET
-from gopa.messages.bodies import BODIES
+from gopa.messages.bodies import BODIES, bodies_of
 from gopa.messages.limits import chunks_of, largest_body, noise_proof_size, weighing_size
+from gopa.messages.long_vectors import LongCommit, LongJoin, LongPublish, Prove
 from gopa.messages.manifest import (
     CommitReveal,
     DrandBeacon,
     Manifest,
     Mode,
     OpenAdmission,
+    Path,
     Trust,
     most_neighbours,
 )
@@ -49,6 +51,7 @@ from gopa.messages.party import (
     Unmask,
 )
 from gopa.messages.phases import KIND_IN, Kind, Phase
+from gopa.messages.row_limits import length_proof_size, mask_proof_size
 from gopa.rounds.real_proofs import RealProofs
 from tests.messages.samples import POLICY, h, manifest, manifests, terms, vector_terms
 from tests.randomness import seeded
@@ -56,12 +59,20 @@ from tests.rounds.samples import KINDS, context_of, noisy
 from zkp.noise_table import GaussianTable, irwin_hall
 
 DEGREE = 4
+NUMBERS = terms()
 
 
 def longest(given: Manifest) -> dict[Phase, Any]:
     """The longest honest message of each phase, for parties with DEGREE neighbours."""
     full, reveals = given.mode is Mode.FULL, isinstance(given.beacon, CommitReveal)
     agreed = given.terms
+    if given.path is Path.ROWS:
+        bits = replace(given, path=Path.BITS, terms=NUMBERS, word_width=0, weighted=False)
+        others = {Phase.JOIN, Phase.COMMIT, Phase.PUBLISH, Phase.RECOVER}
+        same = {phase: each for phase, each in longest(bits).items() if phase not in others}
+        recovered = Recover(h(1), (RecoveredShare(1, bytes(64)),) * DEGREE)
+        shared = {} if agreed.threshold is None else {Phase.RECOVER: recovered}
+        return same | shared | longest_of_rows(given)
     point = h(1) if full else b""
     dimension = agreed.dimension
     value = bytes(32 * dimension) if full else bytes(-(-dimension * given.word_width // 8))
@@ -90,6 +101,25 @@ def longest(given: Manifest) -> dict[Phase, Any]:
     return found
 
 
+def longest_of_rows(given: Manifest) -> dict[Phase, Any]:
+    """Those that have another body where vectors are proved row by row; d is 40."""
+    needed = given.terms.shares_needed(DEGREE)
+    nonce = h(1) if isinstance(given.beacon, CommitReveal) else b""
+    rows, pads, tests = (h(1),) * 2, (h(1),) * 12, bytes(15 * 360)
+    return {
+        Phase.JOIN: LongJoin(h(1), h(1), bytes(64), nonce, rows, rows, pads),
+        Phase.COMMIT: LongCommit(
+            h(1), (h(1),) * DEGREE, h(1), tests, bytes(length_proof_size(given)),
+            () if needed is None else (h(1),) * needed,
+            () if needed is None else (bytes(64),) * DEGREE,
+        ),
+        Phase.PUBLISH: LongPublish(h(1), bytes(2 * 40), rows, pads),
+        Phase.PROVE: Prove(
+            h(1), (h(1),) * DEGREE, h(1), tests, bytes(mask_proof_size(given.terms, 1))
+        ),
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("name", manifests())
 @pytest.mark.parametrize("threshold", [(0, 1), (1, 2)], ids=["", "recovery"])
 def test_limits_are_the_longest_honest_messages(name: str, threshold: tuple[int, int]) -> None:
@@ -104,7 +134,8 @@ def test_limits_are_the_longest_honest_messages(name: str, threshold: tuple[int,
     for phase in set(Phase) - {Phase.ORGANISER}:
         limit = largest_body(given, phase, degree_bound=DEGREE)
         if phase in honest:
-            assert limit == len(BODIES[KIND_IN[phase]].encode(honest[phase])), phase
+            codec = bodies_of(given.path)[KIND_IN[phase]]
+            assert limit == len(codec.encode(honest[phase])), phase
         else:
             assert limit == 0
 

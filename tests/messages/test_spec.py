@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
+import pathlib
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gopa.messages.bodies import BODIES
-from gopa.messages.manifest import MANIFEST, session_id
+from gopa.messages.bodies import BODIES, BODIES_OF_ROWS, bodies_of
+from gopa.messages.manifest import MANIFEST, Path, session_id
 from gopa.messages.phases import Kind, Phase
 from tests.messages.messages_vectors import records
 from wire.codec import Codec, enumeration, u8
 from wire.errors import MalformedMessage
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPEC = (ROOT / "specs" / "04-protocol.md").read_text()
+LONG = (ROOT / "specs" / "14-long-vectors.md").read_text()
 VECTORS = json.loads((ROOT / "specs" / "vectors" / "messages.json").read_text())
 ELSEWHERE = {
     "03-privacy.md": {"GaussianTable", "NoNoise", "WeightRun", "WeightedBits"},
@@ -27,14 +28,16 @@ ELSEWHERE = {
 
 def printed() -> list[str]:
     """Every definition in the text, in order."""
-    blocks = re.findall(r"^```tls \w+\n(.*?)\n```$", SPEC, re.MULTILINE | re.DOTALL)
+    texts = f"{SPEC}\n{LONG}"
+    blocks = re.findall(r"^```tls \w+\n(.*?)\n```$", texts, re.MULTILINE | re.DOTALL)
     return [definition for block in blocks for definition in block.split("\n\n")]
 
 
 def running() -> dict[str, str]:
     """Every definition in the code."""
     found: dict[str, str] = {}
-    codecs: list[Codec[Any]] = [enumeration(Kind, u8), enumeration(Phase, u8), *BODIES.values()]
+    bodies = [*BODIES.values(), *BODIES_OF_ROWS.values()]
+    codecs: list[Codec[Any]] = [enumeration(Kind, u8), enumeration(Phase, u8), *bodies]
     for codec in codecs:
         for name, text in codec.definitions():
             assert found.setdefault(name, text) == text
@@ -77,9 +80,13 @@ def test_the_vectors_are_up_to_date() -> None:
     assert records() == VECTORS
 
 
+def codec_of(record: dict[str, str]) -> Codec[Any]:
+    return bodies_of(Path[record.get("path", "bits").upper()])[Kind[record["kind"].upper()]]
+
+
 @pytest.mark.parametrize("record", VECTORS["messages"], ids=lambda record: record["name"])
 def test_published_messages_decode(record: dict[str, str]) -> None:
-    codec, body = BODIES[Kind[record["kind"].upper()]], bytes.fromhex(record["body"])
+    codec, body = codec_of(record), bytes.fromhex(record["body"])
     assert codec.encode(codec.decode(body)) == body
     if record["kind"] == "manifest":
         session = VECTORS["sessions"][record["name"]]
@@ -90,7 +97,7 @@ def test_published_messages_decode(record: dict[str, str]) -> None:
 @pytest.mark.parametrize("record", VECTORS["refused"], ids=lambda record: record["name"])
 def test_published_damage_is_refused(record: dict[str, str]) -> None:
     (base,) = (each for each in VECTORS["messages"] if each["name"] == record["base"])
-    codec = BODIES[Kind[record["kind"].upper()]]
+    codec = codec_of(record)
     codec.decode(bytes.fromhex(base["body"]))
     with pytest.raises(MalformedMessage):
         codec.decode(bytes.fromhex(record["body"]))

@@ -267,7 +267,8 @@ def test_evidence_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "phase", [p for p in KIND_IN if p not in {Phase.ACCUSE, Phase.ROLLBACK, Phase.RECOVER}]
+    "phase",
+    [p for p in KIND_IN if p not in {Phase.ACCUSE, Phase.ROLLBACK, Phase.RECOVER, Phase.PROVE}],
 )
 def test_no_message_is_larger_than_the_manifest_allows(phase: Phase) -> None:
     world, policy = standing(phase)

@@ -437,7 +437,8 @@ def test_wrong_aborts(change: Change, rule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "phase", [p for p in Phase if p not in {Phase.ORGANISER, Phase.ACCUSE, Phase.RECOVER}]
+    "phase",
+    [p for p in Phase if p not in {Phase.ORGANISER, Phase.ACCUSE, Phase.RECOVER, Phase.PROVE}],
 )
 def test_the_organiser_may_abort_at_any_time(phase: Phase) -> None:
     baseline(rounds=1)

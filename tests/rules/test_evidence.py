@@ -17,7 +17,9 @@ from tests.randomness import seeded
 from tests.rules.worlds import baseline, make, require
 
 EVERY = [
-    p for p in Phase if p not in {Phase.ORGANISER, Phase.ACCUSE, Phase.RECOVER, Phase.ROLLBACK}
+    p
+    for p in Phase
+    if p not in {Phase.ORGANISER, Phase.ACCUSE, Phase.RECOVER, Phase.ROLLBACK, Phase.PROVE}
 ]
 
 

@@ -216,8 +216,8 @@ def test_every_phase_and_kind_of_message_occurs() -> None:
         for name in NAMES
         for entry in (Submission.decode(raw).entry for raw in entries_of(name))
     }
-    assert {phase for phase, _ in seen} == set(map(int, Phase))
-    assert {kind for _, kind in seen} == set(map(int, Kind))
+    assert {phase for phase, _ in seen} == set(map(int, Phase)) - {Phase.PROVE}
+    assert {kind for _, kind in seen} == set(map(int, Kind)) - {Kind.PROVE}
 
 
 def test_ids_of_parties_follow_from_their_keys() -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from bulletin_board import Submission, sign_entry
-from gopa.messages.bodies import BODIES
+from gopa.messages.bodies import BODIES, widest_body
 from gopa.messages.phases import Phase
 from tests.verifier.answers import ACCEPTED, first, program, second
 from tests.verifier.mutations import MUTATIONS, NAMES, Material, material
@@ -107,4 +107,4 @@ def _place(raw: bytes) -> tuple[bytes, int, int]:
 def test_the_longest_bodies_are_those_of_the_formats() -> None:
     program()
     longest = importlib.import_module("board").LONGEST
-    assert longest == {int(kind): codec.max_size for kind, codec in BODIES.items()}
+    assert longest == {int(kind): widest_body(kind) for kind in BODIES}

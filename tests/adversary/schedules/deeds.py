@@ -77,7 +77,9 @@ class _Slander(Honest):
 About_: TypeAlias = Callable[[int], Deed]
 """A deed that may be about a victim."""
 
-PHASES: Final = tuple(phase for phase in Phase if phase not in {Phase.ORGANISER, Phase.ACCUSE})
+PHASES: Final = tuple(
+    phase for phase in Phase if phase not in {Phase.ORGANISER, Phase.ACCUSE, Phase.PROVE}
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from gopa.rounds.context import RoundContext
 from wire.errors import ProtocolError, UsageError
 from wire.secret import Guarded, SecretBytes
 from zkp import NoiseSeeds
-from zkp.rows.masking import SignedPermutation
+from zkp.rows.permutation import SignedPermutation
 from zkp.rows.rows import HiddenPads, HiddenRows
 from zkp.weighted_noise import NoiseBits
 

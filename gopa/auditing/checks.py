@@ -97,7 +97,9 @@ CHECKS: Final = (
         *("J1", "J2", "J4", "J5", "K1", "K2", "A1", "A2", "14-M1", "14-L3"),
     ),
     _check("6.1", "whoever joined knows their key", "J3"),
-    _check("6.2", "inputs lie in the range, and noise (if any) was drawn honestly", "K3", "K6", "14-P3"),
+    _check(
+        "6.2", "inputs lie in the range, and noise (if any) was drawn honestly", "K3", "K6", "14-P3"
+    ),
     _check("6.3", "what was published opens what was committed", "P1", "14-P6"),
     _check(
         "6.4",

@@ -51,7 +51,6 @@ from gopa.party.states import (
     Committed,
     EdgeSecret,
     Enrolled,
-    FreshRows,
     HiddenVectors,
     Joined,
     PartyState,
@@ -203,8 +202,8 @@ def commit_round(
     seed = None
     if party.manifest.trust is Trust.MALICIOUS:
         seed = _fresh_seed(party, view)
-    if isinstance(joined.seeds, FreshRows) and seed is not None:
-        own = _in_rows(party, joined, joined.seeds, view, leaf, seed)
+    if view.context.in_rows:
+        own = _in_rows(party, joined, view, leaf, seed)
     elif view.context.proved:
         own = _proved(party, joined, view, leaf, seed)
     else:
@@ -281,17 +280,14 @@ def _proved(
     )
 
 
-def _in_rows(  # noqa: PLR0913, PLR0917 - what a proof is about, and who makes it
-    party: PartyContext,
-    joined: Joined,
-    fresh: FreshRows,
-    view: RoundView,
-    leaf: bytes,
-    seed: SecretBytes,
+def _in_rows(
+    party: PartyContext, joined: Joined, view: RoundView, leaf: bytes, seed: SecretBytes | None
 ) -> _Own:
     """Answer the tests of the coins with pads that are used up by it ([P3], [P7] of 14)."""
-    vectors = hidden_vectors(joined.given, fresh, view)
-    tests, proof = prove_input(party, view, leaf, vectors, fresh.pads)
+    if joined.rows is None or seed is None:
+        raise UsageError("vectors that are proved row by row have rows and a mask")
+    vectors = hidden_vectors(joined.given, joined.rows, view)
+    tests, proof = prove_input(party, view, leaf, vectors, joined.rows.pads)
     own = seed_hash(seed, self_context(view))
     return _Own(vectors, own, tests=tests, proof=proof)
 

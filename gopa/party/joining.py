@@ -20,7 +20,6 @@ from gopa.party.reading import Closed, DecodedRoll
 from gopa.party.rows import fresh_rows, require_short, row_input, with_rows
 from gopa.party.states import (
     Enrolled,
-    FreshRows,
     Invited,
     Joined,
     PartyState,
@@ -81,14 +80,15 @@ def join(
         place = context.session, context.round, party.own_id
         nonce_hash = reveal_hash(*place, nonce.reveal())
     seeds = _seeds(party, opened, given)
+    rows = fresh_rows(party) if context.in_rows else None
     claim = PossessionClaim(context, opened.leaf, party.own_id, key, b"")
     possession = party.toolkit.proofs.prove_possession(claim, secret, party.rng)
     content = Join(opened.leaf, key, possession, nonce_hash or b"", b"", b"")
-    if isinstance(seeds, FreshRows):
-        body = LONG_JOIN.encode(with_rows(content, given, seeds))
+    if rows is not None:
+        body = LONG_JOIN.encode(with_rows(content, given, rows))
     else:
         body = JOIN.encode(replace(content, input=given.commitment, seed=_committed(seeds)))
-    stage = Joined(opened, given, secret, key, nonce, content.nonce_hash, seeds)
+    stage = Joined(opened, given, secret, key, nonce, content.nonce_hash, seeds, rows)
     state, post = party.say(replace(state, stage=stage), Phase.JOIN, body)
     return state, [post]
 
@@ -153,15 +153,13 @@ def _given(party: PartyContext, supplied: Supplied) -> RoundInput:
 
 def _seeds(
     party: PartyContext, opened: RoundOpened, given: RoundInput
-) -> NoiseSeeds | NoiseBits | FreshRows | None:
+) -> NoiseSeeds | NoiseBits | None:
     """Draw the seeds of the noise of this attempt, if any: fresh, and fixed before the coins.
 
     A seed that was used before is a fault, because its owner may know what comes of it (attack
     `reused-noise-seed`).
     """
     context = opened.context
-    if context.in_rows:
-        return fresh_rows(party)
     if given.opening is None:
         return None
     law = party.manifest.terms.noise

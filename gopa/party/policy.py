@@ -55,8 +55,8 @@ class LocalPolicy:
 
     `epsilon` and `delta` bound the privacy cost of the whole session; `corrupt_share` is the part
     of the roster that the plan must withstand. `beacons` are the kinds of coins the party
-    takes part with. `paths`: of sessions that prove vectors row by row it takes only those
-    whose users know what is claimed of noise there. `witnesses`: closes need a quorum. `chains` are the hashes of the drand
+    takes part with, `paths` how full mode may prove vectors: row by row less is claimed of the
+    noise of others. `witnesses`: closes need a quorum. `chains` are the hashes of the drand
     chains whose values it believes nobody knows in advance. `exact_sums`: it takes part in
     sessions without noise, whatever `epsilon` is; no epsilon, however large, stands for that.
     """

@@ -1,7 +1,7 @@
 """Proves what a party's words are, once they stand in the log, and finds neighbours who disagree.
 
-[P6] to [P9] of `specs/14-long-vectors.md`. What is proved about belongs to one close of publish: the
-pads are used up with the proof, and the party keeps no vector of the round behind it.
+[P6] to [P9] of `specs/14-long-vectors.md`. What is proved belongs to one close of publish: the pads
+are used up with the proof, and the party keeps no vector of the round behind it.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from commitments.group import SecretScalar, SecretScalarVec
 from gopa.masks import (
     EdgeContext,
     SelfContext,
@@ -39,14 +40,12 @@ from gopa.party.states import (
 from gopa.party.view import RoundView
 from gopa.rounds import row_tmp as R
 from gopa.rounds.unproved_noise import add_noise
-from commitments.group import SecretScalar, SecretScalarVec
 from wire.errors import UsageError
 from wire.secret import Guarded
 from zkp.rows.lengths import HiddenLengths, prove_lengths
 from zkp.rows.masking import HiddenMasks, prove_masks
 from zkp.rows.product_tests import draw_pads, encode_tests, hidden_tests
 from zkp.rows.rows import hide_pads, hide_rows
-
 
 NOT_LIVE = bytes(32)
 """Stands for the edge of a neighbour that masks nothing."""

@@ -110,7 +110,8 @@ class Joined(Guarded):
     key: bytes
     nonce: SecretBytes | None
     nonce_hash: bytes
-    seeds: NoiseSeeds | NoiseBits | FreshRows | None
+    seeds: NoiseSeeds | NoiseBits | None
+    rows: FreshRows | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -369,10 +370,8 @@ def opened_of(stage: Stage) -> RoundOpened | None:
         return stage.committed.opened
     if isinstance(stage, Accusing):
         return stage.comparing.committed.opened
-    if isinstance(stage, Counting):
-        return stage.confirmed.opened
-    if isinstance(stage, Reconciling):
-        return stage.published.opened
+    if isinstance(stage, Counting | Reconciling):
+        return (stage.confirmed if isinstance(stage, Counting) else stage.published).opened
     return stage.opened
 
 

@@ -33,6 +33,9 @@ class Toolkit:
 
 
 def require_carried_out(manifest: Manifest) -> None:
-    """Raises `UsageError` for a session that only a later version can carry out."""
+    """Raises `UsageError` for a session that only a simulation carries out so far.
+
+    What a crash may not make a party say twice ([P7] of 14) is not kept durably yet.
+    """
     if manifest.path is Path.ROWS:
-        raise UsageError("this version cannot carry out the path `rows` yet", "path")
+        raise UsageError("sessions cannot carry out the path `rows` yet: simulate it", "path")

@@ -46,9 +46,7 @@ RULE_OF: Final = {
 }
 """The rule that demands an abort."""
 
-_ENDING: Final = defaultdict(
-    lambda: "04-O3", {Phase.PUBLISH: "04-P3", Phase.PROVE: "14-P8"}
-)
+_ENDING: Final = defaultdict(lambda: "04-O3", {Phase.PUBLISH: "04-P3", Phase.PROVE: "14-P8"})
 """The rule that says whether the close of a phase is final."""
 
 

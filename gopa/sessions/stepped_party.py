@@ -41,7 +41,7 @@ from gopa.party.states import (
     Stopped,
     opened_of,
 )
-from gopa.rounds.toolkit import Toolkit
+from gopa.rounds.toolkit import Toolkit, require_carried_out
 from gopa.sessions.party_journal import event_parts
 from gopa.sessions.party_memory import PartyMemory, RestoreContext, memory_of, rests, state_of
 from gopa.sessions.vault.interface import VaultError
@@ -139,6 +139,7 @@ class SteppedParty(Guarded, ABC):
         session: bytes | None = None,
     ) -> None:
         """`session` spares hashing the manifest again where the caller has done so."""
+        require_carried_out(manifest)
         tools = toolkit or Toolkit()
         self._author = key.public.data
         self._rng = rng

@@ -8,29 +8,19 @@ from typing import Any
 
 import pytest
 
-from gopa.messages.framing import Message
 from gopa.messages.manifest import MANIFEST, Manifest, Mode, Trust
-from gopa.messages.phases import Kind
 from gopa.messages.row_terms import largest_share, origin, weight_rounding
-from gopa.organiser.machine import Organiser
-from gopa.party.machine import Party
-from gopa.party.policy import LocalPolicy
 from gopa.planning.equation_points import MOST_POINTS, equation_points, losses_allowed
 from gopa.planning.terms import Terms
-from gopa.rounds.toolkit import require_carried_out
-from gopa.rules.findings import BreaksRule
-from gopa.rules.ledger import read_manifest
 from tests.messages.row_rules import fits
 from tests.messages.samples import (
     manifest,
     row_manifest,
     row_terms,
     signed_manifest,
-    signing_key,
     terms,
     vector_terms,
 )
-from tests.randomness import seeded
 from tests.verifier.test_parts import part
 from wire.errors import MalformedMessage, UsageError
 from zkp.noise_table import binomial
@@ -235,25 +225,3 @@ def test_points_grow_with_everything_and_end() -> None:
         equation_points(20_000, 8000, 20)
     assert losses_allowed(100, 90, 4) == 4
     assert losses_allowed(92, 90, 4) == 2
-
-
-def test_this_version_says_that_it_cannot_carry_out_rows() -> None:
-    """Until it can, nobody begins such a session; other sessions begin as before."""
-    given = row_manifest()
-    require_carried_out(manifest())
-    with pytest.raises(UsageError, match="path `rows`"):
-        require_carried_out(given)
-    for each, refused in ((manifest(), False), (given, True)):
-        body, author = each.to_bytes(), each.organiser
-        message = Message(author, 0, Kind.MANIFEST, 0, 0, 0, 0, bytes(32), body)
-        if not refused:
-            assert read_manifest(message) == each
-            continue
-        with pytest.raises(BreaksRule, match="path `rows`"):
-            read_manifest(message)
-    rng = seeded("rows")
-    Organiser(manifest(), signing_key("organiser"), rng=rng)
-    with pytest.raises(UsageError, match="path `rows`"):
-        Organiser(given, signing_key("organiser"), rng=rng)
-    with pytest.raises(UsageError, match="path `rows`"):
-        Party(given, signing_key("party 1"), LocalPolicy(Decimal(2), Decimal("0.001")), rng=rng)

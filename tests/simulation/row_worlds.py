@@ -71,7 +71,10 @@ def sum_in_the_open(
     """What the result has to be: lengths from zero and noise of the included, added up."""
     zero, number = origin(simulation.manifest.terms), record.attempts[-1].number
     rows = [
-        [x - zero + a for x, a in zip(inputs[i], simulation.noise_for_tests[number, i], strict=True)]
+        [
+            x - zero + a
+            for x, a in zip(inputs[i], simulation.noise_for_tests[number, i], strict=True)
+        ]
         for i in record.included
     ]
     return tuple(map(sum, zip(*rows, strict=True)))

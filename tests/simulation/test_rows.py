@@ -214,9 +214,7 @@ LIES: dict[str, tuple[Phase, Callable[[Any], Any], str]] = {
 @pytest.mark.parametrize("lie", LIES)
 def test_who_says_what_is_not_so_is_out_and_blamed(lie: str) -> None:
     phase, alter, rule = LIES[lie]
-    simulation, record = played = play(
-        ROWS, Script().misbehave(LIAR, SaysInstead(phase, alter))
-    )
+    simulation, record = played = play(ROWS, Script().misbehave(LIAR, SaysInstead(phase, alter)))
     require_sums(played, *others(LIAR))
     assert culprits(simulation, record) == {LIAR: {rule}}
     assert record.halted.keys() <= {LIAR}

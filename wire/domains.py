@@ -61,6 +61,18 @@ EXACT_INPUT: Final = Domain(b"gopa/v1/protocol/exact-input")
 WEIGHING: Final = Domain(b"gopa/v1/protocol/weighing")
 """Proofs that coordinates are at most what their weight allows."""
 
+LONG_INPUT: Final = Domain(b"gopa/v1/protocol/long-input")
+"""Proofs that a long vector and its noise are as short as the manifest says."""
+
+LONG_MASKS: Final = Domain(b"gopa/v1/protocol/long-masks")
+"""Proofs that the words of a long vector are made of it, its noise and masks."""
+
+CARRY_TESTS: Final = Domain(b"gopa/v1/protocol/carry-tests")
+"""Which entries of its carries a party adds up for all to see."""
+
+EQUATION_POINTS: Final = Domain(b"gopa/v1/protocol/equation-points")
+"""The points at which the equation of a long vector is checked."""
+
 SHARED_KEY: Final = Domain(b"gopa/v1/protocol/shared-key")
 """Proofs that an accuser shows the key it really shares."""
 
@@ -90,6 +102,12 @@ DRAW_COIN: Final = Domain(b"gopa/v1/beacon/draw-coin")
 
 FLIP_COINS: Final = Domain(b"gopa/v1/beacon/flip-coins")
 """The public flips of a party's weighted bits."""
+
+INPUT_TESTS: Final = Domain(b"gopa/v1/beacon/input-tests")
+"""Which entries of its long vector and noise a party adds up for all to see."""
+
+SIGNED_PERMUTATION: Final = Domain(b"gopa/v1/beacon/signed-permutation")
+"""Where the coins move a party's noise for a long vector."""
 
 MASK_TABLE: Final = Domain(b"gopa/v1/masks/table")
 """The hash that names a law of masks in manifests."""
@@ -126,6 +144,15 @@ EDGE_HASH: Final = Domain(b"gopa/v1/masks/edge-hash")
 
 SEED_HASH: Final = Domain(b"gopa/v1/masks/seed-hash")
 """The hash that commits a party to its seed where nothing is proved about masks."""
+
+EQUATION_KEY: Final = Domain(b"gopa/v1/masks/equation-key")
+"""From the key of a mask to that of its blinding under one close of publish."""
+
+EDGE_EQUATION: Final = Domain(b"gopa/v1/masks/edge-equation")
+"""The stream of such a key that hides what the words of an edge are at a few points."""
+
+SELF_EQUATION: Final = Domain(b"gopa/v1/masks/self-equation")
+"""The stream of such a key that hides what the words of a party's own mask are there."""
 
 SHARE_PAD: Final = Domain(b"gopa/v1/masks/share-pad")
 """The stream of a share key that hides one share."""

@@ -1,7 +1,7 @@
 """Makes the coins of a round: hashes of values fixed when nobody could know the outcome.
 
-`specs/09-beacon.md`, section 4. Sessions, parties, nonces, leaves and coins have 32
-bytes each, round numbers two.
+`specs/09-beacon.md`, section 4; those about long vectors: `specs/14-long-vectors.md`, section 3.
+Sessions, parties, nonces, leaves and coins have 32 bytes each, round numbers two.
 """
 
 from __future__ import annotations
@@ -96,6 +96,36 @@ def flip_coins(coins: bytes, session: bytes, round_number: int, party: bytes, co
     where = _whose(coins, session, round_number, party)
     packed = _stream(domains.FLIP_COINS, where + size, -(-count // 8))
     return np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=count).tobytes()
+
+
+def input_tests_seed(coins: bytes, session: bytes, round_number: int) -> bytes:
+    """The key of the stream of all parties' tests of vector and noise (14, [H1])."""
+    fields = _exact(coins, "coins") + _place(session, round_number)
+    return _hash(domains.INPUT_TESTS, fields)
+
+
+def permutation_seed(coins: bytes, session: bytes, round_number: int, party: bytes) -> bytes:
+    """The key of the stream that moves one party's noise (14, [H2])."""
+    return _hash(domains.SIGNED_PERMUTATION, _whose(coins, session, round_number, party))
+
+
+def carry_tests_seed(session: bytes, round_number: int, publish_leaf: bytes) -> bytes:
+    """The key of the stream of all parties' tests of carries (14, [H3]).
+
+    `publish_leaf` is the leaf hash of the close of publish: the carries are fixed below it.
+    """
+    leaf = _exact(publish_leaf, "publish_leaf")
+    return _hash(domains.CARRY_TESTS, _place(session, round_number) + leaf)
+
+
+def equation_point_bytes(
+    session: bytes, round_number: int, publish_leaf: bytes, count: int, size: int
+) -> bytes:
+    """The bytes of so many points at which equations are checked (14, [H4])."""
+    if type(count) is not int or not 1 <= count < 2**16:
+        raise UsageError("from 1 to 65,535 points", "count")
+    fields = _place(session, round_number) + _exact(publish_leaf, "publish_leaf")
+    return _stream(domains.EQUATION_POINTS, fields + count.to_bytes(2), size)
 
 
 def _whose(coins: bytes, session: bytes, round_number: int, party: bytes) -> bytes:

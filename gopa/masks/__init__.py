@@ -4,6 +4,13 @@ Specification: `specs/08-masks.md`.
 """
 
 from gopa.masks.edge import EdgeMask, EdgeMasks, edge_mask, edge_masks, sign
+from gopa.masks.equations import (
+    EquationMask,
+    EquationPoints,
+    edge_equation,
+    self_equation,
+    signed_sum,
+)
 from gopa.masks.keys import EdgeContext, SelfContext, SharedPoint, edge_key, share_key, shared_point
 from gopa.masks.law import MASK_LAW, MaskLaw, RoundedGaussian, UniformMask
 from gopa.masks.self_masks import (
@@ -28,9 +35,11 @@ from gopa.masks.words import (
     add_edge_words,
     add_self_words,
     edge_key_hash,
+    edge_words,
     pack_words,
     packed_size,
     seed_hash,
+    self_words,
     unpack_words,
     word_type,
 )
@@ -41,6 +50,8 @@ __all__ = [
     "EdgeContext",
     "EdgeMask",
     "EdgeMasks",
+    "EquationMask",
+    "EquationPoints",
     "MaskLaw",
     "RoundedGaussian",
     "SelfContext",
@@ -56,10 +67,12 @@ __all__ = [
     "decode_commitments",
     "decode_seed_commitments",
     "decode_share",
+    "edge_equation",
     "edge_key",
     "edge_key_hash",
     "edge_mask",
     "edge_masks",
+    "edge_words",
     "encode_commitments",
     "open_share",
     "pack_words",
@@ -68,11 +81,14 @@ __all__ = [
     "recover_seed",
     "seal_share",
     "seed_hash",
+    "self_equation",
     "self_mask",
+    "self_words",
     "share_key",
     "shareable_seed",
     "shared_point",
     "sign",
+    "signed_sum",
     "unpack_words",
     "word_type",
 ]

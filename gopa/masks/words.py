@@ -18,7 +18,7 @@ import numpy.typing as npt
 from commitments import ristretto255
 from commitments.group import Group, Words
 from gopa.masks.keys import EdgeContext, SelfContext, require_key
-from gopa.masks.law import MaskLaw, RoundedGaussian, require_law
+from gopa.masks.law import MaskLaw, RoundedGaussian, UniformMask, require_law
 from gopa.masks.self_masks import self_key
 from wire.domains import (
     EDGE_HASH,
@@ -31,6 +31,7 @@ from wire.errors import MalformedMessage, UsageError
 from wire.secret import SecretBytes
 
 PackedWords: TypeAlias = npt.NDArray[np.unsignedinteger]
+Words64: TypeAlias = npt.NDArray[np.uint64]
 
 _LIMB: Final = 64
 MOST_WORDS: Final = 2**28
@@ -187,6 +188,34 @@ def add_self_words(
     """
     group = ristretto255() if group is None else group
     group.stream(self_key(seed, context), stream_domain(SELF_WORDS)).add_to(array, sign)
+
+
+def edge_words(key: SecretBytes, count: int, width: int, *, group: Group | None = None) -> Words64:
+    """The uniform mask of an edge key, as integers of `width` bits.
+
+    Raises:
+        UsageError: a key that does not have 32 bytes, or a width that no word has.
+    """
+    words: PackedWords = np.zeros(count, word_type(width))
+    add_edge_words(words, key, 1, UniformMask(), group=group)
+    return _low_bits(words, width)
+
+
+def self_words(
+    seed: SecretBytes, context: SelfContext, count: int, width: int, *, group: Group | None = None
+) -> Words64:
+    """The mask of a party's own seed, as integers of `width` bits.
+
+    Raises:
+        UsageError: as for `edge_words`.
+    """
+    words: PackedWords = np.zeros(count, word_type(width))
+    add_self_words(words, seed, context, group=group)
+    return _low_bits(words, width)
+
+
+def _low_bits(words: PackedWords, width: int) -> Words64:
+    return words.astype(np.uint64) & np.uint64((1 << width) - 1)
 
 
 def edge_key_hash(key: SecretBytes, context: EdgeContext) -> bytes:

@@ -41,6 +41,8 @@ def require_rows(terms: Terms, *, weighted: bool, word_width: int) -> None:
     """Raise `UsageError` with the field that does not fit the others."""
     if terms.dimension < 2:  # the terms bound it from above
         raise UsageError("vectors of rows have at least two coordinates", "terms.dimension")
+    if terms.mask != "uniform":
+        raise UsageError("masks of words are uniform", "terms.mask")
     if word_width not in WORD_WIDTHS:
         raise UsageError("words of 16 to 64 bits", "word_width")
     for field in ("squared_norm", "noise_square", "spike"):

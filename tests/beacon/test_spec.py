@@ -53,7 +53,7 @@ def test_every_label_is_printed() -> None:
         if isinstance(label, bytes) and label.startswith(b"gopa/v1/beacon/")
     }
     printed = set(re.findall(r"`(gopa/v1/beacon/[a-z-]+)`", SPEC))
-    assert len(labels) == 8
+    assert len(labels) == 10
     assert printed == labels
 
 

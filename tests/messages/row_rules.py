@@ -17,7 +17,7 @@ def fits(m: Manifest) -> bool:
 
 
 def _of_rows(m: Manifest) -> bool:
-    kind = (m.mode, m.trust) == (Mode.FULL, Trust.MALICIOUS)
+    kind = (m.mode, m.trust, m.terms.mask) == (Mode.FULL, Trust.MALICIOUS, "uniform")
     return kind and 2 <= m.terms.dimension <= 2**20 and 16 <= m.word_width <= 64
 
 

@@ -57,6 +57,12 @@ REFUSED: dict[str, tuple[str, str, Fields, Fields]] = {
         {"dimension": 1, "squared_sensitivity": 32**2},
         {},
     ),
+    "masks that are not uniform": (
+        "a norm",
+        "terms.mask",
+        {"mask": "gaussian", "mask_deviation": 9},
+        {},
+    ),
     "narrow words": ("a norm", "word_width", {}, {"word_width": 15}),
     "wide words": ("a norm", "word_width", {}, {"word_width": 65}),
     "words that do not hold the sum": (

@@ -13,6 +13,7 @@ from tests.graph import vectors as graph_vectors
 from tests.masks import masks_vectors
 from tests.messages import messages_vectors
 from tests.planning import terms_vectors
+from tests.rounds.long import long_rounds_vectors
 from tests.sessions.tunnel import tunnel_vectors
 from tests.twoparty import two_party_vectors
 from tests.zkp import (
@@ -38,6 +39,7 @@ SOURCES: Final[dict[str, Callable[[], dict[str, object]]]] = {
     "graph.json": graph_vectors.records,
     "l2.json": l2_vectors.records,
     "last_largest.json": last_largest_vectors.records,
+    "long_rounds.json": long_rounds_vectors.records,
     "long_vectors.json": long_vectors_vectors.records,
     "masks.json": masks_vectors.records,
     "messages.json": messages_vectors.records,

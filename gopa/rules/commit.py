@@ -53,9 +53,9 @@ class CheckedAhead(Generic[_Claim]):
         check: Callable[[Sequence[_Claim]], frozenset[int]],
         *,
         background: bool,
-        batch: int = BATCH,
+        batch: int | None = None,
     ) -> None:
-        self._check, self._batch = check, batch
+        self._check, self._batch = check, batch or BATCH
         self._bad: set[bytes] = set()
         self._waiting: dict[bytes, _Claim] = {}
         self._running: deque[tuple[list[bytes], Future[frozenset[int]]]] = deque()

@@ -18,6 +18,7 @@ from gopa.rules.final_phases import (
 )
 from gopa.rules.findings import PartyVerdict, invalid
 from gopa.rules.join import CoinsRules, JoinRules
+from gopa.rules.prove import ProveRules
 from gopa.rules.publish import PublishRules
 from gopa.rules.rollback import RollbackRules
 from gopa.rules.round_state import CheckedOnce, PhaseRules
@@ -29,6 +30,7 @@ PHASES: dict[Phase | None, type[PhaseRules]] = {
     Phase.COINS: CoinsRules,
     Phase.COMMIT: CommitRules,
     Phase.PUBLISH: PublishRules,
+    Phase.PROVE: ProveRules,
     Phase.ROLLBACK: RollbackRules,
     Phase.CONFIRM: ConfirmRules,
     Phase.UNMASK: UnmaskRules,
@@ -49,7 +51,7 @@ def read(*claims: tuple[bytes, str]) -> Read:
 
 def test_every_phase_that_closes_has_its_rules() -> None:
     assert {rules.phase: rules for rules in PhaseRules.__subclasses__()} == PHASES
-    assert set(PHASES) - {None} == set(Phase) - {Phase.ORGANISER, Phase.ACCUSE, Phase.PROVE}
+    assert set(PHASES) - {None} == set(Phase) - {Phase.ORGANISER, Phase.ACCUSE}
 
 
 def test_nobody_s_messages_are_read_where_nobody_posts() -> None:

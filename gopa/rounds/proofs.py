@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Protocol
 
 from commitments import Opening
@@ -17,6 +18,8 @@ from gopa.rounds.context import RoundContext
 from wire.errors import UsageError
 from wire.randomness import Rng
 from zkp import NoiseSeeds
+from zkp.rows.lengths import HiddenLengths
+from zkp.rows.masking import HiddenMasks
 from zkp.weighted_noise import NoiseBits
 
 NAME_SIZE: Final = 32
@@ -79,6 +82,63 @@ class SharedKeyClaim:
         _require_names(self.acts_on, self.party)
 
 
+@dataclass(frozen=True, slots=True)
+class LengthClaim:
+    """Claims that rows hide a short vector and short noise, and that the tests are theirs.
+
+    `acts_on` is the leaf of the close of coins; the rows are those of the join.
+    """
+
+    context: RoundContext
+    acts_on: bytes
+    party: bytes
+    joint: bytes
+    input: tuple[bytes, ...]
+    noise: tuple[bytes, ...]
+    pads: tuple[bytes, ...]
+    tests: bytes
+    proof: bytes
+
+    def __post_init__(self) -> None:
+        _require_names(self.acts_on, self.party, self.joint)
+
+
+@dataclass(frozen=True, slots=True)
+class MaskClaim:
+    """Claims that published words are a vector, its moved noise and masks, but for carries.
+
+    `acts_on` is the leaf of the close of publish, which lists so many parties. `neighbours` are
+    positions on live edges, increasing, with the signs of their masks. `input` and `noise` are
+    rows of the join, `value`, `carries` and `pads` are of the publish; the rest is of the prove.
+    """
+
+    context: RoundContext
+    acts_on: bytes
+    party: bytes
+    joint: bytes
+    listed: int
+    input: tuple[bytes, ...]
+    noise: tuple[bytes, ...]
+    value: bytes
+    carries: tuple[bytes, ...]
+    pads: tuple[bytes, ...]
+    neighbours: tuple[int, ...]
+    signs: tuple[int, ...]
+    edges: tuple[bytes, ...]
+    self_mask: bytes
+    tests: bytes
+    proof: bytes
+
+    def __post_init__(self) -> None:
+        _require_names(self.acts_on, self.party, self.joint)
+        most, places = self.context.manifest.terms.parties, (-1, *self.neighbours)
+        ordered = all(one < other for one, other in pairwise(places))
+        if not ordered or not self.neighbours[-1:] < (most,) or not 1 <= self.listed <= most:
+            raise UsageError("positions on the roll increase, and somebody is listed")
+        if len(self.signs) != len(self.neighbours) or not {*self.signs} <= {1, -1}:
+            raise UsageError("each live edge has a sign, 1 or -1")
+
+
 class Proofs(Protocol):
     """Makes and checks the proofs of a round.
 
@@ -117,3 +177,19 @@ class Proofs(Protocol):
         self, claims: Sequence[SharedKeyClaim], rng: Rng, executor: Executor | None = None
     ) -> frozenset[int]:
         """The positions of the claims whose key is not the one both share."""
+
+    def prove_lengths(self, claim: LengthClaim, hidden: HiddenLengths, rng: Rng) -> bytes:
+        """Make `proof`; the claim comes with it empty."""
+
+    def bad_lengths(
+        self, claims: Sequence[LengthClaim], rng: Rng, executor: Executor | None = None
+    ) -> frozenset[int]:
+        """The positions of the claims whose vector or noise is too long, or has other tests."""
+
+    def prove_masks(self, claim: MaskClaim, hidden: HiddenMasks, rng: Rng) -> bytes:
+        """Make `proof`; the claim comes with it empty."""
+
+    def bad_masks(
+        self, claims: Sequence[MaskClaim], rng: Rng, executor: Executor | None = None
+    ) -> frozenset[int]:
+        """The positions of the claims whose words are made of something else."""

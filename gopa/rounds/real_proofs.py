@@ -1,6 +1,6 @@
 """Makes and checks the proofs of every real session.
 
-`specs/04-protocol.md`, [J3], [K3], [K6] and [A2].
+`specs/04-protocol.md`, [J3], [K3], [K6] and [A2]; `specs/14-long-vectors.md`, [E1] and [E8].
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from commitments import Opening
 from commitments.group import Group, SecretScalar
 from gopa.messages.parameters import OpenAdmission
 from gopa.rounds.context import RoundContext
-from gopa.rounds.proofs import NoiseClaim, PossessionClaim, SharedKeyClaim
+from gopa.rounds.long.statements import length_statement, mask_statement, require_rows_path
+from gopa.rounds.proofs import (
+    LengthClaim,
+    MaskClaim,
+    NoiseClaim,
+    PossessionClaim,
+    SharedKeyClaim,
+)
 from gopa.rounds.statements import (
     NoiseStatement,
     noise_statement,
@@ -25,7 +32,16 @@ from gopa.rounds.statements import (
     shared_key_statement,
     weighing_statement,
 )
-from wire.domains import EXACT_INPUT, INPUT_AND_NOISE, POSSESSION, SHARED_KEY, WEIGHING, Domain
+from wire.domains import (
+    EXACT_INPUT,
+    INPUT_AND_NOISE,
+    LONG_INPUT,
+    LONG_MASKS,
+    POSSESSION,
+    SHARED_KEY,
+    WEIGHING,
+    Domain,
+)
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 from wire.randomness import Rng
 from zkp import (
@@ -46,6 +62,9 @@ from zkp import (
 from zkp.batch import Verifiable, verify_items
 from zkp.bits import Openings
 from zkp.equations import Equation
+from zkp.rows import lengths, masking
+from zkp.rows.lengths import HiddenLengths
+from zkp.rows.masking import HiddenMasks
 from zkp.sigma.proof import relation_equations
 from zkp.weighted_noise import NoiseBits, WeightedNoiseStatement
 
@@ -134,8 +153,34 @@ class RealProofs:
         """The positions of the claims whose key is not the one both share."""
         return _bad(_shared, claims, rng, executor)
 
+    def prove_lengths(self, claim: LengthClaim, hidden: HiddenLengths, rng: Rng) -> bytes:
+        """Make `proof`; the claim comes with it empty."""
+        statement = length_statement(claim)
+        return lengths.prove_lengths(statement, hidden, _transcript(claim, LONG_INPUT), rng=rng)
 
-_AnyClaim = TypeVar("_AnyClaim", PossessionClaim, NoiseClaim, SharedKeyClaim)
+    def bad_lengths(
+        self, claims: Sequence[LengthClaim], rng: Rng, executor: Executor | None = None
+    ) -> frozenset[int]:
+        """The positions of the claims whose vector or noise is too long, or has other tests."""
+        _require_rows(claims)
+        return _bad(_lengths, claims, rng, executor)
+
+    def prove_masks(self, claim: MaskClaim, hidden: HiddenMasks, rng: Rng) -> bytes:
+        """Make `proof`; the claim comes with it empty."""
+        statement = mask_statement(claim)
+        return masking.prove_masks(statement, hidden, _transcript(claim, LONG_MASKS), rng=rng)
+
+    def bad_masks(
+        self, claims: Sequence[MaskClaim], rng: Rng, executor: Executor | None = None
+    ) -> frozenset[int]:
+        """The positions of the claims whose words are made of something else."""
+        _require_rows(claims)
+        return _bad(_masks, claims, rng, executor)
+
+
+_AnyClaim = TypeVar(
+    "_AnyClaim", PossessionClaim, NoiseClaim, SharedKeyClaim, LengthClaim, MaskClaim
+)
 
 
 def _for_workers(claims: Iterable[_AnyClaim]) -> Iterator[_AnyClaim]:
@@ -195,7 +240,7 @@ def _weigh(claim: NoiseClaim, given: Opening, rng: Rng) -> bytes:
 
 
 def _transcript(
-    claim: PossessionClaim | NoiseClaim | SharedKeyClaim, purpose: Domain
+    claim: PossessionClaim | NoiseClaim | SharedKeyClaim | LengthClaim | MaskClaim, purpose: Domain
 ) -> Transcript:
     return claim.context.transcript(purpose, claim.acts_on, claim.party)
 
@@ -258,6 +303,19 @@ def _noise(claim: NoiseClaim) -> ProofClaim:
 def _weighing(claim: NoiseClaim) -> ProofClaim:
     statement = weighing_statement(claim.context, claim.given)
     return ProofClaim(statement, claim.weighing, _transcript(claim, WEIGHING))
+
+
+def _lengths(claim: LengthClaim) -> ProofClaim:
+    return ProofClaim(length_statement(claim), claim.proof, _transcript(claim, LONG_INPUT))
+
+
+def _masks(claim: MaskClaim) -> ProofClaim:
+    return ProofClaim(mask_statement(claim), claim.proof, _transcript(claim, LONG_MASKS))
+
+
+def _require_rows(claims: Sequence[LengthClaim | MaskClaim]) -> None:
+    for context in {id(claim.context): claim.context for claim in claims}.values():
+        require_rows_path(context)
 
 
 def _shared(claim: SharedKeyClaim) -> ProofClaim:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from commitments import Commitment, Pedersen, VectorPedersen
 from gopa.beacon.coins import draw_coin, flip_coins
+from gopa.messages.parameters import Path
 from gopa.rounds.context import RoundContext
 from wire.errors import UsageError
 from zkp import (
@@ -44,6 +45,8 @@ def shared_key_statement(
 
 def require_provable(context: RoundContext) -> None:
     """Raises `UsageError` for a session in which nothing is proved about noise."""
+    if context.manifest.path is Path.ROWS:
+        raise UsageError("the path of rows proves lengths and masks", "path")
     if not context.proved:
         raise UsageError("only full mode proves inputs and noise", "mode")
     if isinstance(context.manifest.terms.noise, WeightedBits):

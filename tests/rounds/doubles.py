@@ -14,17 +14,30 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import TypeAlias
 
-from commitments import Opening
+from commitments import Opening, VectorPedersen
 from commitments.group import Point, SecretScalar
+from commitments.tables import table_kernels
 from gopa.rounds.context import commit
-from gopa.rounds.proofs import NoiseClaim, PossessionClaim, SharedKeyClaim
+from gopa.rounds.long.statements import length_statement, mask_statement
+from gopa.rounds.proofs import (
+    LengthClaim,
+    MaskClaim,
+    NoiseClaim,
+    PossessionClaim,
+    SharedKeyClaim,
+)
 from gopa.rounds.statements import bit_coins, table_coins
 from wire.errors import UsageError
 from wire.randomness import Rng
 from zkp import NoiseSeeds
+from zkp.rows.lengths import HiddenLengths
+from zkp.rows.masking import HiddenMasks
+from zkp.rows.product_tests import hidden_tests
+from zkp.rows.rows import HiddenPads, HiddenRows
+from zkp.rows.shape import TESTS
 from zkp.weighted_noise import NoiseBits
 
-AnyClaim: TypeAlias = PossessionClaim | NoiseClaim | SharedKeyClaim
+AnyClaim: TypeAlias = PossessionClaim | NoiseClaim | SharedKeyClaim | LengthClaim | MaskClaim
 
 
 class ProofDoubles:
@@ -77,6 +90,24 @@ class ProofDoubles:
     ) -> frozenset[int]:
         return _wrong([each.proof == _tag(each) for each in claims])
 
+    def prove_lengths(self, claim: LengthClaim, hidden: HiddenLengths, rng: Rng) -> bytes:
+        _require_lengths(claim, hidden)
+        return _tag(claim)
+
+    def bad_lengths(
+        self, claims: Sequence[LengthClaim], rng: Rng, executor: Executor | None = None
+    ) -> frozenset[int]:
+        return _wrong([each.proof == _tag(each) for each in claims])
+
+    def prove_masks(self, claim: MaskClaim, hidden: HiddenMasks, rng: Rng) -> bytes:
+        _require_masks(claim, hidden)
+        return _tag(claim)
+
+    def bad_masks(
+        self, claims: Sequence[MaskClaim], rng: Rng, executor: Executor | None = None
+    ) -> frozenset[int]:
+        return _wrong([each.proof == _tag(each) for each in claims])
+
 
 def _wrong(right: list[bool]) -> frozenset[int]:
     return frozenset(number for number, held in enumerate(right) if not held)
@@ -90,6 +121,14 @@ def _tag(claim: AnyClaim) -> bytes:
         own = [claim.joint, claim.given, claim.seed, claim.output]
     elif isinstance(claim, SharedKeyClaim):
         own = [claim.own, claim.other, claim.shared]
+    elif isinstance(claim, LengthClaim):
+        rows = (claim.input, claim.noise, claim.pads)
+        own = [claim.joint, *map(b"".join, rows), claim.tests]
+    elif isinstance(claim, MaskClaim):
+        posted = (claim.input, claim.noise, claim.carries, claim.pads, claim.edges)
+        places = repr((claim.listed, claim.neighbours, claim.signs)).encode()
+        own = [claim.joint, claim.value, *map(b"".join, posted), claim.self_mask, places]
+        own.append(claim.tests)
     else:
         own = [claim.key]
     hashed = hashlib.sha256(b"gopa tests/proof doubles")
@@ -125,3 +164,60 @@ def _require_noise(
         raise UsageError("the output is not the input plus the noise")
     if max(given.values.reveal().ints()) > context.manifest.terms.steps:
         raise UsageError("the input is out of range")
+
+
+def _require_lengths(claim: LengthClaim, hidden: HiddenLengths) -> None:
+    statement = length_statement(claim)
+    group, pads, bounds = statement.group, hidden.pads.values[:TESTS], statement.bounds
+    for rows, posted in (
+        (hidden.inputs, claim.input),
+        (hidden.noise, claim.noise),
+        (hidden.pads, claim.pads),
+    ):
+        _require_rows(rows, posted)
+    x, a = (rows.values for rows in (hidden.inputs, hidden.noise))
+    tests = statement.tests
+    sums = tests.sums([tests.column_sums(group, each) for each in (x, a)])
+    if hidden_tests(group, sums, pads) != statement.answers:
+        raise UsageError("the tests are others")
+    noise = a.tolist()
+    short = sum(each**2 for each in x.tolist()) <= bounds.squared_norm
+    short &= sum(each**2 for each in noise) <= bounds.noise_square
+    if not short or sum(each**8 for each in noise) > bounds.spike**8:
+        raise UsageError("the vector or its noise is too long")
+
+
+def _require_masks(claim: MaskClaim, hidden: HiddenMasks) -> None:
+    statement = mask_statement(claim)
+    group, tests, dimension = statement.group, statement.tests, statement.shape.dimension
+    for rows, posted in (
+        (hidden.inputs, claim.input),
+        (hidden.noise, claim.noise),
+        (hidden.carries, claim.carries),
+        (hidden.pads, claim.pads),
+    ):
+        _require_rows(rows, posted)
+    sums = tests.sums([tests.column_sums(group, hidden.carries.values)])
+    if hidden_tests(group, sums, hidden.pads.values[:TESTS]) != statement.answers:
+        raise UsageError("the tests are others")
+    total = statement.own[0]
+    for sign, edge in zip(statement.signs, statement.edges, strict=True):
+        total = total + edge * group.scalar(sign % group.order)
+    key = VectorPedersen(group, len(statement.points))
+    _require(key.commit(hidden.masks, hidden.blinding).points[0], total.to_bytes())
+    moved = statement.permutation.applied(hidden.noise.values)
+    left = (hidden.inputs.values + moved)[:dimension]
+    carries, kernels = hidden.carries.values[:dimension], table_kernels(group)
+    shift = group.scalar(1 << statement.word_bits)
+    for number, z in enumerate(statement.points):
+        mask = hidden.masks[number]
+        at = kernels.equality(z, dimension)
+        made = at.inner(kernels.of_integers(left)) + mask
+        made = made - at.inner(kernels.of_integers(carries)) * shift
+        if int((made - at.inner_words(statement.words)).reveal()):
+            raise UsageError("the words are made of something else")
+
+
+def _require_rows(rows: HiddenRows | HiddenPads, posted: tuple[bytes, ...]) -> None:
+    if rows.points.to_bytes() != b"".join(posted):
+        raise UsageError("the rows are others")

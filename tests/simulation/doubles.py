@@ -13,11 +13,19 @@ from dataclasses import replace
 
 from commitments import Opening
 from commitments.group import SecretScalar
-from gopa.rounds.proofs import NoiseClaim, PossessionClaim, SharedKeyClaim
+from gopa.rounds.proofs import (
+    LengthClaim,
+    MaskClaim,
+    NoiseClaim,
+    PossessionClaim,
+    SharedKeyClaim,
+)
 from gopa.rounds.toolkit import Toolkit
 from wire.errors import UsageError
 from wire.randomness import Rng
 from zkp import NoiseSeeds
+from zkp.rows.lengths import HiddenLengths
+from zkp.rows.masking import HiddenMasks
 from zkp.weighted_noise import NoiseBits
 
 
@@ -67,16 +75,39 @@ class Tags:
         del rng, executor
         return _wrong((each.proof, _tag(replace(each, proof=b""))) for each in claims)
 
+    def prove_lengths(self, claim: LengthClaim, hidden: HiddenLengths, rng: Rng) -> bytes:
+        del hidden, rng
+        return _tag(claim)
+
+    def bad_lengths(
+        self, claims: Sequence[LengthClaim], rng: Rng, executor: Executor | None = None
+    ) -> frozenset[int]:
+        del rng, executor
+        return _wrong((each.proof, _tag(replace(each, proof=b""))) for each in claims)
+
+    def prove_masks(self, claim: MaskClaim, hidden: HiddenMasks, rng: Rng) -> bytes:
+        del hidden, rng
+        return _tag(claim)
+
+    def bad_masks(
+        self, claims: Sequence[MaskClaim], rng: Rng, executor: Executor | None = None
+    ) -> frozenset[int]:
+        del rng, executor
+        return _wrong((each.proof, _tag(replace(each, proof=b""))) for each in claims)
+
 
 SWIFT = Toolkit(proofs=Tags())
 
 
-def _tag(claim: PossessionClaim | NoiseClaim | SharedKeyClaim) -> bytes:
+def _tag(
+    claim: PossessionClaim | NoiseClaim | SharedKeyClaim | LengthClaim | MaskClaim,
+) -> bytes:
     """64 bytes over every field of the claim."""
     context = claim.context
     fields = [context.session, context.round.to_bytes(2), type(claim).__name__.encode()]
     names = [name for name in claim.__slots__ if name != "context"]
-    fields += [getattr(claim, name) for name in names]
+    values = [getattr(claim, name) for name in names]
+    fields += [each if isinstance(each, bytes) else repr(each).encode() for each in values]
     framed = b"".join(len(field).to_bytes(4) + field for field in fields)
     return hashlib.sha512(b"tags of tests" + framed).digest()
 

@@ -1,0 +1,119 @@
+"""Masks a long vector: words that are published, and the carries that they leave behind.
+
+`specs/14-long-vectors.md`, [P4]: over the integers the words are the vector, its moved noise and
+all masks, less 2^w times the carries. Additions take a time that depends on no entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gopa.masks.keys import EdgeContext, SelfContext
+from gopa.masks.words import Words64, edge_words, pack_words, self_words
+from gopa.rounds.context import RoundContext
+from gopa.rounds.long.challenges import shape_of, signed_permutation
+from gopa.rounds.long.inputs import LongInput, LongNoise
+from gopa.rounds.long.statements import encoded_rows
+from wire.randomness import Rng
+from wire.secret import Guarded, SecretBytes
+from zkp.rows.product_tests import draw_pads
+from zkp.rows.rows import HiddenPads, HiddenRows, hide_pads, hide_rows
+from zkp.rows.shape import Integers
+
+_SIGN_BIT: Final = 63
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LiveEdge(Guarded):
+    """Holds the key of an edge that masks, its neighbour's position and this end's sign."""
+
+    neighbour: int
+    sign: int
+    key: SecretBytes
+    context: EdgeContext
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LiveMasks(Guarded):
+    """Holds everything a party masks with in one round; edges in increasing position."""
+
+    edges: tuple[LiveEdge, ...]
+    seed: SecretBytes
+    own: SelfContext
+
+    @property
+    def neighbours(self) -> tuple[int, ...]:
+        """Where the other ends of the edges are on the roll."""
+        return tuple(edge.neighbour for edge in self.edges)
+
+    @property
+    def signs(self) -> tuple[int, ...]:
+        """What the masks of edges enter with."""
+        return tuple(edge.sign for edge in self.edges)
+
+    def words(self, context: RoundContext) -> Iterator[tuple[int, Words64]]:
+        """The words of each mask with its sign, one mask at a time."""
+        count, width, group = context.dimension, context.manifest.word_width, context.group
+        for edge in self.edges:
+            yield edge.sign, edge_words(edge.key, count, width, group=group)
+        yield 1, self_words(self.seed, self.own, count, width, group=group)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MaskedVector(Guarded):
+    """Holds what a publish carries, and what is behind the rows of carries and pads."""
+
+    value: bytes
+    carries: HiddenRows
+    pads: HiddenPads
+
+    @property
+    def posted_carries(self) -> tuple[bytes, ...]:
+        """The rows of carries."""
+        return encoded_rows(self.carries.points)
+
+    @property
+    def posted_pads(self) -> tuple[bytes, ...]:
+        """The rows of pads."""
+        return encoded_rows(self.pads.points)
+
+
+def mask_vector(  # noqa: PLR0913 - what the words are made of
+    context: RoundContext,
+    given: LongInput,
+    drawn: LongNoise,
+    masks: LiveMasks,
+    *,
+    joint: bytes,
+    party: bytes,
+    rng: Rng,
+) -> MaskedVector:
+    """The words of a publish, and rows of carries and fresh pads. Raises `ComputationFault`."""
+    group, shape, width = context.group, shape_of(context), context.manifest.word_width
+    moved = signed_permutation(context, joint, party).applied(drawn.rows.values)
+    total = (given.rows.values + moved)[: context.dimension]
+    words, carries = masked(total, masks.words(context), width)
+    bits = (len(masks.edges) + 1).bit_length()  # 14-N1: no carry is larger
+    rows = hide_rows(group, shape, carries, bits, rng=rng)
+    pads = hide_pads(group, shape, draw_pads(group, rng), rng=rng)
+    return MaskedVector(pack_words(words, width), rows, pads)
+
+
+def masked(
+    vector: Integers, masks: Iterable[tuple[int, Words64]], width: int
+) -> tuple[Words64, Integers]:
+    """The vector with all masks added: words of `width` bits, and what is above them."""
+    lowest = np.uint64((1 << width) - 1)
+    words, carries = vector.astype(np.uint64) & lowest, vector >> min(width, _SIGN_BIT)
+    for sign, mask in masks:
+        if sign > 0:
+            words = (words + mask) & lowest
+            carries = carries + (words < mask)
+        else:
+            carries = carries - (words < mask)
+            words = (words - mask) & lowest
+    return words, carries

@@ -46,13 +46,13 @@ from gopa.messages.party import COMMIT, Commit
 from gopa.messages.phases import Phase
 from gopa.party.context import PartyContext
 from gopa.party.events import Output
-from gopa.party.rows import hidden_vectors, prove_input
+from gopa.party.rows import answer_inputs
 from gopa.party.states import (
     Committed,
     EdgeSecret,
     Enrolled,
-    HiddenVectors,
     Joined,
+    LongVectors,
     PartyState,
 )
 from gopa.party.view import RoundView
@@ -180,7 +180,7 @@ NOTHING = bytes(32)
 class _Own(Guarded):
     """The noisy input under the party's own mask, and what is posted about both."""
 
-    masked: Opening | npt.NDArray[np.integer] | HiddenVectors
+    masked: Opening | npt.NDArray[np.integer] | LongVectors
     self_mask: bytes
     output: bytes = b""
     proof: bytes = b""
@@ -284,12 +284,12 @@ def _in_rows(
     party: PartyContext, joined: Joined, view: RoundView, leaf: bytes, seed: SecretBytes | None
 ) -> _Own:
     """Answer the tests of the coins with pads that are used up by it ([P3], [P7] of 14)."""
-    if joined.rows is None or seed is None:
+    given, drawn = joined.given.rows, joined.rows
+    if given is None or drawn is None or seed is None:
         raise UsageError("vectors that are proved row by row have rows and a mask")
-    vectors = hidden_vectors(joined.given, joined.rows, view)
-    tests, proof = prove_input(party, view, leaf, vectors, joined.rows.pads)
+    claim, vectors = answer_inputs(party, view, leaf, given, drawn)
     own = seed_hash(seed, self_context(view))
-    return _Own(vectors, own, tests=tests, proof=proof)
+    return _Own(vectors, own, tests=claim.tests, proof=claim.proof)
 
 
 def _unproved(

@@ -39,7 +39,7 @@ from gopa.party.states import (
     Accusing,
     Committed,
     Comparing,
-    HiddenVectors,
+    LongVectors,
     PartyState,
     Published,
     Suspicion,
@@ -122,8 +122,8 @@ def publish(
         seed=committed.seed,
         members=comparing.listed,
     )
-    if isinstance(committed.masked, HiddenVectors):
-        unproved = mask_rows(party, committed, committed.masked, live)
+    if isinstance(committed.masked, LongVectors):
+        unproved = mask_rows(party, committed.view, committed.masked, stage.keys, committed.seed)
         stage = replace(stage, unproved=unproved)
         body = LONG_PUBLISH.encode(words_message(comparing.leaf, unproved))
     else:

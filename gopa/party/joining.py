@@ -17,7 +17,7 @@ from gopa.party.context import PartyContext, absent, leave
 from gopa.party.events import NeedInput, Output, Part, Supplied
 from gopa.party.policy import Refusal
 from gopa.party.reading import Closed, DecodedRoll
-from gopa.party.rows import fresh_rows, require_short, row_input, with_rows
+from gopa.party.rows import fresh_noise, row_input, with_rows
 from gopa.party.states import (
     Enrolled,
     Invited,
@@ -80,15 +80,15 @@ def join(
         place = context.session, context.round, party.own_id
         nonce_hash = reveal_hash(*place, nonce.reveal())
     seeds = _seeds(party, opened, given)
-    rows = fresh_rows(party) if context.in_rows else None
+    drawn = fresh_noise(party) if context.in_rows else None
     claim = PossessionClaim(context, opened.leaf, party.own_id, key, b"")
     possession = party.toolkit.proofs.prove_possession(claim, secret, party.rng)
     content = Join(opened.leaf, key, possession, nonce_hash or b"", b"", b"")
-    if rows is not None:
-        body = LONG_JOIN.encode(with_rows(content, given, rows))
+    if drawn is not None and given.rows is not None:
+        body = LONG_JOIN.encode(with_rows(content, given.rows, drawn))
     else:
         body = JOIN.encode(replace(content, input=given.commitment, seed=_committed(seeds)))
-    stage = Joined(opened, given, secret, key, nonce, content.nonce_hash, seeds, rows)
+    stage = Joined(opened, given, secret, key, nonce, content.nonce_hash, seeds, drawn)
     state, post = party.say(replace(state, stage=stage), Phase.JOIN, body)
     return state, [post]
 
@@ -134,8 +134,6 @@ def _require_fitting(party: PartyContext, state: PartyState, supplied: Supplied)
     whole = set(map(type, supplied.values)) == {int}
     if not (whole and min(supplied.values) >= 0 and max(supplied.values) <= terms.steps):
         raise UsageError(f"integers from 0 to {terms.steps}", "values")
-    if party.context(1).in_rows:
-        require_short(party.manifest, supplied.values)
 
 
 def _given(party: PartyContext, supplied: Supplied) -> RoundInput:

@@ -16,7 +16,7 @@ from gopa.party.confirming import narrow
 from gopa.party.context import PartyContext, absent, leave
 from gopa.party.events import Fetch, Output, Part
 from gopa.party.reading import Closed, decoded
-from gopa.party.rows import prove_words, say_masks
+from gopa.party.rows import prove_words, said_of, shown_masks
 from gopa.party.states import PartyState, Published, Reconciling
 from wire.errors import UsageError
 
@@ -43,15 +43,15 @@ def prove(
     chain.require(view.lost(inside) <= most, "a list is not peeled", closed.leaf)
     if published.unproved is None:
         raise UsageError("what was published is proved once")
-    said = say_masks(published, closed.leaf, len(inside))
-    body = prove_words(party, published, said, closed.leaf, len(inside))
+    shown = shown_masks(published, closed.leaf, len(inside))
+    body = prove_words(party, published, shown, closed.leaf, len(inside))
     stage = replace(
         published,
         members=inside,
         phase=Phase.PROVE,
         unproved=None,
         published=len(inside),
-        said=said.edges,
+        said=said_of(published.keys, shown),
         proved_on=closed.leaf,
     )
     state, post = party.say(replace(state, stage=stage), Phase.PROVE, body)

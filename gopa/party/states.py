@@ -21,11 +21,11 @@ from gopa.party.events import Fetch, Part, Post
 from gopa.party.reading import Closed, DecodedRoll
 from gopa.party.view import RoundView
 from gopa.rounds.context import RoundContext
+from gopa.rounds.long.inputs import LongInput, LongNoise
+from gopa.rounds.long.words import MaskedVector
 from wire.errors import ProtocolError, UsageError
 from wire.secret import Guarded, SecretBytes
 from zkp import NoiseSeeds
-from zkp.rows.permutation import SignedPermutation
-from zkp.rows.rows import HiddenPads, HiddenRows
 from zkp.weighted_noise import NoiseBits
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class RoundInput(Guarded):
     values: Sequence[int]
     opening: Opening | None = None
     commitment: bytes = b""
-    rows: HiddenRows | None = None
+    rows: LongInput | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +93,6 @@ class Outside:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FreshRows(Guarded):
-    """Holds what a party fixes before the coins, anew in every round: its noise, and pads."""
-
-    noise: HiddenRows
-    pads: HiddenPads
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Joined(Guarded):
     """Waits for the roll; the join is posted."""
 
@@ -111,7 +103,7 @@ class Joined(Guarded):
     nonce: SecretBytes | None
     nonce_hash: bytes
     seeds: NoiseSeeds | NoiseBits | None
-    rows: FreshRows | None = None
+    rows: LongNoise | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -153,25 +145,19 @@ class EdgeSecret(Guarded):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class HiddenVectors(Guarded):
-    """Holds an input and noise behind their rows, and the permutation that the coins decided."""
+class LongVectors(Guarded):
+    """Holds an input, and the noise of a round whose pads are used up."""
 
-    inputs: HiddenRows
-    noise: HiddenRows
-    permutation: SignedPermutation
+    given: LongInput
+    drawn: LongNoise
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UnprovedWords(Guarded):
-    """Holds masked words that are posted, and what there is to prove about them: once ([P7] of 14).
+    """Holds masked words that are posted, and what there is to prove about them ([P7] of 14)."""
 
-    `carries` and `pads` came with them.
-    """
-
-    vectors: HiddenVectors
-    words: bytes
-    carries: HiddenRows
-    pads: HiddenPads
+    vectors: LongVectors
+    masked: MaskedVector
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -190,7 +176,7 @@ class Committed(Guarded):
     roll_cut: int
     edges: Mapping[int, EdgeSecret]
     masks: EdgeMasks | None
-    masked: Opening | npt.NDArray[np.integer] | HiddenVectors
+    masked: Opening | npt.NDArray[np.integer] | LongVectors
     seed: SecretBytes | None
     secret: SecretScalar
 

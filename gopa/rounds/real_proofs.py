@@ -131,16 +131,6 @@ class RealProofs:
         }
         return bad | {weighed[i] for i in unfounded} | superfluous
 
-    def bad_lengths(self, claims, rng, executor=None):
-        from gopa.rounds import row_tmp
-
-        return row_tmp.bad_lengths(claims, rng)
-
-    def bad_masks(self, claims, rng, executor=None):
-        from gopa.rounds import row_tmp
-
-        return row_tmp.bad_masks(claims, rng)
-
     def prove_shared(self, claim: SharedKeyClaim, secret: SecretScalar, rng: Rng) -> bytes:
         """Make `proof`; the claim comes with it empty."""
         relation = shared_key_statement(claim.context, claim.own, claim.other, claim.shared)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from gopa.rounds import row_tmp as R
+from gopa.masks.equations import EquationPoints, edge_equation, self_equation
+from gopa.rounds.long.showing import equation_points_at
 from gopa.rules.findings import Fault
 from gopa.rules.roll_and_edges import Edges
 from gopa.rules.round_state import RoundState
@@ -34,14 +35,14 @@ def liars_about_edges(
     state: RoundState, keys: Sequence[tuple[int, SecretBytes]]
 ) -> list[frozenset[int]]:
     """For each key that is right by its hash: the ends that said something else about its edge."""
-    return [
-        frozenset(
-            end
-            for end in state.matched.ends(edge)
-            if end in state.proved and state.proved[end].edges[edge] != right
-        )
-        for (edge, _), right in zip(keys, _edge_equations(state, keys), strict=True)
-    ]
+    found = []
+    for edge, key in keys:
+        ends = state.matched.ends(edge)
+        mask = edge_equation(_points(state), key, state.edge_context(*ends))
+        right = mask.commitment().to_bytes()
+        said = {end: state.proved[end].edges[edge] for end in ends if end in state.proved}
+        found.append(frozenset(end for end, what in said.items() if what != right))
+    return found
 
 
 def liars_about_seeds(
@@ -50,27 +51,19 @@ def liars_about_seeds(
     """Which owners of seeds that are right by their hash said something else about them ([P10])."""
     return frozenset(
         place
-        for (place, _), right in zip(seeds, _self_equations(state, seeds), strict=True)
-        if state.proved[place].own != right
+        for place, seed in seeds
+        if self_equation(_points(state), seed, state.self_context(place)).commitment().to_bytes()
+        != state.proved[place].own
     )
 
 
-def _edge_equations(state: RoundState, keys: Sequence[tuple[int, SecretBytes]]) -> list[bytes]:
-    z = R.points(state.context, state.publish_leaf, state.published)
-    return [
-        R.edge_equation(
-            state.context, state.edge_context(*state.matched.ends(edge)), key, state.publish_leaf, z
-        )[2]
-        for edge, key in keys
-    ]
-
-
-def _self_equations(state: RoundState, seeds: Sequence[tuple[int, SecretBytes]]) -> list[bytes]:
-    z = R.points(state.context, state.publish_leaf, state.published)
-    return [
-        R.self_equation(state.context, state.self_context(place), seed, state.publish_leaf, z)[2]
-        for place, seed in seeds
-    ]
+def _points(state: RoundState) -> EquationPoints:
+    """The points of the round, with tables that are made once, when a key is first open."""
+    if state.equation_points is None:
+        state.equation_points = equation_points_at(
+            state.context, state.publish_leaf, state.published
+        )
+    return state.equation_points
 
 
 def false_equation(state: RoundState, place: int, *shown: int) -> Fault:

@@ -37,7 +37,7 @@ from gopa.rules.round_state import (
     fails,
 )
 from gopa.rules.row_commit import RowCommitRules
-from gopa.rules.row_messages import JoinedRows, packed_rows
+from gopa.rules.row_messages import JoinedRows, require_rows
 from wire.errors import InvalidProof, MalformedMessage
 from wire.packed import Rows
 
@@ -211,13 +211,15 @@ def _read_rows(message: Message, context: RoundContext) -> JoinContent:
     if len(join.nonce_hash) != _nonce_size(context):
         raise BreaksRule("04-J2", "a hash of a nonce exactly if there are nonces")
     context.group.decode_point(join.key)
-    rows = JoinedRows(
-        packed_rows(context, join.input, shape.rows),
-        packed_rows(context, join.noise, shape.rows),
-        packed_rows(context, join.pads, shape.pad_rows),
-    )
-    given = sha256(rows.inputs).digest()
-    return JoinContent(join.key, join.possession, join.nonce_hash, given, rows=rows)
+    for rows, count in (
+        (join.input, shape.rows),
+        (join.noise, shape.rows),
+        (join.pads, shape.pad_rows),
+    ):
+        require_rows(context, rows, count)
+    fixed = JoinedRows(join.input, join.noise, join.pads)
+    given = sha256(b"".join(join.input)).digest()
+    return JoinContent(join.key, join.possession, join.nonce_hash, given, rows=fixed)
 
 
 def _nonce_size(context: RoundContext) -> int:

@@ -16,7 +16,7 @@ from gopa.messages.framing import Message
 from gopa.messages.long_vectors import PROVE, Prove
 from gopa.messages.organiser import AbortReason
 from gopa.messages.phases import Phase
-from gopa.rounds.row_tmp import MaskClaim
+from gopa.rounds.proofs import MaskClaim
 from gopa.rules.commit import CheckedAhead
 from gopa.rules.equations import disputed_edges
 from gopa.rules.findings import BreaksRule, PartyVerdict, invalid
@@ -146,15 +146,15 @@ class ProveRules(PhaseRules):
             party=state.ids[place],
             joint=state.joint,
             listed=len(self.members),
-            words=state.values[place],
-            inputs=rows.inputs,
+            input=rows.input,
             noise=rows.noise,
+            value=state.values[place],
             carries=carried.carries,
             pads=carried.pads,
             neighbours=tuple(ordered),
             signs=tuple(edges.sign_at(others[other], place) for other in ordered),
-            edges=b"".join(about[others[other]] for other in ordered),
-            own=said.self_mask,
+            edges=tuple(about[others[other]] for other in ordered),
+            self_mask=said.self_mask,
             tests=said.tests,
             proof=said.proof,
         )

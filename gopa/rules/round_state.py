@@ -12,6 +12,7 @@ from commitments import Pedersen, VectorPedersen
 from commitments.group import Group, PointVec
 from gopa.graph import Graph
 from gopa.masks import EdgeContext, MaskLaw, RoundedGaussian, SelfContext, UniformMask
+from gopa.masks.equations import EquationPoints
 from gopa.messages.framing import Message
 from gopa.messages.limits import largest_body
 from gopa.messages.manifest import Manifest
@@ -161,6 +162,7 @@ class RoundState:
     disputed: tuple[int, ...] = ()
     publish_leaf: bytes = b""
     published: int = 0
+    equation_points: EquationPoints | None = None
 
     values: list[bytes] = field(default_factory=list)
     publish_leaves: set[bytes] = field(default_factory=set)

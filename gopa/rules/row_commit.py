@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from gopa.messages.framing import Message
 from gopa.messages.long_vectors import LONG_COMMIT, LongCommit
-from gopa.rounds.row_tmp import LengthClaim
+from gopa.rounds.proofs import LengthClaim
 from gopa.rules.commit import CheckedAhead, CommitContent, CommitRules
 from gopa.rules.findings import BreaksRule
 from gopa.rules.roll_and_edges import Dealt, good_points
@@ -60,7 +60,7 @@ class RowCommitRules(CommitRules):
             acts_on=self.opened.leaf,
             party=state.ids[place],
             joint=state.joint,
-            inputs=joined.inputs,
+            input=joined.input,
             noise=joined.noise,
             pads=joined.pads,
             tests=commit.tests,
@@ -72,7 +72,7 @@ class RowCommitRules(CommitRules):
         state = self.state
         state.rows = {
             place: CommittedRows(
-                state.joined[place].inputs, state.joined[place].noise, commit.dealt.entry
+                state.joined[place].input, state.joined[place].noise, commit.dealt.entry
             )
             for place, commit in commits.items()
         }

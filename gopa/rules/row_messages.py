@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from gopa.rounds.context import RoundContext
 from gopa.rules.findings import BreaksRule
 from wire.errors import MalformedMessage
 
+Rows: TypeAlias = tuple[bytes, ...]
+"""Commitments to the rows of a vector, in order."""
+
 
 @dataclass(frozen=True, slots=True)
 class JoinedRows:
-    """Keeps the rows that a party fixed before the coins, packed: of its input, noise and pads."""
+    """Keeps the rows that a party fixed before the coins: of its input, its noise and pads."""
 
-    inputs: bytes
-    noise: bytes
-    pads: bytes
+    input: Rows
+    noise: Rows
+    pads: Rows
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedRows:
     """Keeps what a listed party fixed before its masked words; `entry` is where it committed."""
 
-    inputs: bytes
-    noise: bytes
+    input: Rows
+    noise: Rows
     entry: int
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedRows:
-    """Keeps the rows that came with masked words, packed: those of their carries, and of pads."""
+    """Keeps the rows that came with masked words: those of their carries, and of pads."""
 
-    carries: bytes
-    pads: bytes
+    carries: Rows
+    pads: Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,8 @@ class Proved:
     entries: tuple[int, int]
 
 
-def packed_rows(context: RoundContext, rows: Sequence[bytes], count: int) -> bytes:
-    """So many rows, one behind the other ([M1], [L3] of 14).
+def require_rows(context: RoundContext, rows: Rows, count: int) -> None:
+    """Require so many rows, each of which hides something ([M1], [L3] of 14).
 
     A row that is the identity hides nothing: its entries could be chosen again (attack `no-rows`).
 
@@ -58,9 +62,7 @@ def packed_rows(context: RoundContext, rows: Sequence[bytes], count: int) -> byt
     """
     if len(rows) != count:
         raise BreaksRule("14-M1", f"{count} rows, not {len(rows)}")
-    data = b"".join(rows)
     try:
-        context.group.decode_points(data, count)
+        context.group.decode_points(b"".join(rows), count)
     except MalformedMessage:
         raise BreaksRule("14-L3", "a row that is no commitment") from None
-    return data

@@ -14,7 +14,7 @@ from gopa.messages.long_vectors import LONG_PUBLISH
 from gopa.rules.prove import ProveRules
 from gopa.rules.publish import Masked, PublishRules
 from gopa.rules.round_state import PhaseRules
-from gopa.rules.row_messages import PublishedRows, packed_rows
+from gopa.rules.row_messages import PublishedRows, require_rows
 
 
 @dataclass(slots=True)
@@ -28,9 +28,9 @@ class RowPublishRules(PublishRules):
         publish, context = LONG_PUBLISH.decode(message.body), self.state.context
         unpack_words(publish.value, context.dimension, context.manifest.word_width)
         shape = context.shape
-        carries = packed_rows(context, publish.carries, shape.rows)
-        pads = packed_rows(context, publish.pads, shape.pad_rows)
-        return Masked(publish.value, None, None, PublishedRows(carries, pads))
+        require_rows(context, publish.carries, shape.rows)
+        require_rows(context, publish.pads, shape.pad_rows)
+        return Masked(publish.value, None, None, PublishedRows(publish.carries, publish.pads))
 
     def _following(self, message: Message, members: tuple[int, ...], *, final: bool) -> PhaseRules:
         del final

@@ -7,7 +7,8 @@ import numpy as np
 from commitments import Opening
 from gopa.masks import SelfContext, add_self_words, self_mask
 from gopa.messages.framing import party_id
-from gopa.party.states import Committed, HiddenVectors, PartyState
+from gopa.party.states import Committed, LongVectors, PartyState
+from gopa.rounds.long.challenges import signed_permutation
 from wire.errors import UsageError
 
 
@@ -30,8 +31,9 @@ def noise_for_tests(state: PartyState, author: bytes, values: tuple[int, ...]) -
         return tuple(
             _centred(y - x, context.group.order) for y, x in zip(plain, values, strict=True)
         )
-    if isinstance(stage.masked, HiddenVectors):
-        noise = stage.masked.permutation.applied(stage.masked.noise.values)
+    if isinstance(stage.masked, LongVectors):
+        moved = signed_permutation(context, stage.view.joint, place.party)
+        noise = moved.applied(stage.masked.drawn.rows.values)
         return tuple(noise[: context.dimension].tolist())
     words = stage.masked.copy()
     if stage.seed is not None:

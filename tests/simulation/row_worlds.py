@@ -18,9 +18,10 @@ from gopa.messages.row_terms import origin
 from gopa.organiser import SessionSetting
 from gopa.party import Post
 from gopa.party.context import PartyContext
-from gopa.party.rows import SaidMasks, prove_words, say_masks
+from gopa.party.rows import prove_words, said_of, shown_masks
 from gopa.party.states import Published
 from gopa.planning.terms import Terms
+from gopa.rounds.long.showing import ShownMasks
 from gopa.simulation import RoundRecord, Script, Simulation, SimulationOptions, permissive
 from gopa.simulation.access import PartyAccess, body_of
 from gopa.simulation.script import Honest
@@ -28,7 +29,7 @@ from tests.randomness import seeded
 from tests.simulation.worlds import SCALAR
 from zkp.noise_table import GaussianTable
 
-ROWS = replace(
+MANY_ROWS = replace(
     SCALAR,
     dimension=40,
     low=Decimal(-1),
@@ -42,8 +43,8 @@ ROWS = replace(
 )
 """Vectors of length 10 around the middle; three parties may go missing behind publish."""
 
-FEW_ROWS = replace(ROWS, parties=5, k=4, survivors=3, loss=2, late=2)
-RECOVERING_ROWS = replace(ROWS, threshold_numerator=1, threshold_denominator=2)
+ROWS = replace(MANY_ROWS, parties=5, k=4, survivors=3, loss=2, late=2)
+RECOVERING = replace(MANY_ROWS, threshold_numerator=1, threshold_denominator=2)
 IN_ROWS = SessionSetting(path=Path.ROWS)
 
 
@@ -98,7 +99,7 @@ class SaysInstead(Honest):
 class ProvesOther(Honest):
     """Proves its words with other masks than its own: `alter` moves what is said about them."""
 
-    alter: Callable[[PartyAccess, Published, SaidMasks], SaidMasks]
+    alter: Callable[[PartyAccess, Published, ShownMasks], ShownMasks]
 
     def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         stage = access.before.stage
@@ -114,7 +115,7 @@ class ProvesOther(Honest):
             access.rng,
         )
         listed = len(stage.members)
-        said = self.alter(access, stage, say_masks(stage, leaf, listed))
+        said = self.alter(access, stage, shown_masks(stage, leaf, listed))
         return [access.sign(Phase.PROVE, prove_words(party, stage, said, leaf, listed))]
 
 
@@ -124,17 +125,18 @@ def shifted(*neighbours: int) -> ProvesOther:
     Of one edge the difference goes to its own mask, of two it goes from one to the other.
     """
 
-    def alter(access: PartyAccess, stage: Published, said: SaidMasks) -> SaidMasks:
+    def alter(access: PartyAccess, stage: Published, said: ShownMasks) -> ShownMasks:
         del access
         view, moved = stage.view, _moved(stage, b"alone")
         first = sign(view.own_id, view.id_of(neighbours[0]))
-        edges = dict(said.edges)
+        edges = said_of(stage.keys, said)
         edges[neighbours[0]] = _plus(stage, edges[neighbours[0]], moved, first)
         if len(neighbours) == 1:
-            return replace(said, edges=edges, own=_plus(stage, said.own, moved, -1))
+            own = _plus(stage, said.self_mask, moved, -1)
+            return replace(said, edges=tuple(edges.values()), self_mask=own)
         second = -sign(view.own_id, view.id_of(neighbours[1]))
         edges[neighbours[1]] = _plus(stage, edges[neighbours[1]], moved, second)
-        return replace(said, edges=edges)
+        return replace(said, edges=tuple(edges.values()))
 
     return ProvesOther(alter)
 
@@ -142,12 +144,13 @@ def shifted(*neighbours: int) -> ProvesOther:
 def shifted_together(other: int) -> ProvesOther:
     """Says the same false thing about an edge as its other end, and makes up for it in its mask."""
 
-    def alter(access: PartyAccess, stage: Published, said: SaidMasks) -> SaidMasks:
+    def alter(access: PartyAccess, stage: Published, said: ShownMasks) -> ShownMasks:
         del access
-        edges, moved = dict(said.edges), _moved(stage, b"together")
+        edges, moved = said_of(stage.keys, said), _moved(stage, b"together")
         edges[other] = _plus(stage, edges[other], moved, 1)
-        own = -sign(stage.view.own_id, stage.view.id_of(other))
-        return replace(said, edges=edges, own=_plus(stage, said.own, moved, own))
+        sense = -sign(stage.view.own_id, stage.view.id_of(other))
+        own = _plus(stage, said.self_mask, moved, sense)
+        return replace(said, edges=tuple(edges.values()), self_mask=own)
 
     return ProvesOther(alter)
 

@@ -16,8 +16,8 @@ from gopa.planning.terms import Terms
 from gopa.simulation import RoundRecord, Script, Simulation
 from gopa.simulation.script import Twice
 from tests.simulation.row_worlds import (
-    FEW_ROWS,
-    RECOVERING_ROWS,
+    MANY_ROWS,
+    RECOVERING,
     ROWS,
     SaysInstead,
     shifted,
@@ -60,12 +60,12 @@ def removed(record: RoundRecord, attempt: int = -1) -> set[tuple[int, Phase, Rem
     }
 
 
-def others(*gone: int) -> list[int]:
-    return [each for each in range(ROWS.parties) if each not in gone]
+def others(*gone: int, terms: Terms = ROWS) -> list[int]:
+    return [each for each in range(terms.parties) if each not in gone]
 
 
 def test_a_session_of_rows_has_the_sum_of_inputs_and_noise() -> None:
-    played = play(FEW_ROWS)
+    played = play(ROWS)
     require_sums(played, *range(5))
     simulation, record = played
     assert not record.findings.faults
@@ -74,10 +74,17 @@ def test_a_session_of_rows_has_the_sum_of_inputs_and_noise() -> None:
     require_checked(simulation)
 
 
+def test_eight_parties_of_whom_three_leave_in_three_phases() -> None:
+    script = Script().drop(1, before=Phase.PUBLISH).drop(4, before=Phase.PROVE)
+    played = play(MANY_ROWS, script.drop(6, before=Phase.ROLLBACK))
+    require_sums(played, 0, 2, 3, 5, 7)
+    assert not played[1].findings.faults
+
+
 def test_three_rounds_and_words_of_another_width() -> None:
-    simulation = simulate_rows(FEW_ROWS)
+    simulation = simulate_rows(ROWS)
     for seed in range(3):
-        vectors = vectors_for(FEW_ROWS, seed)
+        vectors = vectors_for(ROWS, seed)
         record = simulation.run_round(vectors)
         assert record.sums == sum_in_the_open(simulation, record, vectors)
     assert simulation.over
@@ -101,7 +108,7 @@ def test_who_refuses_to_open_an_edge_to_somebody_without_a_proof_is_gone() -> No
 
 
 def test_a_self_mask_is_recovered() -> None:
-    played = play(RECOVERING_ROWS, Script().drop(LIAR, before=Phase.UNMASK))
+    played = play(RECOVERING, Script().drop(LIAR, before=Phase.UNMASK))
     require_sums(played, *range(8))
     assert played[1].attempts[0].recovered == (LIAR,)
 
@@ -154,7 +161,7 @@ LIES: dict[str, tuple[Phase, Callable[[Any], Any], str]] = {
     ),
     "a proof with a wrong bit": (
         Phase.COMMIT,
-        lambda commit: replace(commit, proof=flipped(commit.proof, -1)),
+        lambda commit: replace(commit, proof=flipped(commit.proof, 500)),
         "14-P3",
     ),
     "a shorter proof": (
@@ -237,7 +244,7 @@ def test_two_messages_with_proofs_strike_their_author() -> None:
     assert removed(played[1]) == {(LIAR, Phase.PROVE, RemovalCause.STRUCK, "04-E3")}
 
 
-@pytest.mark.parametrize("edges", [(5,), (5, 6)])
+@pytest.mark.parametrize("edges", [(3,), (3, 4)])
 def test_who_lies_about_an_edge_is_convicted_by_its_key(edges: tuple[int, ...]) -> None:
     simulation, record = played = play(ROWS, Script().misbehave(LIAR, shifted(*edges)))
     require_sums(played, *others(LIAR))
@@ -250,49 +257,48 @@ def test_who_lies_about_an_edge_is_convicted_by_its_key(edges: tuple[int, ...]) 
 
 
 def test_a_silent_liar_about_an_edge_is_convicted_by_the_other_end() -> None:
-    script = Script().misbehave(LIAR, shifted(5)).drop(LIAR, before=Phase.ROLLBACK)
+    script = Script().misbehave(LIAR, shifted(3)).drop(LIAR, before=Phase.ROLLBACK)
     simulation, record = played = play(ROWS, script)
     require_sums(played, *others(LIAR))
     assert culprits(simulation, record) == {LIAR: {"14-K6"}}
 
 
 def test_two_who_lie_alike_about_their_edge_are_found_by_their_own_masks() -> None:
-    script = Script().misbehave(LIAR, shifted_together(5)).misbehave(5, shifted_together(LIAR))
+    script = Script().misbehave(LIAR, shifted_together(3)).misbehave(3, shifted_together(LIAR))
     simulation, record = played = play(ROWS, script)
     assert record.attempts[0].abort is AbortReason.NOT_UNMASKED
     assert record.attempts[0].released
-    assert set(record.attempts[0].culprits) == {LIAR, 5}
-    assert culprits(simulation, record) == {LIAR: {"14-K6"}, 5: {"14-K6"}}
-    require_sums(played, *others(LIAR, 5))
+    assert set(record.attempts[0].culprits) == {LIAR, 3}
+    assert culprits(simulation, record) == {LIAR: {"14-K6"}, 3: {"14-K6"}}
+    require_sums(played, *others(LIAR, 3))
 
 
 def test_a_seed_that_neighbours_recover_convicts_as_well() -> None:
-    script = Script().misbehave(LIAR, shifted_together(5)).misbehave(5, shifted_together(LIAR))
-    silent = script.drop(LIAR, before=Phase.UNMASK).drop(5, before=Phase.UNMASK)
-    simulation, record = played = play(RECOVERING_ROWS, silent)
+    script = Script().misbehave(LIAR, shifted_together(3)).misbehave(3, shifted_together(LIAR))
+    silent = script.drop(LIAR, before=Phase.UNMASK).drop(3, before=Phase.UNMASK)
+    simulation, record = played = play(RECOVERING, silent)
     assert record.attempts[0].abort is AbortReason.NOT_UNMASKED
-    assert culprits(simulation, record) == {LIAR: {"14-K6"}, 5: {"14-K6"}}
-    require_sums(played, *others(LIAR, 5))
+    assert culprits(simulation, record) == {LIAR: {"14-K6"}, 3: {"14-K6"}}
+    require_sums(played, *others(LIAR, 3, terms=RECOVERING))
 
 
-def test_who_lies_alike_about_an_edge_and_loses_the_other_end_is_gone_as_well() -> None:
-    script = Script().misbehave(LIAR, shifted_together(5)).misbehave(5, shifted_together(LIAR))
-    script = script.drop(5, after=Phase.PROVE).drop(4, before=Phase.PROVE)
+def test_a_liar_about_an_edge_to_somebody_who_leaves_is_convicted_alone() -> None:
+    script = Script().misbehave(LIAR, shifted(3)).drop(3, before=Phase.PROVE)
     simulation, record = played = play(ROWS, script)
-    require_sums(played, *others(LIAR, 4, 5))
-    assert {LIAR, 5} == culprits(simulation, record).keys()
+    require_sums(played, *others(LIAR, 3))
+    assert culprits(simulation, record) == {LIAR: {"14-K6"}}
 
 
 def test_an_audit_says_valid_and_names_the_liar(tmp_path: Path) -> None:
     terms = replace(ROWS, rounds=1)
-    simulation, record = play(terms, Script().misbehave(LIAR, shifted(5)))
+    simulation, record = play(terms, Script().misbehave(LIAR, shifted(3)))
     assert record.findings.complete
     archive = tmp_path / "session.gopa"
     with archive.open("wb") as out:
         simulation.archive(out)
     report = audit(archive, trust_embedded=True)
     assert report.verdict is Verdict.VALID
-    text = report.to_json()
+    text = report.to_json().decode()
     assert simulation.parties[LIAR].author.hex() in text
     assert "14-K6" in text
     require_checked(simulation)

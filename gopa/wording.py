@@ -110,6 +110,17 @@ SUMMARIES: Final = {
 }
 """What the report itself says for these verdicts."""
 
+ROW_SUMMARIES: Final = {
+    **SUMMARIES,
+    "VALID": "Every result is the sum over exactly the listed parties, of vectors no longer than "
+    "stated and noise that nobody could aim.",
+    "VALID WITH EXCLUSIONS": "Every result is the sum over exactly the listed parties, of vectors "
+    "no longer than stated and noise that nobody could aim; not everybody is in it.",
+}
+"""What it says where vectors are proved row by row."""
+
+ROW_NOISE: Final = "Noise: isotropic, its law is NOT proved for parties that lie."
+
 EXACT_SUMMARIES: Final = {
     "VALID": "Every result is the sum over exactly the listed parties, of inputs in the range.",
     "VALID WITH EXCLUSIONS": "Every result is the sum over exactly the listed parties, of "

@@ -22,11 +22,13 @@ from gopa.auditing.report import (
 from gopa.auditing.session_checks import check_session, remarks, rounds_of
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import CheckTally
-from gopa.messages.manifest import Mode
+from gopa.messages.manifest import Mode, Path
 from gopa.wording import (
     EXACT,
     EXACT_DIFFERENCE,
     EXACT_SUMMARIES,
+    ROW_NOISE,
+    ROW_SUMMARIES,
     SUMMARIES,
     counted,
     hidden_among,
@@ -50,10 +52,11 @@ def summary(  # noqa: PLR0913 - what a summary may not leave out
     *,
     simulation: bool,
     exact: bool,
+    in_rows: bool,
 ) -> str:
     """Says how it ended, with everything that nobody must miss."""
     parts = [f"{sentence(EXACT)}." if exact else ""]
-    table = EXACT_SUMMARIES if exact else SUMMARIES
+    table = EXACT_SUMMARIES if exact else (ROW_SUMMARIES if in_rows else SUMMARIES)
     parts += [
         _first(verdict, tally, rounds, table),
         *map(veto, rounds),
@@ -134,9 +137,13 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
     witnessed: bool,
     simulation: bool,
     bounded: bool,
+    in_rows: bool,
     rounds: Sequence[RoundReport],
 ) -> tuple[str, ...]:
-    """Says what the audit does not say; `bounded` vectors have a planned length."""
+    """Says what the audit does not say; `bounded` vectors have a planned length.
+
+    It is proved of those that are proved row by row, but the law of their noise is not.
+    """
     lines = ["Whether inputs are true is not known: a party chooses its own within the range."]
     if session is not None:
         lines.append(
@@ -147,7 +154,9 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
             lines.append(f"{sentence(EXACT)}; {EXACT_DIFFERENCE}.")
             lines.append(f"{sentence(hidden_among(session.fewest - session.corrupt))}.")
             lines.extend(islice(differing_by_one(rounds), _MOST_NAMED))
-        if bounded:
+        if in_rows and not session.exact:
+            lines.append(ROW_NOISE)
+        if bounded and not in_rows:
             lines.append("That vectors keep to the planned length is NOT proved.")
         if session.mode == "signed":
             lines.append(f"Inputs {'are' if session.exact else 'and noise are'} NOT proved.")
@@ -194,6 +203,7 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
     if manifest is not None:
         session = session_report(state.reading.choice.chosen or b"", manifest)
     simulation = session is not None and manifest is not None and manifest.simulation
+    in_rows = manifest is not None and manifest.path is Path.ROWS
     verdict = tally.verdict(
         signed_only=manifest is not None and manifest.mode is Mode.SIGNED,
         exclusions=any(each.excluded for each in rounds),
@@ -209,6 +219,7 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
             rounds,
             simulation=simulation,
             exact=session is not None and session.exact,
+            in_rows=in_rows,
         ),
         anchors=state.anchoring,
         simulation=simulation,
@@ -226,6 +237,7 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
             witnessed=policy is not None and policy.needs_witnesses and tally.passes("1.2"),
             simulation=simulation,
             bounded=manifest is not None and manifest.terms.bounds_length,
+            in_rows=in_rows,
             rounds=rounds,
         ),
     )

@@ -20,7 +20,7 @@ from gopa.auditing.report import (
     RoundReport,
     SessionReport,
 )
-from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, TestCoins, Trust
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Path, TestCoins, Trust
 from gopa.messages.phases import Phase
 from gopa.planning import privacy
 from gopa.planning.terms import coin_choices
@@ -54,7 +54,7 @@ def estimates_of(manifest: Manifest, found: RoundFindings) -> Estimates:
     if manifest.weighted:
         return _weighted(manifest, found.sums, count, noise)
     terms = manifest.terms
-    low, step = Fraction(terms.low), Fraction(terms.high - terms.low) / terms.steps
+    low, step = _from(manifest), Fraction(terms.high - terms.low) / terms.steps
     totals = [count * low + step * each for each in found.sums]
     deviation = EXACT.multiply(decimal_of(step), root_of(noise + Fraction(count, 4)))
     error = text_of(EXACT.divide(deviation, Decimal(count)))
@@ -63,6 +63,11 @@ def estimates_of(manifest: Manifest, found: RoundFindings) -> Estimates:
         mean=tuple(text_of(decimal_of(each / count)) for each in totals),
         stderr=(error,) * len(totals),
     )
+
+
+def _from(manifest: Manifest) -> Fraction:
+    """What a coordinate without any step stands for: where rows are proved they start at zero."""
+    return Fraction(0) if manifest.path is Path.ROWS else Fraction(manifest.terms.low)
 
 
 def _left_over(manifest: Manifest, found: RoundFindings) -> Fraction:
@@ -86,7 +91,8 @@ def _weighted(manifest: Manifest, sums: tuple[int, ...], count: int, noise: Frac
     if weight <= 0 or Fraction(weight) ** 2 <= _CLEAR**2 * blur:
         return Estimates()
     terms = manifest.terms
-    boxed = terms.squared_sensitivity >= terms.dimension * terms.steps**2
+    filled = terms.squared_sensitivity >= terms.dimension * terms.steps**2
+    boxed = filled and manifest.path is not Path.ROWS
     rows = [
         (_in_box if boxed else _in_ball)(manifest, Fraction(each), weight, count, noise)
         for each in above
@@ -114,7 +120,7 @@ def _in_ball(
     terms = manifest.terms
     step = Fraction(terms.high - terms.low) / terms.steps
     share = Fraction(weight, terms.steps)
-    mean = (count * Fraction(terms.low) + step * above) / share
+    mean = (count * _from(manifest) + step * above) / share
     square = (step**2 + (mean / terms.steps) ** 2) * (noise + Fraction(count, 4)) / share**2
     return mean, square
 

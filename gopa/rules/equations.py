@@ -69,9 +69,8 @@ def _points(state: RoundState) -> EquationPoints:
 def false_equation(state: RoundState, place: int, *shown: int) -> Fault:
     """Convict a party by its commit, its prove message and the messages that show key or seed.
 
-    What its proof says would shift the sum by the difference of two masks (attacks
-    `false-edge-equation`, `false-self-equation`). Nobody else's message plays a part: none can make
-    an honest party look so.
+    What its proof says would shift the sum by the difference of two masks. Nobody else's message
+    plays a part: none can make an honest party look so.
     """
     entries = *state.proved[place].entries, *shown
     return state.fault(

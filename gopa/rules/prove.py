@@ -90,8 +90,8 @@ class ProveRules(PhaseRules):
     def _read(self, message: Message) -> Proved:
         """Require what the author says about each of its edges, and tests of small entries ([K4]).
 
-        One thing said about an edge too few would leave a mask that nothing is proved about (attack
-        `unproved-edge`).
+        An edge about which nothing is said would leave a mask that nothing is proved about: its
+        author could add whatever it likes to the sum.
         """
         said, state = PROVE.decode(message.body), self.state
         place = state.places[message.author]
@@ -123,8 +123,7 @@ class ProveRules(PhaseRules):
     ) -> None:
         """Remove parties whose words are not proved to be what they owe ([P6], [K4]).
 
-        Stops a party that proves one input and publishes words that hide another one (attack
-        `other-words`).
+        Stops a party that proves one input and publishes words that hide another one.
         """
         bad = self._proofs.bad()
         for author in sorted(read):

@@ -174,7 +174,7 @@ class RollbackRules(PhaseRules):
         """Find who said something else about its own edge than the key gives ([P9] of 14).
 
         Of a disputed edge one end stays at most; a false one to somebody who is gone would shift
-        the sum (attack `false-edge-equation`). Everybody who lied is remembered.
+        the sum. Everybody who lied is remembered.
         """
         state = self.state
         right = [number for number in range(len(keys)) if number not in wrong]

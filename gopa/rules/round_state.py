@@ -331,8 +331,8 @@ class RoundState:
     def too_many_gone(self, members: Sized) -> bool:
         """The same behind the list of publish; where points were drawn then, so many may go (14).
 
-        Who goes when the points are known chooses among equations: the points are for so many
-        choices, and for no more ([P11], [K2]; attack `leaves-that-fit`).
+        Who goes when the points are known chooses among equations. With one choice too many liars
+        find some that hold for a wrong sum ([P11], [K2]).
         """
         if not self.published:
             return self.too_few(members)

@@ -55,7 +55,7 @@ class Proved:
 def require_rows(context: RoundContext, rows: Rows, count: int) -> None:
     """Require so many rows, each of which hides something ([M1], [L3] of 14).
 
-    A row that is the identity hides nothing: its entries could be chosen again (attack `no-rows`).
+    A row that is the identity hides nothing, and no honest one is.
 
     Raises:
         BreaksRule: there are more or fewer, or one is no commitment.

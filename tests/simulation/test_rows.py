@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from gopa.messages.phases import Phase
 from gopa.planning.terms import Terms
 from gopa.simulation import RoundRecord, Script, Simulation
 from gopa.simulation.script import Twice
+from gopa.wording import ROW_NOISE
 from tests.simulation.row_worlds import (
     MANY_ROWS,
     RECOVERING,
@@ -301,4 +303,8 @@ def test_an_audit_says_valid_and_names_the_liar(tmp_path: Path) -> None:
     text = report.to_json().decode()
     assert simulation.parties[LIAR].author.hex() in text
     assert "14-K6" in text
+    assert "noise that nobody could aim" in report.summary
+    assert ROW_NOISE in report.limits
+    step = Fraction(terms.high - terms.low) / terms.steps
+    assert Fraction(report.rounds[0].total[0]) == step * record.sums[0]
     require_checked(simulation)

@@ -23,7 +23,7 @@ from gopa.messages.framing import party_id
 from gopa.messages.manifest import Manifest
 from gopa.messages.members import unpack_members
 from gopa.messages.organiser import Abort, Coins, RemovalCause, ResultMessage, Roll
-from gopa.messages.parameters import CommitReveal, DrandBeacon, Trust
+from gopa.messages.parameters import CommitReveal, DrandBeacon, Path, Trust
 from gopa.messages.phases import Phase
 from gopa.planning.usefulness import is_mostly_noise
 from gopa.rounding import listed
@@ -164,6 +164,7 @@ def _expected(manifest: Manifest, found: TrackedRound) -> dict[Phase, int | None
         Phase.COMMIT: lists.get(Phase.COINS),
         Phase.ACCUSE: None,
         Phase.PUBLISH: lists.get(Phase.COMMIT),
+        Phase.PROVE: lists.get(Phase.PUBLISH) if manifest.path is Path.ROWS else None,
         Phase.ROLLBACK: None,
         Phase.CONFIRM: final,
         Phase.UNMASK: lists.get(Phase.CONFIRM, final),

@@ -95,6 +95,8 @@ class ProveRules(PhaseRules):
         """
         said, state = PROVE.decode(message.body), self.state
         place = state.places[message.author]
+        if place not in state.carried:  # nothing of it is there to be proved, and nobody asks
+            raise BreaksRule("14-P8", "its author is not in the list of publish")
         neighbours = state.neighbours(place)
         if len(said.edges) != len(neighbours):
             raise BreaksRule("14-P6", f"{len(neighbours)} neighbours and {len(said.edges)} edges")

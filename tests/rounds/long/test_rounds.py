@@ -43,6 +43,7 @@ from tests.rounds.long.worlds import (
     edge_key,
     masks_of,
     party_number,
+    play,
     run,
     vector_of,
 )
@@ -109,6 +110,39 @@ def test_honest_parties_are_accepted_on_every_backend(group: Group) -> None:
     assert not bad(found.lengths)
     assert not bad(found.words)
     assert total_of(found) == expected(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dimension", "width"), [(1025, 64), (3000, 20)])
+def test_longer_vectors_are_accepted(dimension: int, width: int) -> None:
+    found = run(context_of(dimension, width), 2)
+    assert not bad(found.lengths)
+    assert not bad(found.words)
+    assert total_of(found) == expected(found)
+
+
+def test_masks_are_shown_at_several_points_where_many_may_leave() -> None:
+    """Who is listed decides how many: a proof for fewer points is none."""
+    many = row_terms(parties=1000, corrupt=90, survivors=880, loss=0, late=100, k=9)
+    context = RoundContext(row_manifest(many, word_width=32), SESSION, 1, ristretto255())
+    found = run(context, 3, listed=1000)
+    assert [len(party.shown.total.values) for party in found.parties] == [3] * 3
+    assert not bad(found.words)
+    assert total_of(found) == expected(found)
+    assert bad([replace(each, listed=880) for each in found.words]) == {0, 1, 2}
+    few = run(context, 3, listed=880)
+    assert not bad(few.words)
+    assert bad([replace(each, listed=1000) for each in few.words]) == {0, 1, 2}
+
+
+def test_a_party_without_live_edges_masks_with_its_own_mask() -> None:
+    context = context_of()
+    found = play(
+        context, equation_points_at(context, PUBLISH, 3), masks_of(context, 0, []), 3, REAL, RNG
+    )
+    assert not bad([found.words])
+    alone = LongRound(context, (found,), equation_points_at(context, PUBLISH, 3))
+    assert total_of(alone) == expected(alone)
 
 
 @pytest.mark.parametrize("proofs", PROOFS, ids=["real", "doubles", "tags"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
@@ -42,9 +42,13 @@ REAL = RealProofs()
 @lru_cache
 def manifest_of(dimension: int, width: int, weighted: bool) -> Manifest:
     """A session of three to five parties."""
-    changes: dict[str, Any] = {"squared_norm": 64} if dimension < 4 else {}
+    changes: dict[str, Any] = {}
     if dimension < 4:
-        changes["squared_sensitivity"] = 256
+        changes |= {"squared_norm": 64, "squared_sensitivity": 256}
+    elif dimension > 100:
+        square = 4 * dimension
+        changes |= {"squared_norm": square, "squared_sensitivity": 4 * square}
+        changes["noise_square"] = square
     if weighted:
         changes |= {"squared_sensitivity": 6000, "weight_length": 1, "weight_scale": 2}
         changes["squared_norm"] = 2000
@@ -129,35 +133,37 @@ def masks_of(context: RoundContext, position: int, others: list[int]) -> LiveMas
 
 
 def run(
-    context: RoundContext, parties: int = 3, proofs: Proofs = REAL, seed: str = "long"
+    context: RoundContext, parties: int = 3, proofs: Proofs = REAL, listed: int | None = None
 ) -> LongRound:
-    """Everybody keeps the rules."""
-    points = equation_points_at(context, PUBLISH, parties)
-    made = tuple(
-        play(context, points, position, parties, proofs, seeded(f"{seed} {position}"))
-        for position in range(parties)
-    )
-    return LongRound(context, made, points)
+    """Everybody keeps the rules; the close of publish lists these parties, or so many."""
+    count = parties if listed is None else listed
+    points = equation_points_at(context, PUBLISH, count)
+    made = []
+    for position in range(parties):
+        rng = seeded(f"long {position}")
+        others = [other for other in range(parties) if other != position]
+        made.append(play(context, points, masks_of(context, position, others), count, proofs, rng))
+    return LongRound(context, tuple(made), points)
 
 
 def play(  # noqa: PLR0917 - what a party needs
     context: RoundContext,
     points: EquationPoints,
-    position: int,
-    parties: int,
+    masks: LiveMasks,
+    listed: int,
     proofs: Proofs,
     rng: Rng,
 ) -> LongParty:
     """One party from join to prove."""
-    name, vector = party_number(position), vector_of(context, position)
+    name = masks.own.party
+    position = next(at for at in range(100) if party_number(at) == name)
+    vector = vector_of(context, position)
     given, drawn = hide_input(context, vector, rng=rng), hide_noise(context, rng=rng)
-    lengths = answered_inputs(
-        length_claim(context, name, given, drawn), given, drawn, proofs, rng=rng
-    )
-    masks = masks_of(context, position, [other for other in range(parties) if other != position])
+    asked = length_claim(context, name, given, drawn)
+    lengths = answered_inputs(asked, given, drawn, proofs, rng=rng)
     published = mask_vector(context, given, drawn, masks, joint=JOINT, party=name, rng=rng)
     shown = show_masks(points, masks)
-    claim = mask_claim(context, lengths, masks, published, shown)
+    claim = replace(mask_claim(context, lengths, masks, published, shown), listed=listed)
     words = answered_masks(
         claim, given, drawn, published=published, shown=shown, proofs=proofs, rng=rng
     )

@@ -27,8 +27,10 @@ __all__ = [
     "combine_bits",
     "combine_rows",
     "combine_tables",
+    "equality_moved",
     "equality_sum",
     "equality_table",
+    "equality_words",
     "evaluate_gates",
     "garble_gates",
     "hash_blocks",
@@ -63,6 +65,17 @@ def equality_table(point: group.AnyScalarVec, count: int, /) -> ResidueTable: ..
 def equality_sum(
     points: group.AnyScalarVec, factors: group.AnyScalarVec, count: int, /
 ) -> ResidueTable: ...
+def equality_words(
+    points: group.AnyScalarVec, factors: group.AnyScalarVec, words: _Array, /
+) -> SecretScalar: ...
+def equality_moved(
+    points: group.AnyScalarVec,
+    factors: group.AnyScalarVec,
+    moves: tuple[_Array, bytes],
+    at: group.AnyScalarVec,
+    count: int,
+    /,
+) -> SecretScalar: ...
 def product_table(factors: group.AnyScalarVec, count: int, /) -> ResidueTable: ...
 def combine_tables(
     factors: group.AnyScalarVec, tables: Iterable[tables.ResidueTable], /
@@ -235,9 +248,6 @@ class ResidueTable:
     def inner_words(self, words: _Array, /) -> SecretScalar: ...
     def bit_inners(self, bits: bytes, /) -> SecretScalarVec: ...
     def permuted(self, places: _Array, signs: bytes, /) -> ResidueTable: ...
-    def permuted_inner(
-        self, places: _Array, signs: bytes, other: tables.ResidueTable, /
-    ) -> SecretScalar: ...
     def scalars(self) -> SecretScalarVec: ...
 
 @final

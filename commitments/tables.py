@@ -59,9 +59,6 @@ class ResidueTable(Protocol):
     def permuted(self, places: Places, signs: bytes, /) -> ResidueTable:
         """Entry j at place `places[j]`, negated where bit j of the signs is 1; others stay."""
 
-    def permuted_inner(self, places: Places, signs: bytes, other: ResidueTable, /) -> SecretScalar:
-        """The inner product of the permuted table with another one."""
-
     def scalars(self) -> SecretScalarVec: ...
 
 
@@ -74,6 +71,10 @@ class TableKernels:
         where it is 0; the first `count` entries.
     equality_sum(points, factors, count): the sum of such tables, one for each factor, times the
         factors; the points have one length and stand one behind the other.
+    equality_words(points, factors, words): the inner product of such a sum and words, which costs
+        no table.
+    equality_moved(points, factors, (places, signs), at, count): that of such a sum, permuted as
+        `ResidueTable.permuted` does, and the table of equality with one more point.
     products(factors, count): entry j is the product of the factors at the bits of j that are 1.
     combine(factors, tables): the sum of tables times factors.
     combine_rows(integers, weights): the sum of rows of integers times the entries of a table.
@@ -86,6 +87,10 @@ class TableKernels:
     of_integers: Callable[[Integers], ResidueTable]
     equality: Callable[[AnyScalarVec, int], ResidueTable]
     equality_sum: Callable[[AnyScalarVec, AnyScalarVec, int], ResidueTable]
+    equality_words: Callable[[AnyScalarVec, AnyScalarVec, Words], SecretScalar]
+    equality_moved: Callable[
+        [AnyScalarVec, AnyScalarVec, tuple[Places, bytes], AnyScalarVec, int], SecretScalar
+    ]
     products: Callable[[AnyScalarVec, int], ResidueTable]
     combine: Callable[[AnyScalarVec, Sequence[ResidueTable]], ResidueTable]
     combine_rows: Callable[[Integers, ResidueTable], ResidueTable]
@@ -103,6 +108,8 @@ def table_kernels(group: Group) -> TableKernels:
             native.integer_table,
             native.equality_table,
             native.equality_sum,
+            native.equality_words,
+            native.equality_moved,
             native.product_table,
             native.combine_tables,
             native.combine_rows,

@@ -102,11 +102,6 @@ class ReferenceTable(Concealed):
             entries[place] = -entry if sign else entry
         return self._with(entries)
 
-    def permuted_inner(
-        self, places: Places, signs: bytes, other: ResidueTable, /
-    ) -> ReferenceSecretScalar:
-        return self.permuted(places, signs).inner(other)
-
     def scalars(self) -> ReferenceSecretScalarVec:
         return self._scalars(self.entries)
 
@@ -151,12 +146,12 @@ class _Kernels:
     def of_integers(self, integers: Integers, /) -> ResidueTable:
         return _reduced(self._curve, _integers(integers, np.int64))
 
-    def equality(self, point: AnyScalarVec, size: int, /) -> ResidueTable:
+    def equality(self, point: AnyScalarVec, size: int, /) -> ReferenceTable:
         return self._spread([(1 - p, p) for p in self._residues(point)], size)
 
     def equality_sum(
         self, points: AnyScalarVec, factors: AnyScalarVec, size: int, /
-    ) -> ResidueTable:
+    ) -> ReferenceTable:
         given, weights = self._residues(points), self._residues(factors)
         if not weights or len(given) % len(weights):
             raise UsageError(f"{len(given)} scalars do not divide into {len(weights)} points")
@@ -166,6 +161,25 @@ class _Kernels:
         columns = zip(*tables, strict=True)
         sums = [sum(w * e for w, e in zip(weights, each, strict=True)) for each in columns]
         return _reduced(self._curve, sums)
+
+    def equality_words(
+        self, points: AnyScalarVec, factors: AnyScalarVec, words: Words, /
+    ) -> ReferenceSecretScalar:
+        size = len(_integers(words, np.uint64))
+        return self.equality_sum(points, factors, size).inner_words(words)
+
+    def equality_moved(
+        self,
+        points: AnyScalarVec,
+        factors: AnyScalarVec,
+        moves: tuple[Places, bytes],
+        at: AnyScalarVec,
+        size: int,
+        /,
+    ) -> ReferenceSecretScalar:
+        table = self.equality_sum(points, factors, size)
+        same_length(len(points), len(factors) * len(at), "points of one length")
+        return table.permuted(*moves).inner(self.equality(at, size))
 
     def products(self, factors: AnyScalarVec, size: int, /) -> ResidueTable:
         return self._spread([(1, factor) for factor in self._residues(factors)], size)
@@ -228,6 +242,8 @@ def reference_kernels(group: Group) -> TableKernels:
         kernels.of_integers,
         kernels.equality,
         kernels.equality_sum,
+        kernels.equality_words,
+        kernels.equality_moved,
         kernels.products,
         kernels.combine,
         kernels.combine_rows,

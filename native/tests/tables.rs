@@ -8,9 +8,9 @@ use _native::core::fault::Fault;
 use _native::core::residues::{ProductSum, Residue, WordSum};
 use _native::core::stream::Stream;
 use _native::core::tables::{
-    BitRows, Moves, bit_inners, combine, combine_bits, combine_rows, equal, equal_sum, fold, inner,
-    inner_words, pair_sums, permuted, permuted_inner, power_sums, row_bit_sums, subset_products,
-    times,
+    BitRows, Moves, bit_inners, combine, combine_bits, combine_rows, equal, equal_sum, equal_words,
+    fold, inner, inner_words, moved_equal, pair_sums, permuted, power_sums, row_bit_sums,
+    subset_products, times,
 };
 use _native::core::workers::Workers;
 
@@ -244,23 +244,48 @@ fn strings_of_bits_choose_summands() {
 
 #[test]
 fn a_permutation_moves_and_negates() {
-    let (table, other) = (scalars(19, 6), scalars(22, 6));
+    let table = scalars(19, 6);
     let signs = BitRows::new(&[0b0101], 4).unwrap();
     let moves = Moves::new(&[2, 0, 3, 1], signs).unwrap();
     let found = back(&permuted(&residues(&table), moves).unwrap());
     // Entries 0 and 2 are negated, on their way to 2 and 3.
     assert_eq!(found, [table[1], table[3], -table[0], -table[2], table[4], table[5]]);
-    for workers in [&ALONE, &Workers::fixed(2, 2)] {
-        let sum = permuted_inner(workers, &residues(&table), moves, &residues(&other)).unwrap();
-        let expected: Scalar = found.iter().zip(&other).map(|(a, b)| a * b).sum();
-        assert_eq!(sum.to_scalar(), expected);
-    }
     for places in [&[0, 1, 2, 2][..], &[0, 1, 2, 4], &[0, 1, 2]] {
         assert!(Moves::new(places, signs).is_err());
     }
     assert!(permuted(&residues(&table[..3]), moves).is_err());
-    assert!(permuted_inner(&ALONE, &residues(&table[..3]), moves, &residues(&other[..3])).is_err());
-    assert!(permuted_inner(&ALONE, &residues(&table), moves, &residues(&other[..5])).is_err());
+}
+
+/// Also where an index has more bits than the halves of tables are cut for.
+#[test]
+fn sums_over_tables_of_equality_need_no_table() {
+    for (bits, len) in [(0, 1), (3, 7), (6, 64), (13, 5_003)] {
+        let places: Vec<u32> = (0..(len * 3).div_ceil(4) as u32).rev().collect();
+        let signs: Vec<u8> = words(27, places.len()).iter().map(|&w| w as u8).collect();
+        let signs = &signs[..places.len().div_ceil(8)];
+        let (factors, points) = (residues(&scalars(25, 2)), residues(&scalars(26, 3 * bits)));
+        let (both, at) = points.split_at(2 * bits);
+        let words = words(28, len);
+        let moves = || Moves::new(&places, BitRows::new(signs, places.len()).unwrap()).unwrap();
+        for (both, factors) in [(both, &factors[..]), (&both[..bits], &factors[..1])] {
+            let table = equal_sum(&ALONE, both, factors, len).unwrap();
+            let moved = permuted(&table, moves()).unwrap();
+            for workers in [&ALONE, &Workers::fixed(2, 3), &Workers::fixed(2, 1_000)] {
+                let found = equal_words(workers, both, factors, &words).unwrap();
+                assert!(found == inner_words(&ALONE, &table, &words).unwrap());
+                let found = moved_equal(workers, both, factors, moves(), at, len).unwrap();
+                let other = equal(&ALONE, at, len).unwrap();
+                assert!(found == inner(&ALONE, &moved, &other).unwrap());
+            }
+            let short = moved_equal(&ALONE, both, factors, moves(), at, places.len() - 1);
+            assert!(short.is_err());
+        }
+        if bits > 0 {
+            assert!(moved_equal(&ALONE, both, &factors, moves(), &at[1..], len).is_err());
+        }
+        assert!(equal_words(&ALONE, both, &factors, &vec![0; (1 << bits) + 1]).is_err());
+        assert!(equal_words(&ALONE, both, &[], &words).is_err());
+    }
 }
 
 #[test]

@@ -185,9 +185,33 @@ def test_entries_are_moved_and_negated(group: Group, kernels: TableKernels) -> N
     places = np.array([2, 0, 3, 1], np.uint32)
     moved = kernels.of_scalars(scalars).permuted(places, bytes([0b0101]))
     assert entries(moved) == [b, d, ORDER - a, ORDER - c, e, f]
-    table, other = kernels.of_scalars(scalars), kernels.of_scalars(some(group, 6))
-    sums = [table.permuted_inner(places, bytes([0b0101]), other), moved.inner(other)]
-    assert int(sums[0].reveal()) == int(sums[1].reveal())
+
+
+@pytest.mark.parametrize(("points", "size"), [(1, 13), (2, 16), (3, 5)])
+def test_sums_over_equality_need_no_table(
+    group: Group, kernels: TableKernels, points: int, size: int
+) -> None:
+    given, factors = some(group, 4 * points, seed=12), some(group, points, seed=13)
+    at = some(group, 4, seed=14)
+    table = kernels.equality_sum(given, factors, size)
+    words = np.frombuffer(seeded("words")(8 * size), np.uint64)
+    found = kernels.equality_words(given, factors, words)
+    assert int(found.reveal()) == int(table.inner_words(words).reveal())
+    places, signs = np.array([2, 0, 4, 1, 3], np.uint32), b"\x15"
+    moved = kernels.equality_moved(given, factors, (places, signs), at, size)
+    expected = table.permuted(places, signs).inner(kernels.equality(at, size))
+    assert int(moved.reveal()) == int(expected.reveal())
+    for wrong in (
+        lambda: kernels.equality_words(given, factors, np.zeros(17, np.uint64)),
+        lambda: kernels.equality_words(given[1:], factors.concat(factors), words),
+        lambda: kernels.equality_moved(given, factors, (places, signs), at, 4),
+        lambda: kernels.equality_moved(given, factors, (places, signs), at, 17),
+        lambda: kernels.equality_moved(given, factors, (places, b""), at, size),
+        lambda: kernels.equality_moved(given, factors, (places // 2, signs), at, size),
+        lambda: kernels.equality_moved(given, factors, (places, signs), at[1:], size),
+    ):
+        with pytest.raises(UsageError):
+            wrong()
 
 
 def test_a_permutation_is_drawn_by_exchanges(group: Group) -> None:
@@ -231,8 +255,6 @@ def test_what_does_not_fit_is_refused(group: Group, kernels: TableKernels) -> No
         lambda: four.permuted(np.array([0, 0], np.uint32), b"\0"),
         lambda: four.permuted(np.array([0, 2], np.uint32), b"\0"),
         lambda: four.permuted(places, b"\0\0"),
-        lambda: four.permuted_inner(places, b"\0", three),
-        lambda: four.permuted_inner(np.array([0, 2], np.uint32), b"\0", four),
         lambda: four.permuted(np.arange(5, dtype=np.uint32), b"\0"),
         lambda: kernels.of_integers(np.zeros(3)),  # type: ignore[arg-type]
         lambda: kernels.of_integers(np.zeros((2, 2), np.int64)),

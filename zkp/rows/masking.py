@@ -151,9 +151,8 @@ class MaskStatement:
         linked = parts.take(lambda part: relation_equations(relation, part, transcript))
         messages = parts.opening(group)
         vectors = (self.inputs, self.noise, self.carries, self.pads)
-        equality = self.equality(weights)
-        factors = self.factors(weights, claim.point, equality)
-        value = self._remainder(mask, rounds, claim, weights, equality)
+        factors = self.factors(weights, claim.point)
+        value = self._remainder(mask, rounds, claim, weights)
         rows = weighted_rows(group, shape, vectors, factors, claim.point[: shape.row_bits])
         opened = opening_equation(
             group,
@@ -187,21 +186,24 @@ class MaskStatement:
 
     def equality(self, weights: _Weights) -> ResidueTable:
         """F: the weighted sum of the tables of equality of the points."""
-        points = concatenate(self.points, self.group.scalars([]))
-        return table_kernels(self.group).equality_sum(points, weights.points, self.shape.entries)
+        kernels, points = table_kernels(self.group), self._points
+        return kernels.equality_sum(points, weights.points, self.shape.entries)
 
     def transposed(self, equality: ResidueTable) -> ResidueTable:
         """F^T, whose product with a is that of F with the permuted a."""
         return equality.permuted(self.permutation.places, self.permutation.signs)
 
-    def factors(
-        self, weights: _Weights, point: ScalarVec, equality: ResidueTable
-    ) -> tuple[Scalar, ...]:
+    @property
+    def _points(self) -> ScalarVec:
+        return concatenate(self.points, self.group.scalars([]))
+
+    def factors(self, weights: _Weights, point: ScalarVec) -> tuple[Scalar, ...]:
         """What x, a, c and the pads are multiplied by at a point."""
         group, shape, kernels = self.group, self.shape, table_kernels(self.group)
-        at = kernels.equality(point, shape.entries)
-        places, signs = self.permutation.places, self.permutation.signs
-        moved = equality.permuted_inner(places, signs, at).reveal()
+        moves = self.permutation.places, self.permutation.signs
+        moved = kernels.equality_moved(
+            self._points, weights.points, moves, point, shape.entries
+        ).reveal()
         rows = kernels.equality(point[: shape.row_bits], shape.rows)
         columns = kernels.equality(point[shape.row_bits :], shape.width)
         plain = group.scalar(0)
@@ -216,23 +218,17 @@ class MaskStatement:
         shifted = first * group.scalar(1 << self.word_bits)
         return first, weights.claim * moved, carries - shifted, pads
 
-    def word_sum(self, equality: ResidueTable) -> Scalar:
+    def word_sum(self, weights: _Weights) -> Scalar:
         """The weighted sum of y~(z_i)."""
-        filled = np.zeros(self.shape.entries, np.uint64)
-        filled[: self.shape.dimension] = self.words
-        return equality.inner_words(filled).reveal()
+        kernels = table_kernels(self.group)
+        return kernels.equality_words(self._points, weights.points, self.words).reveal()
 
     def _remainder(
-        self,
-        mask: PointVec,
-        rounds: PointVec,
-        claim: SumClaim,
-        weights: _Weights,
-        equality: ResidueTable,
+        self, mask: PointVec, rounds: PointVec, claim: SumClaim, weights: _Weights
     ) -> tuple[Term, ...]:
         """The commitment C_v that the rounds have left, as a sum of points."""
         group, key = self.group, Pedersen(self.group)
-        known = weights.claim * self.word_sum(equality) + weights.answers
+        known = weights.claim * self.word_sum(weights) + weights.answers
         ends = vector(group, [claim.first * -weights.claim, claim.first * known])
         return (
             Term(rounds, claim.rounds),
@@ -299,27 +295,24 @@ class MaskProver:
         weights = _Weights.draw(transcript, statement)
         total = self._hidden.masks.inner(weights.points)
         mask = self._hiding.commit(b"long/masks", vector_of(self._group, total))
-        equality = statement.equality(weights)
-        summed = self.summed(mask, weights, equality)
+        summed = self.summed(mask, weights)
         linked = self.linked(mask, weights)
-        opened = self.opened(summed, weights, equality)
+        opened = self.opened(summed, weights)
         self._hiding.require_used()
         return mask.points.to_bytes() + summed.rounds.to_bytes() + linked + opened
 
-    def summed(
-        self, mask: HiddenNumbers, weights: _Weights, equality: ResidueTable
-    ) -> SumcheckProof:
+    def summed(self, mask: HiddenNumbers, weights: _Weights) -> SumcheckProof:
         """Step 5: the sumcheck of what words, rows and masks have to make up together."""
         group, statement = self._group, self._statement
-        words = weights.claim * statement.word_sum(equality) + weights.answers
+        words = weights.claim * statement.word_sum(weights) + weights.answers
         value = words.secret() - mask.values[0] * weights.claim
         claim = HiddenValue(value, -(mask.blindings[0] * weights.claim))
-        polynomial = self.polynomial(weights, equality)
+        polynomial = self.polynomial(weights)
         found = prove_sum(group, polynomial, claim, self._transcript, rng=self._rng)
         self._hiding.keep(found.sources)
         return found
 
-    def polynomial(self, weights: _Weights, equality: ResidueTable) -> Polynomial:
+    def polynomial(self, weights: _Weights) -> Polynomial:
         """f: the tables of the rows, each with what it is multiplied by."""
         group, kernels, statement = self._group, self._kernels, self._statement
         tests, hidden = statement.tests, self._hidden
@@ -329,6 +322,7 @@ class MaskProver:
         rest = Folded(kernels.combine(vector(group, [group.scalar(1), shift]), [x, c]))
         noise, carries = Folded(a), Folded(c)
         pads = Folded(kernels.of_scalars(hidden.pads.values[:TESTS]))
+        equality = statement.equality(weights)
         claim, chosen = vector(group, [weights.claim]), kernels.of_scalars(weights.tests)
         plain = kernels.combine(claim, [equality])
         moved = kernels.combine(claim, [statement.transposed(equality)])
@@ -350,11 +344,11 @@ class MaskProver:
             self.relation, self.witness, self._transcript, rng=self._rng, form=Form.BATCHABLE
         )
 
-    def opened(self, summed: SumcheckProof, weights: _Weights, equality: ResidueTable) -> bytes:
+    def opened(self, summed: SumcheckProof, weights: _Weights) -> bytes:
         """Step 7: what was said of the tables is so of the rows."""
         group, hidden, point = self._group, self._hidden, summed.point
         split = self._statement.shape.row_bits
-        factors = self._statement.factors(weights, point, equality)
+        factors = self._statement.factors(weights, point)
         vectors = (hidden.inputs, hidden.noise, hidden.carries, hidden.pads)
         row, blinding = combined_rows(group, vectors, factors, point[:split])
         return self._hiding.open(HiddenRow(row, blinding, summed.left.blinding), point[split:])

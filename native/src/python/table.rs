@@ -131,22 +131,6 @@ impl ResidueTable {
         Ok(Self::new(moved.map_err(raise)?))
     }
 
-    #[pyo3(signature = (places, signs, other, /))]
-    fn permuted_inner(
-        &self,
-        py: Python<'_>,
-        places: &Bound<'_, PyAny>,
-        signs: &Bound<'_, PyAny>,
-        other: &Bound<'_, PyAny>,
-    ) -> PyResult<SecretScalar> {
-        let (places, other) = (integers::<u32>(places)?, Self::of(other)?);
-        let signs = BitRows::new(bytes(signs, "the signs")?, places.len()).map_err(raise)?;
-        let sum = run(py, places.len(), nanos::PRODUCT, |w| {
-            tables::permuted_inner(w, &self.0, Moves::new(&places, signs)?, other)
-        });
-        Ok(SecretScalar::new(sum.map_err(raise)?.to_scalar()))
-    }
-
     fn scalars(&self, py: Python<'_>) -> SecretScalarVec {
         run(py, self.0.len(), nanos::PRODUCT, |_| secret_scalars(&self.0))
     }
@@ -207,6 +191,44 @@ pub fn equality_sum(
     let nanos = nanos::PRODUCT * (factors.len() + 1);
     let found = run(py, count, nanos, |w| tables::equal_sum(w, &points, &factors, count));
     Ok(ResidueTable::new(found.map_err(raise)?))
+}
+
+/// The inner product of such a sum and words.
+#[pyfunction]
+#[pyo3(signature = (points, factors, words, /))]
+pub fn equality_words(
+    py: Python<'_>,
+    points: &Bound<'_, PyAny>,
+    factors: &Bound<'_, PyAny>,
+    words: &Bound<'_, PyAny>,
+) -> PyResult<SecretScalar> {
+    let (points, factors) = (residues(vector(points)?.0), residues(vector(factors)?.0));
+    let words = integers::<u64>(words)?;
+    let nanos = nanos::SHORT_PRODUCT * factors.len().max(1);
+    let sum = run(py, words.len(), nanos, |w| tables::equal_words(w, &points, &factors, &words));
+    Ok(SecretScalar::new(sum.map_err(raise)?.to_scalar()))
+}
+
+/// The inner product of such a sum with its entries moved, and the table of equality with `at`.
+#[pyfunction]
+#[pyo3(signature = (points, factors, moves, at, count, /))]
+pub fn equality_moved(
+    py: Python<'_>,
+    points: &Bound<'_, PyAny>,
+    factors: &Bound<'_, PyAny>,
+    moves: (Bound<'_, PyAny>, Bound<'_, PyAny>),
+    at: &Bound<'_, PyAny>,
+    count: &Bound<'_, PyAny>,
+) -> PyResult<SecretScalar> {
+    let (points, factors) = (residues(vector(points)?.0), residues(vector(factors)?.0));
+    let (at, count) = (residues(vector(at)?.0), size(count, "the number of entries")?);
+    let places = integers::<u32>(&moves.0)?;
+    let signs = BitRows::new(bytes(&moves.1, "the signs")?, places.len()).map_err(raise)?;
+    let nanos = nanos::PRODUCT * factors.len().max(1);
+    let sum = run(py, count, nanos, |w| {
+        tables::moved_equal(w, &points, &factors, Moves::new(&places, signs)?, &at, count)
+    });
+    Ok(SecretScalar::new(sum.map_err(raise)?.to_scalar()))
 }
 
 /// The first entries of the table of products of the factors at the bits that are 1.

@@ -5,7 +5,7 @@ mod common;
 use curve25519_dalek::Scalar;
 
 use _native::core::fault::Fault;
-use _native::core::residues::{ProductSum, Residue, WordSum};
+use _native::core::residues::{ProductSum, Residue, ShortSum, WordSum};
 use _native::core::stream::Stream;
 use _native::core::tables::{
     BitRows, Moves, bit_inners, combine, combine_bits, combine_rows, equal, equal_sum, equal_words,
@@ -95,7 +95,15 @@ fn long_sums_do_not_overflow() {
             products.add(&value, &value);
             with_words.add(&value, u64::MAX);
         }
+        let (mut eight, mut long) = (ShortSum::default(), WordSum::default());
+        for _ in 0..ShortSum::MOST {
+            eight = eight.plus(&value);
+        }
+        for _ in 0..n {
+            long.add_sum(&eight);
+        }
         let scalar = value.to_scalar();
+        assert_eq!(long.residue().to_scalar(), scalar * Scalar::from(8 * n));
         assert_eq!(products.residue().to_scalar(), scalar * scalar * Scalar::from(n));
         assert_eq!(
             with_words.residue().to_scalar(),

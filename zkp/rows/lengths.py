@@ -113,9 +113,14 @@ class LengthStatement:
         """Those of the range proof."""
         return self.bounds.intervals + (self.weight.intervals if self.weight else ())
 
+    @cached_property
+    def tests_posted(self) -> ScalarVec:
+        """The answers as scalars."""
+        return self.group.scalars(list(self.answers))
+
     def bind(self, transcript: Transcript) -> None:
         """Absorb the statement."""
-        shape, bounds, group = self.shape, self.bounds, self.group
+        shape, bounds = self.shape, self.bounds
         for value in (shape.dimension, shape.column_bits, shape.row_bits):
             transcript.absorb_int(b"long/shape", value)
         for value in (bounds.squared_norm, bounds.noise_square, bounds.spike):
@@ -124,7 +129,7 @@ class LengthStatement:
             transcript.absorb_int(b"long/weight", value)
         for rows in (self.inputs, self.noise, self.pads):
             transcript.absorb_points(b"long/rows", rows)
-        transcript.absorb_scalars(b"long/tests", _tests(group, self.answers))
+        transcript.absorb_scalars(b"long/tests", self.tests_posted)
 
     def equations(self, proof: bytes, transcript: Transcript) -> tuple[Equation, ...]:
         """What must hold for the proof to be valid; raises as `verify_lengths`."""
@@ -209,7 +214,7 @@ class LengthStatement:
         group, shape, kernels = self.group, self.shape, table_kernels(self.group)
         rows = kernels.equality(point[: shape.row_bits], shape.rows)
         columns = kernels.equality(point[shape.row_bits :], shape.width)
-        first, second = (self.tests.at(each, rows, columns, weights.tests) for each in (0, 1))
+        first, second = self.tests.at(rows, columns, weights.tests)
         pads = kernels.equality(point, TESTS).inner(kernels.of_scalars(weights.tests))
         if self.weight:
             last = equality_at(group, point, shape.dimension - 1)
@@ -245,7 +250,7 @@ class _Weights:
         group, count = statement.group, _SUMS + 1 + (statement.weight is not None)
         drawn = transcript.challenges(b"long/weights", group, count)
         tests = group.powers(drawn[0], TESTS + 1)[1:]
-        return cls(drawn[1:], tests, _tests(group, statement.answers).inner(tests))
+        return cls(drawn[1:], tests, statement.tests_posted.inner(tests))
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +421,3 @@ def verify_lengths(statement: LengthStatement, proof: bytes, transcript: Transcr
 
 def _squares(table: ResidueTable) -> ResidueTable:
     return table.times(table)
-
-
-def _tests(group: Group, answers: tuple[int, ...]) -> ScalarVec:
-    return group.scalars(list(answers))

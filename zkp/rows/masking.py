@@ -121,6 +121,11 @@ class MaskStatement:
         """The number of bytes of every proof."""
         return sum(self.sizes)
 
+    @cached_property
+    def tests_posted(self) -> ScalarVec:
+        """The answers as scalars."""
+        return self.group.scalars(list(self.answers))
+
     def bind(self, transcript: Transcript) -> None:
         """Absorb the statement."""
         shape = self.shape
@@ -135,7 +140,7 @@ class MaskStatement:
         transcript.absorb(b"long/signs", bytes(int(sign > 0) for sign in self.signs))
         transcript.absorb_points(b"long/edges", self.edges)
         transcript.absorb_points(b"long/self", self.own)
-        transcript.absorb_scalars(b"long/tests", self.group.scalars(list(self.answers)))
+        transcript.absorb_scalars(b"long/tests", self.tests_posted)
 
     def equations(self, proof: bytes, transcript: Transcript) -> tuple[Equation, ...]:
         """What must hold for the proof to be valid; raises as `verify_masks`."""
@@ -212,7 +217,7 @@ class MaskStatement:
             shared = kernels.equality(z[: shape.row_bits], shape.rows).inner(rows).reveal()
             same = _equal(group, z[shape.row_bits :], point[shape.row_bits :])
             plain = plain + phi * shared * same
-        carries = self.tests.at(0, rows, columns, weights.tests)
+        (carries,) = self.tests.at(rows, columns, weights.tests)
         pads = kernels.equality(point, TESTS).inner(kernels.of_scalars(weights.tests)).reveal()
         first = weights.claim * plain
         shifted = first * group.scalar(1 << self.word_bits)
@@ -251,8 +256,7 @@ class _Weights:
         drawn = transcript.challenges(b"long/weights", group, 3)
         tests = group.powers(drawn[0], TESTS + 1)[1:]
         points = group.powers(drawn[1], len(statement.points) + 1)[1:]
-        answers = group.scalars(list(statement.answers)).inner(tests)
-        return cls(tests, points, drawn[2], answers)
+        return cls(tests, points, drawn[2], statement.tests_posted.inner(tests))
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,14 +61,14 @@ class ProductTests:
         return kernels.of_integers(bits).times(weights)
 
     def at(
-        self, vector: int, rows: ResidueTable, columns: ResidueTable, weights: ScalarVec
-    ) -> Scalar:
-        """The sum over the tests of their weights times what they choose at a point.
+        self, rows: ResidueTable, columns: ResidueTable, weights: ScalarVec
+    ) -> tuple[Scalar, ...]:
+        """For each vector the sum of the tests' weights times what they choose at a point.
 
         `rows` and `columns` are the tables of equality with its two halves.
         """
-        chosen = rows.bit_inners(self.rows[vector]) * columns.bit_inners(self.columns)
-        return chosen.inner(weights).reveal()
+        chosen = columns.bit_inners(self.columns) * weights
+        return tuple(rows.bit_inners(each).inner(chosen).reveal() for each in self.rows)
 
     def _bits(self, strings: bytes) -> Integers:
         found = np.frombuffer(strings, np.uint8).reshape(TESTS, -1)

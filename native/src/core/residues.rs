@@ -124,6 +124,23 @@ impl ProductSum {
     }
 }
 
+/// A sum of at most 8 residues that was not reduced: it is below 2^256.
+#[derive(Clone, Copy, Default)]
+pub struct ShortSum(Limbs);
+
+impl DefaultIsZeroes for ShortSum {}
+
+impl ShortSum {
+    /// The most residues that may be added.
+    pub const MOST: usize = 8;
+
+    /// The sum with one residue more.
+    pub fn plus(&self, residue: &Residue) -> Self {
+        let (sum, _) = each(|i, carry| add(self.0[i], residue.0[i], carry));
+        Self(sum)
+    }
+}
+
 /// A sum of residues times words that is reduced once, for at most 2^64 of them.
 #[derive(Clone, Copy, Default)]
 pub struct WordSum([u64; LIMBS + 2]);
@@ -140,6 +157,16 @@ impl WordSum {
             (self.0[i], carry) = add(self.0[i], low, carry);
         }
         (self.0[LIMBS], carry) = add(self.0[LIMBS], high, carry);
+        self.0[LIMBS + 1] += carry;
+    }
+
+    /// Add a sum of residues.
+    pub fn add_sum(&mut self, sum: &ShortSum) {
+        let mut carry = 0;
+        for (limb, word) in self.0.iter_mut().zip(sum.0) {
+            (*limb, carry) = add(*limb, word, carry);
+        }
+        (self.0[LIMBS], carry) = add(self.0[LIMBS], 0, carry);
         self.0[LIMBS + 1] += carry;
     }
 

@@ -8,14 +8,14 @@ use std::ops::Range;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::fault::Fault;
-use super::residues::{ProductSum, Residue, WordSum, sign_mask};
+use super::residues::{ProductSum, Residue, ShortSum, WordSum, sign_mask};
 use super::scalars::check_len;
 use super::workers::Workers;
 
 /// The largest exponent of `power_sums`.
 pub const MOST: usize = 8;
 /// Bits that choose a sum from a table of sums.
-const GROUP: usize = 8;
+const GROUP: usize = ShortSum::MOST;
 /// Of the index of an entry that is moved: those of a table that stays in the first cache.
 const LOW_BITS: usize = 10;
 /// Of the index it comes from: each of its values costs a reduction for every row of the other.
@@ -396,9 +396,7 @@ pub fn combine_rows(
                 sum.add(&plus.or(minus, sign_mask(*value)), value.unsigned_abs());
             }
         }
-        for (slot, sum) in piece.iter_mut().zip(sums.iter()) {
-            *slot = sum.residue();
-        }
+        reduced(piece, &sums);
     });
     Ok(out)
 }
@@ -447,7 +445,7 @@ impl<'a> BitRows<'a> {
 }
 
 /// Sums of up to 8 values, by the bits of an index.
-fn subset_sums<T: Copy>(zero: T, values: &[T], add: impl Fn(&T, &T) -> T) -> [T; 1 << GROUP] {
+fn subset_sums<S: Copy, T>(zero: S, values: &[T], add: impl Fn(&S, &T) -> S) -> [S; 1 << GROUP] {
     let mut sums = [zero; 1 << GROUP];
     for (i, value) in values.iter().enumerate() {
         for low in 0..1 << i {
@@ -466,12 +464,14 @@ pub fn bit_inners(
     check_len(table.len(), bits.len)?;
     let mut out = vec![Residue::ZERO; bits.count()];
     workers.fill(&mut out, |start, piece| {
+        let mut totals = Zeroizing::new(vec![WordSum::default(); piece.len()]);
         for (group, values) in table.chunks(GROUP).enumerate() {
-            let sums = Zeroizing::new(subset_sums(Residue::ZERO, values, Residue::plus));
-            for (k, slot) in (start..).zip(piece.iter_mut()) {
-                *slot = slot.plus(&sums[bits.group(k, group)]);
+            let sums = Zeroizing::new(subset_sums(ShortSum::default(), values, ShortSum::plus));
+            for (k, total) in (start..).zip(totals.iter_mut()) {
+                total.add_sum(&sums[bits.group(k, group)]);
             }
         }
+        reduced(piece, &totals);
     });
     Ok(out)
 }
@@ -485,17 +485,25 @@ pub fn combine_bits(
     check_len(weights.len(), bits.count())?;
     let mut out = vec![Residue::ZERO; bits.len];
     workers.fill(&mut out, |start, piece| {
+        let mut totals = Zeroizing::new(vec![WordSum::default(); piece.len()]);
         for (group, values) in weights.chunks(GROUP).enumerate() {
-            let sums = Zeroizing::new(subset_sums(Residue::ZERO, values, Residue::plus));
-            for (j, slot) in (start..).zip(piece.iter_mut()) {
+            let sums = Zeroizing::new(subset_sums(ShortSum::default(), values, ShortSum::plus));
+            for (j, total) in (start..).zip(totals.iter_mut()) {
                 let first = GROUP * group;
                 let index =
                     (0..values.len()).fold(0, |index, i| index | bits.bit(first + i, j) << i);
-                *slot = slot.plus(&sums[index]);
+                total.add_sum(&sums[index]);
             }
         }
+        reduced(piece, &totals);
     });
     Ok(out)
+}
+
+fn reduced(out: &mut [Residue], sums: &[WordSum]) {
+    for (slot, sum) in out.iter_mut().zip(sums) {
+        *slot = sum.residue();
+    }
 }
 
 /// For each row of integers and each string, the sum of those where it has a 1, mod 2^64.

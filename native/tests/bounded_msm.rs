@@ -24,9 +24,13 @@ fn every_width_holds_its_extremes() {
         let (low, high) = (-(1i64 << bits), (1i64 << bits) - 1);
         let first = scalars(&[low, high, 0, 1, -1, high / 2]);
         let second = scalars(&[high, low, low / 2, low + 1, high - 1, 0]);
-        let made = bounded_msms(&Workers::INLINE, &[&first, &second], &points, bits);
         let expected = [naive_msm(&first, &points), naive_msm(&second, &points)];
-        assert_eq!(made.expect("small scalars"), expected, "{bits}");
+        // The more rows there are the longer are the digits.
+        for pairs in [1, 60] {
+            let rows = [&first[..], &second[..]].repeat(pairs);
+            let made = bounded_msms(&Workers::INLINE, &rows, &points, bits);
+            assert_eq!(made.expect("small scalars"), expected.repeat(pairs), "{bits}");
+        }
         for bad in [low - 1, high + 1] {
             let row = scalars(&[0, 0, 0, bad, 0, 0]);
             let made = bounded_msms(&Workers::INLINE, &[&first, &row], &points, bits);

@@ -267,7 +267,7 @@ fn a_permutation_moves_and_negates() {
 /// Also where an index has more bits than the halves of tables are cut for.
 #[test]
 fn sums_over_tables_of_equality_need_no_table() {
-    for (bits, len) in [(0, 1), (3, 7), (6, 64), (13, 5_003)] {
+    for (bits, len) in [(0usize, 1usize), (3, 7), (6, 64), (13, 5_003)] {
         let places: Vec<u32> = (0..(len * 3).div_ceil(4) as u32).rev().collect();
         let signs: Vec<u8> = words(27, places.len()).iter().map(|&w| w as u8).collect();
         let signs = &signs[..places.len().div_ceil(8)];

@@ -67,6 +67,8 @@ class TableKernels:
     """Makes tables; on the native backend in a time that depends on no entry and no integer.
 
     of_scalars(scalars), of_integers(integers): the table of these.
+    integer_power_sums(integers, exponent, half): `ResidueTable.power_sums` of that table, for
+        integers so small that no sum reaches 2^126; others are refused.
     equality(point, count): entry j is the product of p_i where bit i of j is 1, and of 1 - p_i
         where it is 0; the first `count` entries.
     equality_sum(points, factors, count): the sum of such tables, one for each factor, times the
@@ -85,6 +87,7 @@ class TableKernels:
 
     of_scalars: Callable[[AnyScalarVec], ResidueTable]
     of_integers: Callable[[Integers], ResidueTable]
+    integer_power_sums: Callable[[Integers, int, int], SecretScalarVec]
     equality: Callable[[AnyScalarVec, int], ResidueTable]
     equality_sum: Callable[[AnyScalarVec, AnyScalarVec, int], ResidueTable]
     equality_words: Callable[[AnyScalarVec, AnyScalarVec, Words], SecretScalar]
@@ -106,6 +109,7 @@ def table_kernels(group: Group) -> TableKernels:
         return TableKernels(
             native.scalar_table,
             native.integer_table,
+            native.integer_power_sums,
             native.equality_table,
             native.equality_sum,
             native.equality_words,

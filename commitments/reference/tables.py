@@ -143,8 +143,18 @@ class _Kernels:
     def of_scalars(self, scalars: AnyScalarVec, /) -> ResidueTable:
         return ReferenceTable(self._curve, self._residues(scalars))
 
-    def of_integers(self, integers: Integers, /) -> ResidueTable:
+    def of_integers(self, integers: Integers, /) -> ReferenceTable:
         return _reduced(self._curve, _integers(integers, np.int64))
+
+    def integer_power_sums(
+        self, integers: Integers, exponent: int, half: int, /
+    ) -> ReferenceSecretScalarVec:
+        values = _integers(integers, np.int64)
+        found = self.of_integers(integers).power_sums(exponent, half)
+        bits = (126 - len(values).bit_length()) // exponent - 1
+        if not all(-(1 << bits) <= value < 1 << bits for value in values):
+            raise UsageError(f"an integer does not fit in {bits} bits")
+        return found
 
     def equality(self, point: AnyScalarVec, size: int, /) -> ReferenceTable:
         return self._spread([(1 - p, p) for p in self._residues(point)], size)
@@ -240,6 +250,7 @@ def reference_kernels(group: Group) -> TableKernels:
     return TableKernels(
         kernels.of_scalars,
         kernels.of_integers,
+        kernels.integer_power_sums,
         kernels.equality,
         kernels.equality_sum,
         kernels.equality_words,

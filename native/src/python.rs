@@ -79,7 +79,8 @@ mod _native {
     #[pymodule_export]
     use super::table::{
         ResidueTable, combine_bits, combine_rows, combine_tables, equality_moved, equality_sum,
-        equality_table, equality_words, integer_table, product_table, row_bit_sums, scalar_table,
+        equality_table, equality_words, integer_power_sums, integer_table, product_table,
+        row_bit_sums, scalar_table,
     };
     #[pymodule_export]
     use super::wide_table::WideTable;

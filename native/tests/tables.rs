@@ -9,8 +9,8 @@ use _native::core::residues::{ProductSum, Residue, ShortSum, WordSum};
 use _native::core::stream::Stream;
 use _native::core::tables::{
     BitRows, Moves, bit_inners, combine, combine_bits, combine_rows, equal, equal_sum, equal_words,
-    fold, inner, inner_words, moved_equal, pair_sums, permuted, power_sums, row_bit_sums,
-    subset_products, times,
+    fold, inner, inner_words, integer_power_sums, moved_equal, pair_sums, permuted, power_sums,
+    row_bit_sums, subset_products, times,
 };
 use _native::core::workers::Workers;
 
@@ -186,6 +186,20 @@ fn polynomials_of_a_round_hold_at_points() {
                     all.insert(1, linear);
                     let polynomial = all.iter().rev().fold(Scalar::ZERO, |sum, c| sum * x + c);
                     assert_eq!(polynomial, value(x));
+                }
+                // The largest integers that are taken, and what is next to them.
+                let length = usize::BITS - len.leading_zeros();
+                let most = (1i64 << ((126 - length) / exponent as u32 - 1)) - 1;
+                let mut small: Vec<i64> = integers(8, len).iter().map(|v| v % most).collect();
+                small[0] = most;
+                small[len / 2] = -most - 1;
+                small[len - 1] = -most - 1;
+                let held: Vec<Residue> = small.iter().map(|&v| Residue::from_integer(v)).collect();
+                let sums = integer_power_sums(workers, &small, exponent, half).unwrap();
+                assert_eq!(back(&sums), back(&power_sums(workers, &held, exponent, half).unwrap()));
+                for wrong in [most + 1, -most - 2] {
+                    small[len - 1] = wrong;
+                    assert!(integer_power_sums(workers, &small, exponent, half).is_err());
                 }
             }
         }

@@ -124,6 +124,27 @@ def test_a_round_of_a_sum(group: Group, kernels: TableKernels, length: int, half
         require(sums, lambda x, e=exponent: sum(a**e for a in at(left, x)))
 
 
+@pytest.mark.parametrize("exponent", [2, 3, 8])
+def test_a_round_of_a_sum_of_small_integers(kernels: TableKernels, exponent: int) -> None:
+    bits = (126 - 4) // exponent - 1
+    most = (1 << bits) - 1
+    values = np.array([most, -most - 1, 0, -1, 5, most, 1, 2, -3], np.int64)
+    for half in (4, 8, 16):
+        found = kernels.integer_power_sums(values, exponent, half)
+        assert ints(found) == ints(kernels.of_integers(values).power_sums(exponent, half))
+    wrong: list[Any] = [
+        (np.append(values[1:], 1 << bits), exponent, 8),
+        (np.append(values[1:], -(1 << bits) - 1), exponent, 8),
+        (values, 1, 8),
+        (values, 9, 8),
+        (values, exponent, -1),
+        (values.astype(np.uint64), exponent, 8),
+    ]
+    for given in wrong:
+        with pytest.raises(UsageError):
+            kernels.integer_power_sums(*given)
+
+
 def test_sums_of_products(group: Group, kernels: TableKernels) -> None:
     left, right = some(group, 24), some(group, 24, seed=4)
     words = np.frombuffer(seeded("words")(8 * 24), np.uint64).copy()

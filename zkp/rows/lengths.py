@@ -13,7 +13,7 @@ from typing import Final
 
 from commitments import Commitment, Opening, Pedersen
 from commitments.group import Group, Point, PointVec, Scalar, ScalarVec, SecretScalarVec
-from commitments.tables import ResidueTable, table_kernels
+from commitments.tables import table_kernels
 from wire.errors import UsageError
 from wire.randomness import Rng
 from zkp.bits import layout_of, proof_size
@@ -28,6 +28,7 @@ from zkp.rows.shape import TESTS, RowShape
 from zkp.rows.sumcheck import (
     EntrySummand,
     Folded,
+    FoldedIntegers,
     HiddenValue,
     PairSummand,
     Polynomial,
@@ -280,9 +281,12 @@ class LengthProver:
         blindings = [each.blindings for each in (hidden.inputs, hidden.noise, hidden.pads)]
         known = blindings[0].concat(blindings[1]).concat(blindings[2])
         self._hiding = Blindings(transcript, self._group, known, rng)
-        x, a = (self._kernels.of_integers(each.values) for each in (hidden.inputs, hidden.noise))
-        pads = self._kernels.of_scalars(hidden.pads.values[:TESTS])
-        self._tables = Folded(x), Folded(a), Folded(pads)
+        self._input, self._noise = (
+            FoldedIntegers(self._group, each.values, each.bits)
+            for each in (hidden.inputs, hidden.noise)
+        )
+        pads = Folded(self._kernels.of_scalars(hidden.pads.values[:TESTS]))
+        self._tables = self._input, self._noise, pads
 
     def proof(self) -> bytes:
         """All messages, in order; raises `ComputationFault` for a blinding that has changed."""
@@ -307,12 +311,11 @@ class LengthProver:
 
         With a weight it comes next, and its square.
         """
-        x, a, _ = (each.table for each in self._tables)
-        fourth = _squares(_squares(a))
-        found = vector_of(self._group, x.inner(x), a.inner(a), fourth.inner(fourth))
+        x, a = self._input, self._noise
+        found = vector_of(self._group, x.power_sum(2), a.power_sum(2), a.power_sum(_DEGREE))
         if not self._statement.weight:
             return found
-        weight = x.entry(self._statement.shape.dimension - 1)
+        weight = x.table.entry(self._statement.shape.dimension - 1)
         return found.concat(vector_of(self._group, weight, weight * weight))
 
     def summed(self, sums: HiddenNumbers, weights: _Weights) -> SumcheckProof:
@@ -417,7 +420,3 @@ def verify_lengths(statement: LengthStatement, proof: bytes, transcript: Transcr
         InvalidProof: with the check that failed.
     """
     require_valid(statement, proof, transcript)
-
-
-def _squares(table: ResidueTable) -> ResidueTable:
-    return table.times(table)

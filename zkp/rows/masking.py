@@ -190,9 +190,9 @@ class MaskStatement:
         return LinearRelation(build.shape(), points)
 
     def equality(self, weights: _Weights) -> ResidueTable:
-        """F: the weighted sum of the tables of equality of the points."""
-        kernels, points = table_kernels(self.group), self._points
-        return kernels.equality_sum(points, weights.points, self.shape.entries)
+        """w_0 F: the weighted sum of the tables of equality of the points."""
+        factors = weights.points * weights.claim
+        return table_kernels(self.group).equality_sum(self._points, factors, self.shape.entries)
 
     def transposed(self, equality: ResidueTable) -> ResidueTable:
         """F^T, whose product with a is that of F with the permuted a."""
@@ -327,13 +327,11 @@ class MaskProver:
         noise, carries = Folded(a), Folded(c)
         pads = Folded(kernels.of_scalars(hidden.pads.values[:TESTS]))
         equality = statement.equality(weights)
-        claim, chosen = vector(group, [weights.claim]), kernels.of_scalars(weights.tests)
-        plain = kernels.combine(claim, [equality])
-        moved = kernels.combine(claim, [statement.transposed(equality)])
+        moved, chosen = statement.transposed(equality), kernels.of_scalars(weights.tests)
         sums = kernels.of_integers(tests.column_sums(group, hidden.carries.values).reshape(-1))
         choices = tests.row_choices(kernels, 0, chosen)
         summands = (
-            PairSummand(plain, rest),
+            PairSummand(equality, rest),
             PairSummand(moved, noise),
             TestsSummand(group, tests, TestedRows(choices, sums, carries)),
             PairSummand(chosen, pads),

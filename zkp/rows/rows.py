@@ -23,16 +23,22 @@ from zkp.transcript import SESSION_SIZE, DuplexSponge, Transcript
 from zkp.vectors import concatenate
 
 _WEIGHT_SIZE: Final = 16
+_WORD: Final = 64
 _ROOM: Final = 63
 
 
 class HiddenRows(Guarded):
-    """Holds a vector of small integers in whole rows, with a blinding for each row."""
+    """Holds a vector of integers in whole rows, with a blinding for each row.
 
-    __slots__ = ("blindings", "points", "values")
+    The integers have at most `bits` bits and a sign.
+    """
 
-    def __init__(self, values: Integers, blindings: SecretScalarVec, points: PointVec) -> None:
-        self.values, self.blindings, self.points = values, blindings, points
+    __slots__ = ("bits", "blindings", "points", "values")
+
+    def __init__(
+        self, values: Integers, blindings: SecretScalarVec, points: PointVec, bits: int = _WORD
+    ) -> None:
+        self.values, self.blindings, self.points, self.bits = values, blindings, points, bits
 
     def combined(self, group: Group, weights: ResidueTable) -> tuple[SecretScalarVec, SecretScalar]:
         """The sum of rows and of blindings times the entries of a table."""
@@ -78,7 +84,8 @@ def hide_rows(
     drawn = _RowBlindings(group, shape.rows, group.secret_scalars(_packed(values, bits)), rng)
     blindings = drawn.first
     key = VectorPedersen(group, shape.width)
-    hidden = HiddenRows(values, blindings, key.commit_rows(rows, blindings, bits=bits).points)
+    points = key.commit_rows(rows, blindings, bits=bits).points
+    hidden = HiddenRows(values, blindings, points, bits)
     drawn.require_committed(hidden)
     return hidden
 

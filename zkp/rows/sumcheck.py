@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from commitments import Pedersen
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
 from commitments.tables import ResidueTable, table_kernels
 from wire.randomness import Rng
 from zkp.rows.product_tests import ProductTests
-from zkp.rows.shape import TESTS
+from zkp.rows.shape import TESTS, Integers
 from zkp.transcript import NonceSource, Transcript
 from zkp.vectors import concatenate, constant, vector
+
+# Of a sum of powers of integers, in bits.
+_ROOM: Final = 126
 
 Sources: TypeAlias = tuple[tuple[NonceSource, SecretScalarVec], ...]
 """Where blindings came from, and what they were."""
@@ -45,10 +48,40 @@ class Folded:
     def fold(self, by: Scalar, half: int) -> None:
         self.table = self.table.fold(by, half)
 
+    def power_sums(self, exponent: int, half: int) -> SecretScalarVec:
+        """Those of the table."""
+        return self.table.power_sums(exponent, half)
+
     @property
     def value(self) -> SecretScalar:
         """What is left when all variables are fixed."""
         return self.table.scalars()[0]
+
+
+class FoldedIntegers(Folded):
+    """Holds the table of integers of so many bits and a sign.
+
+    While no variable is fixed its powers are those of the integers, if they are small.
+    """
+
+    def __init__(self, group: Group, integers: Integers, bits: int) -> None:
+        self._kernels = table_kernels(group)
+        super().__init__(self._kernels.of_integers(integers))
+        room = _ROOM - len(integers).bit_length()
+        self._integers, self._most = integers, room // (bits + 1)
+
+    def fold(self, by: Scalar, half: int) -> None:
+        self._most = 0
+        super().fold(by, half)
+
+    def power_sums(self, exponent: int, half: int) -> SecretScalarVec:
+        if exponent > self._most:
+            return super().power_sums(exponent, half)
+        return self._kernels.integer_power_sums(self._integers, exponent, half)
+
+    def power_sum(self, exponent: int) -> SecretScalar:
+        """The sum of all entries to this power."""
+        return self.power_sums(exponent, len(self.table))[0]
 
 
 class TestsSummand:
@@ -99,7 +132,7 @@ class PowerSummand:
         self._table, self._exponent, self._weight = table, exponent, weight
 
     def coefficients(self, half: int) -> SecretScalarVec:
-        return self._table.table.power_sums(self._exponent, half) * self._weight
+        return self._table.power_sums(self._exponent, half) * self._weight
 
     def fold(self, by: Scalar, half: int) -> None:
         """Nothing: who owns the table folds it."""

@@ -64,6 +64,13 @@ impl Residue {
         Self::from_word(value.unsigned_abs()).negated_if(sign_mask(value))
     }
 
+    /// The residue of a longer signed integer.
+    pub fn from_wide(value: i128) -> Self {
+        let size = value.unsigned_abs();
+        let words = [size as u64, (size >> 64) as u64, 0, 0];
+        product(&words, &RADIX_SQUARED).negated_if(sign_mask((value >> 64) as i64))
+    }
+
     /// The sum.
     pub fn plus(&self, other: &Self) -> Self {
         let (sum, carry) = each(|i, carry| add(self.0[i], other.0[i], carry));

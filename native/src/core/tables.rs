@@ -264,28 +264,72 @@ pub fn power_sums(
     exponent: usize,
     half: usize,
 ) -> Result<Vec<Residue>, Fault> {
-    if !(2..=MOST).contains(&exponent) {
-        return Err(Fault::usage(format!("an exponent lies between 2 and {MOST}")));
-    }
+    check_exponent(exponent)?;
+    let (less, more) = (exponent / 2, exponent.div_ceil(2));
     let mut parts = workers.map(table.len().min(half), |range| {
         let mut sums = Zeroizing::new([ProductSum::default(); MOST + 1]);
         for j in range {
             let (low, step) = line(table, half, j);
-            let (low, step) = (powers(&low, exponent), powers(&step, exponent));
-            sums[0].add(&low[exponent - 1], &low[1]);
-            for k in 2..exponent {
-                sums[k].add(&low[exponent - k], &step[k]);
+            let (low, step) = (powers(&low, more), powers(&step, more));
+            // lo^(e-k) step^k is the product of two such monomials of half the degree.
+            let second = monomials(&low, &step, more);
+            let first = if less == more { second } else { monomials(&low, &step, less) };
+            for k in (0..=exponent).filter(|&k| k != 1) {
+                let i = k.min(less);
+                sums[k].add(&first[i], &second[k - i]);
             }
-            sums[exponent].add(&step[exponent - 1], &step[1]);
         }
-        let mut found = [Residue::ZERO; MOST + 1];
-        for (slot, sum) in found.iter_mut().zip(sums.iter()) {
-            *slot = sum.residue();
-        }
-        found
+        sums.map(|sum| sum.residue())
     });
     let sums = total(&parts);
     parts.zeroize();
+    Ok(with_binomials(&sums, exponent))
+}
+
+/// The same for a table of integers so small that no sum reaches 2^126; others are refused, and
+/// that one of them is too large is all that leaks.
+pub fn integer_power_sums(
+    workers: &Workers,
+    values: &[i64],
+    exponent: usize,
+    half: usize,
+) -> Result<Vec<Residue>, Fault> {
+    check_exponent(exponent)?;
+    let length = usize::BITS - values.len().leading_zeros();
+    let bits = (126 - length) / exponent as u32 - 1;
+    let seen = values.iter().fold(0, |seen, value| seen | (value ^ (value >> 63)));
+    if seen >> bits != 0 {
+        return Err(Fault::usage(format!("an integer does not fit in {bits} bits")));
+    }
+    let mut parts = workers.map(values.len().min(half), |range| {
+        let mut sums = Zeroizing::new([0i128; MOST + 1]);
+        for j in range {
+            let low = i128::from(values[j]);
+            let step = i128::from(values.get(half + j).copied().unwrap_or(0)) - low;
+            let (mut lows, mut steps) = ([1; MOST + 1], [1; MOST + 1]);
+            for k in 1..=exponent {
+                (lows[k], steps[k]) = (lows[k - 1] * low, steps[k - 1] * step);
+            }
+            for (k, sum) in sums.iter_mut().enumerate().take(exponent + 1) {
+                *sum += lows[exponent - k] * steps[k];
+            }
+        }
+        sums.map(Residue::from_wide)
+    });
+    let sums = total(&parts);
+    parts.zeroize();
+    Ok(with_binomials(&sums, exponent))
+}
+
+fn check_exponent(exponent: usize) -> Result<(), Fault> {
+    if (2..=MOST).contains(&exponent) {
+        return Ok(());
+    }
+    Err(Fault::usage(format!("an exponent lies between 2 and {MOST}")))
+}
+
+/// Sums of lo^(e-k) step^k, times how often they occur in a power of a sum; without that of X.
+fn with_binomials(sums: &[Residue; MOST + 1], exponent: usize) -> Vec<Residue> {
     let mut binomial = 1;
     let mut out = Vec::with_capacity(exponent);
     for (k, sum) in sums.iter().enumerate().take(exponent + 1) {
@@ -294,15 +338,32 @@ pub fn power_sums(
         }
         binomial = binomial * (exponent - k) as u64 / (k as u64 + 1);
     }
-    Ok(out)
+    out
 }
 
-/// 1 and the powers below the exponent; what is left are zeros.
-fn powers(base: &Residue, exponent: usize) -> [Residue; MOST] {
-    let mut out = [Residue::ZERO; MOST];
+/// Up to what power of a line's ends is computed.
+const HALF_MOST: usize = MOST.div_ceil(2);
+
+/// 1 and the powers up to the exponent; what is left are zeros.
+fn powers(base: &Residue, exponent: usize) -> [Residue; HALF_MOST + 1] {
+    let mut out = [Residue::ZERO; HALF_MOST + 1];
     (out[0], out[1]) = (Residue::ONE, *base);
-    for k in 2..exponent {
+    for k in 2..=exponent {
         out[k] = out[k / 2].times(&out[k - k / 2]);
+    }
+    out
+}
+
+/// lo^(d-i) step^i for i = 0 .. d, from powers.
+fn monomials(
+    low: &[Residue; HALF_MOST + 1],
+    step: &[Residue; HALF_MOST + 1],
+    degree: usize,
+) -> [Residue; HALF_MOST + 1] {
+    let mut out = *low;
+    (out[0], out[degree]) = (low[degree], step[degree]);
+    for i in 1..degree {
+        out[i] = low[degree - i].times(&step[i]);
     }
     out
 }

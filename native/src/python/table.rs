@@ -162,6 +162,22 @@ pub fn integer_table(py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<Resi
     })))
 }
 
+/// What `power_sums` of the table of these integers is, if they are small.
+#[pyfunction]
+#[pyo3(signature = (values, exponent, half, /))]
+pub fn integer_power_sums(
+    py: Python<'_>,
+    values: &Bound<'_, PyAny>,
+    exponent: &Bound<'_, PyAny>,
+    half: &Bound<'_, PyAny>,
+) -> PyResult<SecretScalarVec> {
+    let (exponent, half) = (size(exponent, "the exponent")?, size(half, "the half")?);
+    let values = integers::<i64>(values)?;
+    let (items, nanos) = (values.len().min(half), 4 * nanos::SHORT_PRODUCT * exponent.min(9));
+    let sums = run(py, items, nanos, |w| tables::integer_power_sums(w, &values, exponent, half));
+    Ok(secret_scalars(&sums.map_err(raise)?))
+}
+
 /// The first entries of the table of equality with a point.
 #[pyfunction]
 #[pyo3(signature = (point, count, /))]

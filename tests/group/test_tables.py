@@ -222,7 +222,7 @@ def test_sums_over_equality_need_no_table(
     moved = kernels.equality_moved(given, factors, (places, signs), at, size)
     expected = table.permuted(places, signs).inner(kernels.equality(at, size))
     assert int(moved.reveal()) == int(expected.reveal())
-    for wrong in (
+    refused: list[Any] = [
         lambda: kernels.equality_words(given, factors, np.zeros(17, np.uint64)),
         lambda: kernels.equality_words(given[1:], factors.concat(factors), words),
         lambda: kernels.equality_moved(given, factors, (places, signs), at, 4),
@@ -230,7 +230,8 @@ def test_sums_over_equality_need_no_table(
         lambda: kernels.equality_moved(given, factors, (places, b""), at, size),
         lambda: kernels.equality_moved(given, factors, (places // 2, signs), at, size),
         lambda: kernels.equality_moved(given, factors, (places, signs), at[1:], size),
-    ):
+    ]
+    for wrong in refused:
         with pytest.raises(UsageError):
             wrong()
 

@@ -390,8 +390,8 @@ class LengthProver:
     def _tested(self, which: int, weights: _Weights) -> TestedRows:
         """What the tests choose of the input, which is 0, or of the noise, which is 1."""
         tests, kernels = self._statement.tests, self._kernels
-        values = (self._hidden.inputs, self._hidden.noise)[which].values
-        sums = kernels.of_integers(tests.column_sums(self._group, values).reshape(-1))
+        rows = (self._hidden.inputs, self._hidden.noise)[which]
+        sums = kernels.of_integers(rows.column_sums(self._group, tests).reshape(-1))
         choices = tests.row_choices(kernels, which, kernels.of_scalars(weights.tests))
         return TestedRows(choices, sums, self._tables[which])
 

@@ -328,7 +328,7 @@ class MaskProver:
         pads = Folded(kernels.of_scalars(hidden.pads.values[:TESTS]))
         equality = statement.equality(weights)
         moved, chosen = statement.transposed(equality), kernels.of_scalars(weights.tests)
-        sums = kernels.of_integers(tests.column_sums(group, hidden.carries.values).reshape(-1))
+        sums = kernels.of_integers(hidden.carries.column_sums(group, tests).reshape(-1))
         choices = tests.row_choices(kernels, 0, chosen)
         summands = (
             PairSummand(equality, rest),

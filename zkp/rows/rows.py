@@ -18,6 +18,7 @@ from wire.errors import ComputationFault, UsageError
 from wire.randomness import Rng, draw
 from wire.secret import Guarded
 from zkp.equations import Term
+from zkp.rows.product_tests import ProductTests
 from zkp.rows.shape import Integers, RowShape
 from zkp.transcript import SESSION_SIZE, DuplexSponge, Transcript
 from zkp.vectors import concatenate
@@ -33,12 +34,19 @@ class HiddenRows(Guarded):
     The integers have at most `bits` bits and a sign.
     """
 
-    __slots__ = ("bits", "blindings", "points", "values")
+    __slots__ = ("_tested", "bits", "blindings", "points", "values")
 
     def __init__(
         self, values: Integers, blindings: SecretScalarVec, points: PointVec, bits: int = _WORD
     ) -> None:
         self.values, self.blindings, self.points, self.bits = values, blindings, points, bits
+        self._tested: tuple[ProductTests, Integers] | None = None
+
+    def column_sums(self, group: Group, tests: ProductTests) -> Integers:
+        """`ProductTests.column_sums`, once: those of the answers are needed for the proof, too."""
+        if self._tested is None or self._tested[0] is not tests:
+            self._tested = tests, tests.column_sums(group, self.values)
+        return self._tested[1]
 
     def combined(self, group: Group, weights: ResidueTable) -> tuple[SecretScalarVec, SecretScalar]:
         """The sum of rows and of blindings times the entries of a table."""

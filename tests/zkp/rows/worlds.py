@@ -123,7 +123,7 @@ def lengths(
     pads = draw_pads(group, rng)
     hidden_pads = hide_pads(group, shape, pads, rng=rng)
     tests = ProductTests.draw(shape, 2, coins(group, "tests"))
-    sums = tests.sums([tests.column_sums(group, each.values) for each in (x, a)])
+    sums = tests.sums([each.column_sums(group, tests) for each in (x, a)])
     answers = hidden_tests(group, sums, pads)
     statement = LengthStatement(
         group,
@@ -164,7 +164,7 @@ def masks(
     pads = draw_pads(group, rng)
     hidden_pads = hide_pads(group, shape, pads, rng=rng)
     tests = ProductTests.draw(shape, 1, coins(group, "carry tests"))
-    sums = tests.sums([tests.column_sums(group, hidden[2].values)])
+    sums = tests.sums([hidden[2].column_sums(group, tests)])
     z = tuple(
         group.reduce_scalars(seeded(f"point {at}")(48 * shape.bits), 48) for at in range(points)
     )

@@ -118,7 +118,7 @@ def answer_tests(
     group: Group, tests: ProductTests, vectors: tuple[HiddenRows, ...], pads: HiddenPads
 ) -> bytes:
     """What the tests of these vectors give, under the pads."""
-    sums = tests.sums([tests.column_sums(group, each.values) for each in vectors])
+    sums = tests.sums([each.column_sums(group, tests) for each in vectors])
     return encode_tests(hidden_tests(group, sums, pads.values[:TESTS]))
 
 

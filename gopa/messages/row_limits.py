@@ -12,7 +12,7 @@ from commitments import ristretto255
 from gopa.masks.words import packed_size
 from gopa.messages.long_vectors import LONG_COMMIT, LONG_JOIN, LONG_PUBLISH, PROVE
 from gopa.messages.manifest import CommitReveal, Manifest
-from gopa.messages.row_terms import length_bounds, weight_bound
+from gopa.messages.row_bounds import length_bounds, weight_bound
 from gopa.planning.equation_points import equation_points, losses_allowed
 from gopa.planning.terms import Terms
 from zkp.bits import layout_of, proof_size

@@ -14,7 +14,6 @@ from typing import Final
 from gopa.planning.equation_points import equation_points, losses_allowed
 from gopa.planning.terms import Terms
 from wire.errors import UsageError
-from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.shape import RowShape
 
 WORD_WIDTHS: Final = range(16, 65)
@@ -76,17 +75,6 @@ def of_single_counts(terms: Terms) -> bool:
     """Whether a party adds one count to one bin: two such vectors are closer than their lengths."""
     square = terms.steps**2
     return terms.squared_norm == square and terms.squared_sensitivity == 2 * square
-
-
-def length_bounds(terms: Terms) -> LengthBounds:
-    """What the lengths of a party's vector and noise are proved to be within."""
-    return LengthBounds(terms.squared_norm, terms.noise_square, terms.spike)
-
-
-def weight_bound(terms: Terms) -> WeightBound:
-    """What is proved, besides, of a vector with a weight (14-W1)."""
-    slack = weight_rounding(terms)
-    return WeightBound(terms.steps, terms.weight_length, terms.weight_scale, slack)
 
 
 def weight_rounding(terms: Terms) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from commitments.group import Group
 from commitments.tables import ResidueTable, table_kernels
-from gopa.messages.row_terms import weight_bound
+from gopa.messages.row_bounds import weight_bound
 from gopa.rounds.context import RoundContext
 from gopa.rounds.long.challenges import input_tests, shape_of
 from gopa.rounds.long.statements import encoded_rows

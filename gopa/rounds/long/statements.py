@@ -13,7 +13,7 @@ import numpy as np
 from commitments.group import PointVec
 from gopa.masks.words import unpack_words
 from gopa.messages.parameters import Path
-from gopa.messages.row_terms import length_bounds, weight_bound
+from gopa.messages.row_bounds import length_bounds, weight_bound
 from gopa.rounds.context import RoundContext
 from gopa.rounds.long.challenges import (
     carry_tests,

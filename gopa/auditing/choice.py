@@ -8,11 +8,10 @@ from typing import Final
 
 from gopa.auditing.sources import Unsupported
 from gopa.messages.framing import Assembler, Message, Posted
-from gopa.messages.manifest import MANIFEST, VERSION, session_id
+from gopa.messages.manifest import VERSION, session_id
 from gopa.messages.phases import Kind, Phase
-from gopa.rounds.toolkit import require_carried_out
 from gopa.rules.ledger import MOST_TRIED
-from wire.errors import MalformedMessage, UsageError
+from wire.errors import UsageError
 
 MOST_CANDIDATES: Final = 256
 MOST_ENTRIES: Final = 1_024
@@ -118,19 +117,7 @@ class SessionChoice:
             self.chosen = session
         if version != VERSION and session == self.chosen:
             raise Unsupported(f"a manifest of version {version}; known is {VERSION}")
-        if session == self.chosen:
-            _require_carried_out(body)
         return candidate.entries if session == self.chosen else []
-
-
-def _require_carried_out(body: bytes) -> None:
-    """Raises `Unsupported`: whoever keeps rules that this version does not know is not blamed."""
-    try:
-        require_carried_out(MANIFEST.decode(body))
-    except UsageError as error:
-        raise Unsupported(error.message) from None
-    except MalformedMessage:
-        return  # the rules say what is wrong with it
 
 
 def _is_manifest(message: Message, session: bytes) -> bool:

@@ -60,7 +60,7 @@ class LongPublish:
 class Prove:
     """Carries commitments to the masks at a few points, and the proof that words are made of them.
 
-    `edges` has one for each live edge, in increasing position of the neighbour.
+    `edges` has one for each neighbour, in increasing position: zeros where the edge is not live.
     """
 
     acts_on: bytes

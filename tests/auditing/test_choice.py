@@ -10,11 +10,9 @@ import pytest
 from bulletin_board import Submission
 from gopa.auditing import choice as choosing
 from gopa.auditing.choice import MOST_CANDIDATES, MOST_ENTRIES, SessionChoice
-from gopa.auditing.sources import Unsupported
-from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
-from gopa.messages.phases import Kind, Phase
+from gopa.messages.framing import Posted
+from gopa.messages.phases import Phase
 from tests.auditing.logs import Log, clean, key_named, played
-from tests.messages.samples import manifest, row_manifest
 from tests.vectors.transcripts.worlds import World
 from wire.errors import UsageError
 
@@ -123,19 +121,3 @@ def test_what_may_be_manifests_has_a_size_that_nothing_exceeds(
     choice = SessionChoice(None, None)
     assert taken(choice, posted(clean())) == []
     assert choice.found == {}
-
-
-def test_sessions_that_a_later_version_carries_out_blame_nobody() -> None:
-    """Their organiser keeps rules that this version does not know."""
-    key = key_named("organiser")
-    for given, known in ((manifest(organiser=key.public.data), True), (row_manifest(), False)):
-        agreed = replace(given, organiser=key.public.data)
-        place = MessageSlot(agreed.session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
-        signed = sign_message(agreed.to_bytes(), place, key)
-        entries = posted(replace(clean(), entries=signed.entries))
-        choice = SessionChoice(None, None)
-        if known:
-            assert taken(choice, entries) == entries
-        else:
-            with pytest.raises(Unsupported, match="path `rows`"):
-                taken(choice, entries)

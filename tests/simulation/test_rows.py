@@ -306,5 +306,6 @@ def test_an_audit_says_valid_and_names_the_liar(tmp_path: Path) -> None:
     assert "noise that nobody could aim" in report.summary
     assert ROW_NOISE in report.limits
     step = Fraction(terms.high - terms.low) / terms.steps
+    assert record.sums is not None
     assert Fraction(report.rounds[0].total[0]) == step * record.sums[0]
     require_checked(simulation)

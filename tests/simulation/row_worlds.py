@@ -59,11 +59,17 @@ def vectors_for(terms: Terms, seed: int = 1) -> list[list[int]]:
 
 
 def simulate_rows(
-    terms: Terms = ROWS, script: Script | None = None, *, seed: int | str = 1
+    terms: Terms = ROWS,
+    script: Script | None = None,
+    *,
+    seed: int | str = 1,
+    setting: SessionSetting = IN_ROWS,
+    weighted: bool = False,
 ) -> Simulation:
     """A session that remembers the noise of all parties."""
     options = SimulationOptions(remember_noise=True)
-    return Simulation(terms, rng=seeded(seed), setting=IN_ROWS, script=script, options=options)
+    setting = replace(setting, weighted=weighted)
+    return Simulation(terms, rng=seeded(seed), setting=setting, script=script, options=options)
 
 
 def sum_in_the_open(

@@ -11,13 +11,16 @@ from typing import Any
 import pytest
 
 from gopa.auditing import Verdict, audit
+from gopa.messages.manifest import TestCoins
 from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.phases import Phase
+from gopa.messages.row_terms import origin
 from gopa.planning.terms import Terms
 from gopa.simulation import RoundRecord, Script, Simulation
 from gopa.simulation.script import Twice
 from gopa.wording import ROW_NOISE
 from tests.simulation.row_worlds import (
+    IN_ROWS,
     MANY_ROWS,
     RECOVERING,
     ROWS,
@@ -30,6 +33,7 @@ from tests.simulation.row_worlds import (
     vectors_for,
 )
 from tests.simulation.worlds import culprits, require_checked
+from wire.errors import UsageError
 
 LIAR = 2
 IDENTITY = bytes(32)
@@ -52,6 +56,10 @@ def require_sums(played: Played, *included: int) -> None:
     for attempt in record.attempts:
         final = set(attempt.final or ())
         assert not [pair for pair in attempt.opened if final.issuperset(pair)]
+
+
+def require_sums_of(simulation: Simulation, record: RoundRecord, vectors: list[list[int]]) -> None:
+    assert record.sums == sum_in_the_open(simulation, record, vectors)
 
 
 def removed(record: RoundRecord, attempt: int = -1) -> set[tuple[int, Phase, RemovalCause, str]]:
@@ -91,6 +99,38 @@ def test_three_rounds_and_words_of_another_width() -> None:
         assert record.sums == sum_in_the_open(simulation, record, vectors)
     assert simulation.over
     assert record.findings.complete
+
+
+def test_a_private_weight_is_the_last_coordinate() -> None:
+    bounds = {"squared_norm": 1300, "squared_sensitivity": 1361}
+    terms = replace(ROWS, steps=20, weight_length=1, weight_scale=4, **bounds)
+    vectors = [[*row[:-1], 10 + place] for place, row in enumerate(vectors_for(terms))]
+    simulation = simulate_rows(terms, weighted=True)
+    record = simulation.run_round(vectors)
+    expected = sum_in_the_open(simulation, record, vectors)
+    weights = expected[-1] + origin(terms) * terms.parties  # it has no origin
+    assert record.sums == (*expected[:-1], weights)
+    again: list[list[int]] = [[*row[:-1], -1] for row in vectors]
+    with pytest.raises(UsageError, match="from 0 to"):
+        simulation.run_round(again)
+
+
+def test_a_vector_that_is_too_long_is_refused_before_anything_is_said() -> None:
+    simulation = simulate_rows(ROWS)
+    long = [[origin(ROWS)] * ROWS.dimension for _ in range(ROWS.parties)]
+    long[LIAR][0] += 11
+    with pytest.raises(UsageError, match="longer than the terms allow"):
+        simulation.run_round(long)
+    long[LIAR][0] -= 1
+    simulation = simulate_rows(ROWS)
+    require_sums_of(simulation, simulation.run_round(long), long)
+
+
+def test_coins_of_a_simulation_and_words_as_wide_as_can_be() -> None:
+    setting = replace(IN_ROWS, beacon=TestCoins(), word_width=64)
+    simulation = simulate_rows(ROWS, setting=setting)
+    vectors = vectors_for(ROWS)
+    require_sums_of(simulation, simulation.run_round(vectors), vectors)
 
 
 @pytest.mark.parametrize("phase", [Phase.COMMIT, Phase.PUBLISH, Phase.PROVE])

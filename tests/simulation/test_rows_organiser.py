@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import pytest
 
 from bulletin_board import Submission
-from gopa.adversary.deeds.organising import AlteredClose, ClosedAnyway
+from gopa.adversary.deeds.organising import AlteredClose, ClosedAnyway, CutsOff, GivesUp
 from gopa.messages.long_vectors import PROVE, TESTS_SIZE, Prove
 from gopa.messages.members import pack_members, unpack_members
-from gopa.messages.organiser import Close, Members
+from gopa.messages.organiser import AbortReason, Close, Members, Released, RemovalCause
 from gopa.messages.phases import Phase
 from gopa.party import Post
 from gopa.rules import Role
 from gopa.simulation import RoundRecord, Script, Simulation
 from gopa.simulation.access import PartyAccess
 from gopa.simulation.script import Honest, PostsLate
-from tests.simulation.row_worlds import ROWS, shifted, simulate_rows, vectors_for
+from tests.simulation.row_worlds import MANY_ROWS, ROWS, shifted, simulate_rows, vectors_for
 from wire.errors import FaultyParty
 
 LIAR = 2
@@ -175,3 +175,23 @@ def test_a_proof_behind_its_close_changes_no_list() -> None:
     _, record = play(Script().misbehave(LIAR, PostsLate(Phase.PROVE)))
     assert record.included == (0, 1, 3, 4)
     assert not record.findings.faults
+
+
+def test_who_is_late_by_the_cut_is_out_and_not_blamed() -> None:
+    script = Script().drop(1, before=Phase.PROVE).organise(CutsOff(Phase.PROVE))
+    simulation = simulate_rows(MANY_ROWS, script)
+    record = simulation.run_round(vectors_for(MANY_ROWS))
+    assert not record.findings.faults
+    late = [row for row in record.attempts[0].removals if row.rule == "04-C6"]
+    assert {(row.phase, row.cause) for row in late} == {(Phase.PROVE, RemovalCause.ABSENT)}
+    assert all(row.entry is not None for row in late)
+    assert (len(late), len(record.included)) == (1, 6)
+    simulation.run_round(vectors_for(MANY_ROWS))
+    assert not {row.author for row in late} & set(simulation.findings().rounds[-1].barred)
+
+
+def test_an_abort_behind_the_proofs_is_a_veto() -> None:
+    _, record = play(Script().organise(GivesUp(Phase.CONFIRM, Released.MASKED)))
+    assert record.attempts[0].veto
+    assert record.attempts[0].abort is AbortReason.ORGANISER
+    assert record.attempts[1].sums is not None

@@ -8,6 +8,7 @@ use std::hint::{black_box, spin_loop};
 use std::io::stdin;
 use std::thread;
 
+use _native::core::equality;
 use _native::core::residues::Residue;
 use _native::core::tables::{self, BitRows, Moves};
 use _native::core::workers::Workers;
@@ -45,7 +46,6 @@ fn main() {
     let table: Vec<Residue> = scalars.iter().map(Residue::from_scalar).collect();
     let pairs = tables::pair_sums(workers, &table, &small, HALF).expect("of one length");
     let powers = tables::power_sums(workers, &table, 8, HALF).expect("an exponent");
-    // That they are small is public: the rest of a word is cleared.
     let few: Vec<i64> = secret.iter().map(|value| value & 0xff).collect();
     let eighth = tables::integer_power_sums(workers, &few, 8, HALF).expect("small integers");
     let folded = tables::fold(workers, &table, &by, HALF);
@@ -56,7 +56,7 @@ fn main() {
     let sums = tables::row_bit_sums(workers, &secret, strings).expect("whole rows");
     let rows = tables::combine_rows(workers, &secret, &weights).expect("whole rows");
     let moved = tables::permuted(&table, moves).expect("that fits");
-    let weighed = tables::equal_words(workers, &[by; 7], &[by], &words).expect("seven bits");
+    let weighed = equality::equal_words(workers, &[by; 7], &[by], &words).expect("seven bits");
     if leak && moved[0] == weighed {
         black_box(&moved);
     }

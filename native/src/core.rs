@@ -4,6 +4,7 @@ pub mod bounded_msm;
 pub mod buckets;
 pub mod codec;
 pub mod cpu;
+pub mod equality;
 pub mod fault;
 pub mod fixed_bases;
 pub mod gates;

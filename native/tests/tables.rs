@@ -4,13 +4,13 @@ mod common;
 
 use curve25519_dalek::Scalar;
 
+use _native::core::equality::{equal, equal_sum, equal_words, moved_equal, subset_products};
 use _native::core::fault::Fault;
 use _native::core::residues::{ProductSum, Residue, ShortSum, WordSum};
 use _native::core::stream::Stream;
 use _native::core::tables::{
-    BitRows, Moves, bit_inners, combine, combine_bits, combine_rows, equal, equal_sum, equal_words,
-    fold, inner, inner_words, integer_power_sums, moved_equal, pair_sums, permuted, power_sums,
-    row_bit_sums, subset_products, times,
+    BitRows, Moves, bit_inners, check_small, combine, combine_bits, combine_rows, fold, inner,
+    inner_words, integer_power_sums, pair_sums, permuted, power_sums, row_bit_sums, times,
 };
 use _native::core::workers::Workers;
 
@@ -195,11 +195,12 @@ fn polynomials_of_a_round_hold_at_points() {
                 small[len / 2] = -most - 1;
                 small[len - 1] = -most - 1;
                 let held: Vec<Residue> = small.iter().map(|&v| Residue::from_integer(v)).collect();
+                assert!(check_small(&small, exponent).is_ok());
                 let sums = integer_power_sums(workers, &small, exponent, half).unwrap();
                 assert_eq!(back(&sums), back(&power_sums(workers, &held, exponent, half).unwrap()));
                 for wrong in [most + 1, -most - 2] {
                     small[len - 1] = wrong;
-                    assert!(integer_power_sums(workers, &small, exponent, half).is_err());
+                    assert!(check_small(&small, exponent).is_err());
                 }
             }
         }

@@ -3,8 +3,7 @@
 //!
 //! Nothing branches on entries or indexes by them; lengths, bits and places are public.
 
-use std::ops::Range;
-
+use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::fault::Fault;
@@ -16,205 +15,6 @@ use super::workers::Workers;
 pub const MOST: usize = 8;
 /// Bits that choose a sum from a table of sums.
 const GROUP: usize = ShortSum::MOST;
-/// Of the index of an entry that is moved: those of a table that stays in the first cache.
-const LOW_BITS: usize = 10;
-/// Of the index it comes from: each of its values costs a reduction for every row of the other.
-const HIGH_BITS: usize = 4;
-
-/// The table of equality with a point: entry j is the product over the bits of j of p_i where the
-/// bit is 1, and of 1 - p_i where it is 0. Its first `len` entries.
-pub fn equal(workers: &Workers, point: &[Residue], len: usize) -> Result<Vec<Residue>, Fault> {
-    equal_sum(workers, point, &[Residue::ONE], len)
-}
-
-/// Entry j is the product of the factors at the bits of j that are 1. Its first `len` entries.
-pub fn subset_products(
-    workers: &Workers,
-    factors: &[Residue],
-    len: usize,
-) -> Result<Vec<Residue>, Fault> {
-    check_bits(factors.len(), len)?;
-    let (high, low) = factors.split_at(factors.len() / 2);
-    let split = |old: &Residue, factor: &Residue| (*old, old.times(factor));
-    let (high, low) = (doubled(Residue::ONE, high, split), doubled(Residue::ONE, low, split));
-    let shift = low.len().ilog2();
-    let mut out = vec![Residue::ZERO; len];
-    workers.fill(&mut out, |start, piece| {
-        for (j, slot) in (start..).zip(piece) {
-            *slot = high[j >> shift].times(&low[j & (low.len() - 1)]);
-        }
-    });
-    Ok(out)
-}
-
-/// The sum of the tables of equality with several points, all of one length, times factors.
-pub fn equal_sum(
-    workers: &Workers,
-    points: &[Residue],
-    factors: &[Residue],
-    len: usize,
-) -> Result<Vec<Residue>, Fault> {
-    let sum = EqualSum::new(points, factors, len)?;
-    let halves = sum.halves(sum.bits - sum.bits / 2);
-    let mut out = vec![Residue::ZERO; len];
-    workers.fill(&mut out, |start, piece| {
-        for (j, slot) in (start..).zip(piece) {
-            if let [half] = &halves[..] {
-                *slot = half.high(j).times(half.low(j));
-                continue;
-            }
-            let mut sum = ProductSum::default();
-            for half in &halves {
-                sum.add(half.high(j), half.low(j));
-            }
-            *slot = sum.residue();
-        }
-    });
-    Ok(out)
-}
-
-/// The inner product of that sum and words, without the table.
-pub fn equal_words(
-    workers: &Workers,
-    points: &[Residue],
-    factors: &[Residue],
-    words: &[u64],
-) -> Result<Residue, Fault> {
-    let sum = EqualSum::new(points, factors, words.len())?;
-    let halves = sum.halves(sum.bits - sum.bits / 2);
-    let mut parts = workers.map(words.len(), |range| {
-        let mut total = Zeroizing::new(ProductSum::default());
-        for half in &halves {
-            for part in half.rows(range.clone()) {
-                let mut sum = Zeroizing::new(WordSum::default());
-                for j in part.clone() {
-                    sum.add(half.low(j), words[j]);
-                }
-                total.add(half.high(part.start), &sum.residue());
-            }
-        }
-        [total.residue()]
-    });
-    let [total] = total(&parts);
-    parts.zeroize();
-    Ok(total)
-}
-
-/// The inner product of that sum with its entries moved, and the table of equality with one more
-/// point, for `len` entries. There is one product for each entry, and no reduction.
-pub fn moved_equal(
-    workers: &Workers,
-    points: &[Residue],
-    factors: &[Residue],
-    moves: Moves<'_>,
-    at: &[Residue],
-    len: usize,
-) -> Result<Residue, Fault> {
-    let sum = EqualSum::new(points, factors, len)?;
-    check_len(sum.bits, at.len())?;
-    moves.check_fits(len)?;
-    let shift = at.len().min(LOW_BITS);
-    let there = Half::new(at, Residue::ONE, shift);
-    // Few rows: at the end of each of them all sums are reduced.
-    let halves = sum.halves(sum.bits.saturating_sub(HIGH_BITS));
-    let parts = workers.map(len, |range| {
-        let mut total = ProductSum::default();
-        for half in &halves {
-            for part in half.rows(range.clone()) {
-                // For each row that entries come to, those that stay as they are, and the negated.
-                let mut sums = vec![[ProductSum::default(); 2]; there.high.len()];
-                for j in part.clone() {
-                    let (place, sign) = moves.place(j);
-                    sums[place >> shift][sign].add(half.low(j), there.low(place));
-                }
-                let mut row = ProductSum::default();
-                for ([plus, minus], factor) in sums.iter().zip(&there.high) {
-                    row.add(&plus.residue().minus(&minus.residue()), factor);
-                }
-                total.add(half.high(part.start), &row.residue());
-            }
-        }
-        [total.residue()]
-    });
-    let [total] = total(&parts);
-    Ok(total)
-}
-
-/// Several points of one length, each with a factor.
-struct EqualSum<'a> {
-    points: &'a [Residue],
-    factors: &'a [Residue],
-    bits: usize,
-}
-
-impl<'a> EqualSum<'a> {
-    /// For tables of at least `len` entries.
-    fn new(points: &'a [Residue], factors: &'a [Residue], len: usize) -> Result<Self, Fault> {
-        if factors.is_empty() || !points.len().is_multiple_of(factors.len()) {
-            let (found, count) = (points.len(), factors.len());
-            return Err(Fault::usage(format!("{found} scalars do not divide into {count} points")));
-        }
-        let bits = points.len() / factors.len();
-        check_bits(bits, len)?;
-        Ok(Self { points, factors, bits })
-    }
-
-    fn halves(&self, low_bits: usize) -> Vec<Half> {
-        let points = (0..self.factors.len()).map(|i| &self.points[self.bits * i..][..self.bits]);
-        points.zip(self.factors).map(|(point, first)| Half::new(point, *first, low_bits)).collect()
-    }
-}
-
-/// A table of equality as products: of an entry for the high bits and one for the low ones.
-struct Half {
-    high: Vec<Residue>,
-    low: Vec<Residue>,
-    shift: usize,
-}
-
-impl Half {
-    fn new(point: &[Residue], first: Residue, shift: usize) -> Self {
-        let split = |old: &Residue, factor: &Residue| {
-            let one = old.times(factor);
-            (old.minus(&one), one)
-        };
-        let (high, low) = point.split_at(point.len() - shift);
-        Self { high: doubled(first, high, split), low: doubled(Residue::ONE, low, split), shift }
-    }
-
-    fn high(&self, j: usize) -> &Residue {
-        &self.high[j >> self.shift]
-    }
-
-    fn low(&self, j: usize) -> &Residue {
-        &self.low[j & (self.low.len() - 1)]
-    }
-
-    /// A range cut where the high bits change.
-    fn rows(&self, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-        let (shift, end) = (self.shift, range.end);
-        let first = range.start >> shift;
-        (first..end.div_ceil(1 << shift))
-            .map(move |row| (row << shift).max(range.start)..((row + 1) << shift).min(end))
-    }
-}
-
-fn check_bits(bits: usize, len: usize) -> Result<(), Fault> {
-    if u32::try_from(bits).ok().and_then(|bits| 1usize.checked_shl(bits)).is_none_or(|n| len > n) {
-        return Err(Fault::usage(format!("{len} entries are more than {bits} bits tell apart")));
-    }
-    Ok(())
-}
-
-fn doubled(
-    first: Residue,
-    factors: &[Residue],
-    split: impl Fn(&Residue, &Residue) -> (Residue, Residue),
-) -> Vec<Residue> {
-    factors.iter().fold(vec![first], |table, factor| {
-        table.iter().map(|old| split(old, factor)).flat_map(|(a, b)| [a, b]).collect()
-    })
-}
 
 /// lo + by (hi - lo), where lo are the first `half` entries and hi those behind them.
 pub fn fold(workers: &Workers, table: &[Residue], by: &Residue, half: usize) -> Vec<Residue> {
@@ -286,8 +86,7 @@ pub fn power_sums(
     Ok(with_binomials(&sums, exponent))
 }
 
-/// The same for a table of integers so small that no sum reaches 2^126; others are refused, and
-/// that one of them is too large is all that leaks.
+/// The same for a table of integers that `check_small` lets pass.
 pub fn integer_power_sums(
     workers: &Workers,
     values: &[i64],
@@ -295,12 +94,6 @@ pub fn integer_power_sums(
     half: usize,
 ) -> Result<Vec<Residue>, Fault> {
     check_exponent(exponent)?;
-    let length = usize::BITS - values.len().leading_zeros();
-    let bits = (126 - length) / exponent as u32 - 1;
-    let seen = values.iter().fold(0, |seen, value| seen | (value ^ (value >> 63)));
-    if seen >> bits != 0 {
-        return Err(Fault::usage(format!("an integer does not fit in {bits} bits")));
-    }
     let mut parts = workers.map(values.len().min(half), |range| {
         let mut sums = Zeroizing::new([0i128; MOST + 1]);
         for j in range {
@@ -319,6 +112,19 @@ pub fn integer_power_sums(
     let sums = total(&parts);
     parts.zeroize();
     Ok(with_binomials(&sums, exponent))
+}
+
+/// Refuses integers of which a sum of powers may reach 2^126. That one of them is too large is all
+/// that leaks.
+pub fn check_small(values: &[i64], exponent: usize) -> Result<(), Fault> {
+    check_exponent(exponent)?;
+    let length = usize::BITS - values.len().leading_zeros();
+    let bits = (126 - length) / exponent as u32 - 1;
+    let seen = values.iter().fold(0, |seen, value| seen | (value ^ (value >> 63)));
+    if bool::from((seen >> bits).ct_eq(&0)) {
+        return Ok(());
+    }
+    Err(Fault::usage(format!("an integer does not fit in {bits} bits")))
 }
 
 fn check_exponent(exponent: usize) -> Result<(), Fault> {
@@ -368,7 +174,7 @@ fn monomials(
     out
 }
 
-fn total<const N: usize>(parts: &[[Residue; N]]) -> [Residue; N] {
+pub(super) fn total<const N: usize>(parts: &[[Residue; N]]) -> [Residue; N] {
     let mut out = [Residue::ZERO; N];
     for part in parts {
         for (slot, value) in out.iter_mut().zip(part) {
@@ -617,7 +423,8 @@ impl<'a> Moves<'a> {
         Ok(Self { places, signs })
     }
 
-    fn check_fits(&self, len: usize) -> Result<(), Fault> {
+    /// A table of so many entries has all places.
+    pub fn check_fits(&self, len: usize) -> Result<(), Fault> {
         if self.places.len() <= len {
             return Ok(());
         }
@@ -625,7 +432,7 @@ impl<'a> Moves<'a> {
     }
 
     /// Where entry j goes, and 1 if it is negated, else 0.
-    fn place(&self, j: usize) -> (usize, usize) {
+    pub fn place(&self, j: usize) -> (usize, usize) {
         if j < self.places.len() {
             return (self.places[j] as usize, self.signs.bit(0, j));
         }

@@ -13,6 +13,7 @@ use super::integers::size;
 use super::operands::{scalar, vector};
 use super::scalar::SecretScalar;
 use super::scalar_vec::SecretScalarVec;
+use crate::core::equality;
 use crate::core::residues::Residue;
 use crate::core::scalars::check_len;
 use crate::core::tables::{self, BitRows, Moves};
@@ -174,7 +175,10 @@ pub fn integer_power_sums(
     let (exponent, half) = (size(exponent, "the exponent")?, size(half, "the half")?);
     let values = integers::<i64>(values)?;
     let (items, nanos) = (values.len().min(half), 4 * nanos::SHORT_PRODUCT * exponent.min(9));
-    let sums = run(py, items, nanos, |w| tables::integer_power_sums(w, &values, exponent, half));
+    let sums = run(py, items, nanos, |w| {
+        tables::check_small(&values, exponent)?;
+        tables::integer_power_sums(w, &values, exponent, half)
+    });
     Ok(secret_scalars(&sums.map_err(raise)?))
 }
 
@@ -188,7 +192,7 @@ pub fn equality_table(
 ) -> PyResult<ResidueTable> {
     let (point, count) = (residues(vector(point)?.0), size(count, "the number of entries")?);
     check_room(count, size_of::<Residue>())?;
-    let found = run(py, count, nanos::PRODUCT, |w| tables::equal(w, &point, count));
+    let found = run(py, count, nanos::PRODUCT, |w| equality::equal(w, &point, count));
     Ok(ResidueTable::new(found.map_err(raise)?))
 }
 
@@ -205,7 +209,7 @@ pub fn equality_sum(
     let count = size(count, "the number of entries")?;
     check_room(count, size_of::<Residue>())?;
     let nanos = nanos::PRODUCT * (factors.len() + 1);
-    let found = run(py, count, nanos, |w| tables::equal_sum(w, &points, &factors, count));
+    let found = run(py, count, nanos, |w| equality::equal_sum(w, &points, &factors, count));
     Ok(ResidueTable::new(found.map_err(raise)?))
 }
 
@@ -221,7 +225,7 @@ pub fn equality_words(
     let (points, factors) = (residues(vector(points)?.0), residues(vector(factors)?.0));
     let words = integers::<u64>(words)?;
     let nanos = nanos::SHORT_PRODUCT * factors.len().max(1);
-    let sum = run(py, words.len(), nanos, |w| tables::equal_words(w, &points, &factors, &words));
+    let sum = run(py, words.len(), nanos, |w| equality::equal_words(w, &points, &factors, &words));
     Ok(SecretScalar::new(sum.map_err(raise)?.to_scalar()))
 }
 
@@ -242,7 +246,7 @@ pub fn equality_moved(
     let signs = BitRows::new(bytes(&moves.1, "the signs")?, places.len()).map_err(raise)?;
     let nanos = nanos::PRODUCT * factors.len().max(1);
     let sum = run(py, count, nanos, |w| {
-        tables::moved_equal(w, &points, &factors, Moves::new(&places, signs)?, &at, count)
+        equality::moved_equal(w, &points, &factors, Moves::new(&places, signs)?, &at, count)
     });
     Ok(SecretScalar::new(sum.map_err(raise)?.to_scalar()))
 }
@@ -257,7 +261,7 @@ pub fn product_table(
 ) -> PyResult<ResidueTable> {
     let (factors, count) = (residues(vector(factors)?.0), size(count, "the number of entries")?);
     check_room(count, size_of::<Residue>())?;
-    let found = run(py, count, nanos::PRODUCT, |w| tables::subset_products(w, &factors, count));
+    let found = run(py, count, nanos::PRODUCT, |w| equality::subset_products(w, &factors, count));
     Ok(ResidueTable::new(found.map_err(raise)?))
 }
 

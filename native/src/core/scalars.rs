@@ -150,7 +150,8 @@ pub fn combine(
 pub fn from_i64(value: i64) -> Scalar {
     let magnitude = Scalar::from(value.unsigned_abs());
     let negative = Choice::from((value as u64 >> 63) as u8);
-    Scalar::conditional_select(&magnitude, &-magnitude, negative)
+    // Faster than a negation, which reduces a product.
+    Scalar::conditional_select(&magnitude, &(Scalar::ZERO - magnitude), negative)
 }
 
 /// Consecutive little-endian integers of `width` bytes (1..=64), mod the order.

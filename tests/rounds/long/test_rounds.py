@@ -20,6 +20,7 @@ from gopa.messages.limits import largest_body
 from gopa.messages.long_vectors import LongCommit, LongJoin, LongPublish, Prove
 from gopa.messages.manifest import Path
 from gopa.messages.phases import KIND_IN, Phase
+from gopa.messages.row_bounds import weight_bound
 from gopa.messages.row_limits import length_proof_size, mask_proof_size
 from gopa.rounds.context import RoundContext
 from gopa.rounds.long.challenges import signed_permutation
@@ -336,10 +337,12 @@ def test_vectors_that_are_too_long_are_refused_before_anything_is_said() -> None
 
 
 def test_weights_bound_what_is_beside_them() -> None:
-    """k = 1, D = 2, sigma = 27: four times the squared length is at most (v + 27)^2."""
+    """k = 1, D = 2: four times the squared length is at most (v + sigma)^2."""
     context = context_of(weighted=True)
+    slack = weight_bound(context.manifest.terms).slack
     vector = np.zeros(40, np.int64)
-    vector[:2], vector[-1] = (0, 16), 5
+    vector[:2], vector[-1] = (0, (5 + slack) // 2), 5
+    assert 2 * int(vector[1]) == 5 + slack
     hide_input(context, vector, rng=RNG)
     for change, words in (((1, 0), "its weight"), ((0, -1), "its weight"), ((0, -6), "a weight")):
         wrong = vector.copy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
-from math import comb, isqrt
+from math import isqrt
 
 from gopa.messages.manifest import Manifest, Mode, Trust
 
@@ -43,18 +43,18 @@ def _hides(m: Manifest) -> bool:
 
 
 def _few_points(m: Manifest) -> bool:
-    d, choices = m.terms.dimension, 0
+    d = m.terms.dimension
     size = (d - 1).bit_length()
     columns = max(5, (size + 3) // 2)
     rows = max(-(-d // 2**columns), -(-360 // 2**columns))
     bits = (rows - 1).bit_length() + columns
     if not m.terms.corrupt <= m.terms.late <= m.terms.parties - m.terms.survivors:
         return False
-    for lost in range(m.terms.late + 1):
-        choices += comb(m.terms.parties, lost)
-        if 2**128 * bits**64 * choices > Q**64:
-            return False
-    return True
+    ways = choices = 1
+    for lost in range(m.terms.late):
+        ways = ways * (m.terms.parties - lost) // (lost + 1)
+        choices += ways
+    return bool(2**128 * bits**64 * choices <= Q**64)
 
 
 def _weighted(m: Manifest) -> bool:

@@ -113,6 +113,15 @@ def test_honest_parties_are_accepted_on_every_backend(group: Group) -> None:
     assert total_of(found) == expected(found)
 
 
+def test_exact_sums_are_proved_like_others() -> None:
+    context = context_with(noise=NoNoise(), epsilon=None, noise_square=1, spike=1)
+    found = run(context)
+    assert not bad(found.lengths)
+    assert not bad(found.words)
+    assert total_of(found) == expected(found)
+    assert not any(party.drawn.rows.values.any() for party in found.parties)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("dimension", "width"), [(1025, 64), (3000, 20)])
 def test_longer_vectors_are_accepted(dimension: int, width: int) -> None:

@@ -8,7 +8,8 @@ happen hardly ever: for one honest party in one round with a chance of at most 2
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+import sys
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,26 +17,35 @@ import numpy.typing as npt
 from zkp.noise_table import NoiseLaw
 
 Floats = npt.NDArray[np.float64]
+Complexes = npt.NDArray[np.complex128]
 
-CHANCE: Final = 2.0**-65
-"""Of each of the two sums to exceed its bound."""
+CHANCE: Final = 0.9 * 2.0**-65
+"""Of each of the two sums to exceed its bound: no judge of 2^-64 for both is undecided about it."""
 
 _TERMS: Final = (4000, 16_000, 64_000)
 _SMOOTHING: Final = 2e-3
 _PARTS: Final = 8
 _STEPS: Final = 9
-_BLOCK: Final = 2048
+_STEEPEST: Final = 64.0
+"""The largest product of tilt and smoothing: more of it makes every bound worse."""
+
+_BLOCK: Final = 64
 
 
 def noise_bounds(law: NoiseLaw, dimension: int, chance: float = CHANCE) -> tuple[int, int]:
     """The least S and K for a vector of draws: squares add up to S, eighth powers to K^8."""
+    squares = least_bound(dimension, *powers_of(law, 2), chance)
+    eighths = least_bound(dimension, *powers_of(law, 8), chance)
+    return math.ceil(squares), math.ceil(eighths ** (1 / 8))
+
+
+def powers_of(law: NoiseLaw, exponent: int) -> tuple[Floats, Floats]:
+    """The values that a power of one draw takes, and their probabilities."""
     size = np.arange(law.radius + 1, dtype=np.float64)
     total = law.total
     masses = np.array([mass / total for mass in law.masses[law.radius :]])
     masses[1:] *= 2  # the law is symmetric
-    squares = least_bound(dimension, size**2, masses, chance)
-    eighths = least_bound(dimension, size**8, masses, chance)
-    return math.ceil(squares), math.ceil(eighths ** (1 / 8))
+    return size**exponent, masses
 
 
 def chance_beyond(threshold: float, dimension: int, values: Floats, probabilities: Floats) -> float:
@@ -46,18 +56,25 @@ def chance_beyond(threshold: float, dimension: int, values: Floats, probabilitie
     """
     scale = float(values.max())
     values, target = values / scale, threshold / scale
-    tilt = _tilt(target / dimension, values, probabilities)
-    width, step = _SMOOTHING * target, tilt / _STEPS
-    chernoff = math.exp(
-        float((dimension * _log_moments(np.array([tilt + 0j]), values, probabilities))[0].real)
-        - tilt * target
-    )
+    if target > dimension * (1 + 1e-12):
+        return 0.0
+    if target <= dimension * float(probabilities @ values):
+        return 1.0  # the tilt would be none or negative
+    width = _SMOOTHING * target
+    tilt = min(_tilt(target / dimension, values, probabilities), _STEEPEST / width)
+    step = tilt / _STEPS
+    weights = probabilities * np.exp(tilt * (values - 1))
+    # All exponents are those of the sum over its largest value, which is far below 2^1024.
+    height = float(dimension * (math.log(weights.sum()) + tilt) - tilt * target)
+    chernoff = math.exp(min(height, 700.0))
     found, left_out, done = 0.0, 1.0, 0
     for terms in _TERMS:
         points = tilt + 1j * step * np.arange(done, terms)
         smooth = ((np.exp(points * width / _PARTS) - 1) / (points * width / _PARTS)) ** _PARTS
-        logs = dimension * _log_moments(points, values, probabilities) - points * target
-        parts = (np.exp(logs) * smooth / points).real
+        moments = _transform(weights / weights.sum(), step * values, done, terms)
+        with np.errstate(divide="ignore"):
+            logs = dimension * np.log(moments) - 1j * points.imag * target
+        parts = (np.exp(logs) * smooth / points).real * chernoff
         # Terms on both sides are conjugates of each other; there is one in the middle.
         found += (
             step / (2 * np.pi) * (2 * float(parts.sum()) - (float(parts[0]) if not done else 0))
@@ -67,7 +84,7 @@ def chance_beyond(threshold: float, dimension: int, values: Floats, probabilitie
         left_out = chernoff * factor**_PARTS / (_PARTS * np.pi)
         if left_out < found / 100:
             break
-    return found + left_out
+    return min(1.0, found + left_out)
 
 
 def least_bound(
@@ -75,15 +92,30 @@ def least_bound(
 ) -> float:
     """The least sum that so many draws reach with at most this chance, to one part in 10^5."""
     low = dimension * float(probabilities @ values)
-    high = 2 * low
-    while chance_beyond(high, dimension, values, probabilities) > chance:
-        high *= 2
+    most = dimension * float(values.max())
+
+    def excess(threshold: float) -> float:
+        found = chance_beyond(threshold, dimension, values, probabilities)
+        return math.log(max(found, sys.float_info.min) / chance)
+
+    above, factor = math.log(1 / chance), 2.0
+    high = min(factor * low, most)
+    while (below := excess(high)) > 0:
+        if high == most:
+            return most  # no sum is larger
+        low, above, factor = high, below, factor**1.5
+        high = min(factor * low, most)
+    # Secants, and a step to the middle where one end stays for too long.
+    kept = 0
     while high > low * (1 + 1e-5):
-        middle = (low + high) / 2
-        if chance_beyond(middle, dimension, values, probabilities) > chance:
-            low = middle
+        share = above / (above - below) if abs(kept) < 2 else 0.5
+        share = min(max(share, 1e-4), 1 - 1e-4)
+        middle = low * (high / low) ** share
+        found = excess(middle)
+        if found > 0:
+            low, above, kept = middle, found, max(kept, 0) + 1
         else:
-            high = middle
+            high, below, kept = middle, found, min(kept, 0) - 1
     return high
 
 
@@ -97,20 +129,18 @@ def _tilt(mean: float, values: Floats, probabilities: Floats) -> float:
     low, high = 0.0, 1.0
     while tilted(high) < mean and high < 1e9:
         high *= 2
-    for _ in range(200):
+    for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if tilted(middle) < mean else (low, middle)
     return high
 
 
-def _log_moments(
-    points: npt.NDArray[np.complexfloating[Any, Any]], values: Floats, probabilities: Floats
-) -> npt.NDArray[np.complex128]:
-    """The logarithm of the mean of exp(z value) at each point z."""
-    found = np.empty(len(points), np.complex128)
-    for start in range(0, len(points), _BLOCK):
-        exponents = np.multiply.outer(points[start : start + _BLOCK], values)
-        largest = exponents.real.max(axis=1)
-        sums = np.exp(exponents - largest[:, None]) @ probabilities
-        found[start : start + _BLOCK] = largest + np.log(sums)
+def _transform(weights: Floats, angles: Floats, first: int, last: int) -> Complexes:
+    """The sums of weights times exp(i k angle) for k from `first` to below `last`.
+
+    One product of matrices: k is a multiple of a block and a rest, and exponentials multiply.
+    """
+    rests = np.exp(1j * np.multiply.outer(angles, np.arange(_BLOCK)))
+    blocks = np.exp(1j * np.multiply.outer(np.arange(first, last, _BLOCK), angles))
+    found: Complexes = ((blocks * weights) @ rests).reshape(-1)[: last - first]
     return found

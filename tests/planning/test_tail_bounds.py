@@ -65,6 +65,6 @@ def test_a_million_draws(exponent: int, chance: float) -> None:
 @pytest.mark.slow
 def test_bounds_of_a_plan() -> None:
     """14, appendix A4."""
-    square, spike = noise_bounds(LAW, 1_000)
+    square, spike = noise_bounds(LAW, 1_000, 2**-65)
     assert square / (1_000 * float(LAW.variance)) == pytest.approx(1.467, abs=0.001)
     assert spike / math.sqrt(LAW.variance) == pytest.approx(7.7, abs=0.13)

@@ -142,5 +142,5 @@ def _transform(weights: Floats, angles: Floats, first: int, last: int) -> Comple
     """
     rests = np.exp(1j * np.multiply.outer(angles, np.arange(_BLOCK)))
     blocks = np.exp(1j * np.multiply.outer(np.arange(first, last, _BLOCK), angles))
-    found: Complexes = ((blocks * weights) @ rests).reshape(-1)[: last - first]
-    return found
+    products = np.asarray((blocks * weights) @ rests, np.complex128)
+    return products.reshape(-1)[: last - first]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gopa.messages.row_terms import weight_rounding
+from gopa.messages.row_terms import weighted_length
 from gopa.planning.terms import Terms
 from zkp.rows.bounds import LengthBounds, WeightBound
 
@@ -14,5 +14,5 @@ def length_bounds(terms: Terms) -> LengthBounds:
 
 def weight_bound(terms: Terms) -> WeightBound:
     """What is proved, besides, of a vector with a weight."""
-    slack = weight_rounding(terms)
+    slack = weighted_length(terms).rounding
     return WeightBound(terms.steps, terms.weight_length, terms.weight_scale, slack)

@@ -6,12 +6,12 @@ round be ended at will, or privacy be promised that the noise does not give.
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from math import isqrt
 from typing import Final
 
 from gopa.planning.equation_points import equation_points, losses_allowed
+from gopa.planning.lengths import WeightedLength
 from gopa.planning.terms import Terms
 from wire.errors import UsageError
 from zkp.rows.shape import RowShape
@@ -26,7 +26,6 @@ ROW_FIELDS: Final = (
     "weight_length",
     "weight_scale",
 )
-_EXACT: Final = Context(prec=60)
 
 
 def require_no_rows(terms: Terms) -> None:
@@ -50,7 +49,7 @@ def require_rows(terms: Terms, *, weighted: bool, word_width: int) -> None:
     if terms.parties * largest_share(terms) >= 2 ** (word_width - 1):
         raise UsageError("words that hold the sum: widen them", "word_width")
     _require_late(terms)
-    _require_origin(terms, weighted=weighted)
+    origin(terms, weighted=weighted)
     if weighted:
         _require_weights(terms)
     else:
@@ -62,8 +61,16 @@ def largest_share(terms: Terms) -> int:
     return isqrt(terms.squared_norm) + min(terms.spike, isqrt(terms.noise_square))
 
 
-def origin(terms: Terms) -> int:
-    """The grid point of zero, k_0; raises `UsageError` where zero is none."""
+def origin(terms: Terms, *, weighted: bool = False) -> int:
+    """The grid point from which lengths are measured, k_0: zero, or the middle of a box.
+
+    Raises:
+        UsageError: it is no point of the grid.
+    """
+    if not terms.bounds_length and not weighted and not of_single_counts(terms):
+        if terms.steps % 2:
+            raise UsageError("without a norm lengths are from the middle: even", "terms.steps")
+        return terms.steps // 2
     low, high = Fraction(terms.low), Fraction(terms.high)
     found = -low * terms.steps / (high - low)
     if found.denominator != 1 or not 0 <= found <= terms.steps:
@@ -77,34 +84,18 @@ def of_single_counts(terms: Terms) -> bool:
     return terms.squared_norm == square and terms.squared_sensitivity == 2 * square
 
 
-def weight_rounding(terms: Terms) -> int:
-    """What rounding may add to a length under a weight, times the scale: sigma of 14-W1."""
-    half = _EXACT.divide(_EXACT.sqrt(Decimal(terms.dimension)), Decimal(2))
-    root = _EXACT.sqrt(_EXACT.multiply(Decimal(32), _EXACT.ln(Decimal(2))))
-    each = _EXACT.add(half, _EXACT.multiply(Decimal(2), root))
-    added = _EXACT.multiply(Decimal(terms.weight_scale), each)
-    return terms.weight_length + int(added.to_integral_value(ROUND_CEILING))
-
-
 def _require_late(terms: Terms) -> None:
-    """14-K1 and 14-K2: not ended by the corrupt parties alone, and with points enough."""
-    if terms.late < terms.corrupt:  # the terms bound it from above
+    """14-K1 and 14-K2: not ended by the corrupt parties alone, and with points enough.
+
+    Where fewer may go missing at all, all of them may go missing late.
+    """
+    if terms.late < min(terms.corrupt, terms.parties - terms.survivors):
         raise UsageError("at least as many as are corrupt: else they end any round", "terms.late")
     losses = losses_allowed(terms.parties, terms.survivors, terms.late)
     try:
         equation_points(terms.parties, losses, RowShape(terms.dimension).bits)
     except UsageError as error:
         raise UsageError(error.message, "terms.late") from None
-
-
-def _require_origin(terms: Terms, *, weighted: bool) -> None:
-    found = origin(terms)
-    boxed = not terms.bounds_length and not weighted
-    if boxed and not of_single_counts(terms) and 2 * found != terms.steps:
-        message = (
-            "without a norm lengths are measured from the middle: a symmetric range, even steps"
-        )
-        raise UsageError(message, "terms.steps")
 
 
 def _require_sensitivity(terms: Terms) -> None:
@@ -121,16 +112,13 @@ def _require_sensitivity(terms: Terms) -> None:
 
 def _require_weights(terms: Terms) -> None:
     """14-W3: the sensitivity covers two vectors of any weights, as rounded."""
-    length, scale, steps = terms.weight_length, terms.weight_scale, terms.steps
-    if not length or not scale:
-        field = "weight_scale" if length else "weight_length"
+    if not terms.weight_length or not terms.weight_scale:
+        field = "weight_scale" if terms.weight_length else "weight_length"
         raise UsageError(
             "at least 1 where weighted vectors are proved row by row", f"terms.{field}"
         )
-    if steps >= MOST_WEIGHT:
+    if terms.steps >= MOST_WEIGHT:
         raise UsageError("below 2^31 where weighted vectors are proved row by row", "terms.steps")
-    sigma, squared = weight_rounding(terms), terms.squared_sensitivity * scale**2
-    full = length * steps
-    if max((2 * full + 2 * sigma) ** 2, (full + 2 * sigma) ** 2 + (scale * steps) ** 2) > squared:
+    if weighted_length(terms).squared_sensitivity > terms.squared_sensitivity:
         message = "covers two vectors as long as their weights allow, after rounding"
         raise UsageError(message, "terms.squared_sensitivity")

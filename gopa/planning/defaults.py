@@ -30,6 +30,12 @@ EXACT_STEPS: Final = 2**32 - 1
 EXACT_VECTOR_STEPS: Final = 2**16 - 1
 """The grid of exact sums of vectors: 16 bits for each coordinate, which full mode proves."""
 
+ROWS_FROM: Final = 5
+"""From so many coordinates on rows and proved lengths cost less than a proof of every bit."""
+
+ROWS_UNASKED: Final = False
+"""Whether vectors of so many coordinates get them in full mode where nobody names the noise."""
+
 LEAST_CHANCE: Final = 0.5
 """A plan whose session gets a result less often than that is refused."""
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from typing import Final, cast
 
 from gopa.accounting.gaussian import gaussian_mu, renyi_mu
 from gopa.planning.defaults import EXACT_STEPS, EXACT_VECTOR_STEPS
 from gopa.planning.exposure import Exposure, delta_of
 from gopa.planning.request import Request
-from gopa.planning.result import NoiseName
+from gopa.planning.result import LawName
 from gopa.planning.terms import check_integer
 from gopa.planning.worth import TOLERANCE
 from wire.errors import UsageError
@@ -44,10 +44,22 @@ _SPARE: Final = 0.97
 
 @dataclass(frozen=True, slots=True)
 class PlannedGrid:
-    """Holds a grid: `steps` span the range, and inputs move by a squared length of `squared`."""
+    """Holds a grid: `steps` span the range, and inputs move by a squared length of `squared`.
+
+    Where lengths are proved, squared ones are at most `norm` and an input moves a coordinate by
+    `largest` steps at most; with weights the largest one allows a length of `ratio` ranges.
+    """
 
     steps: int
     squared: int
+    norm: int = 0
+    largest: int = 0
+    ratio: Fraction = Fraction(0)
+
+    @property
+    def largest_coordinate(self) -> int:
+        """How many steps an input moves a coordinate: all of them unless something else is said."""
+        return self.largest or self.steps
 
 
 def choose_grid(request: Request, mu: float, widest: float) -> PlannedGrid:
@@ -171,24 +183,37 @@ class NoiseTarget:
         left = mu * mu - exposure.mask_mu**2
         return exposure.squared_sensitivity / (left * exposure.honest)
 
+    def met_by(self, law: NoiseLaw) -> bool:
+        """Whether noise of this law meets it, without doubt for whoever judges the terms."""
+        return delta_of(self.exposure, law) <= self.delta * (1 - _ROOM)
+
+    def on(self, grid: PlannedGrid) -> NoiseTarget:
+        """The same target for inputs on another grid."""
+        moved = replace(
+            self.exposure,
+            squared_sensitivity=grid.squared,
+            largest_coordinate=grid.largest_coordinate,
+        )
+        return NoiseTarget(moved, self.delta)
+
 
 def allowed_mu(dimension: int, epsilon: float, delta: float) -> float:
     """How far a Gaussian may move, in deviations; for vectors by Renyi divergences."""
     return gaussian_mu(epsilon, delta) if dimension == 1 else renyi_mu(epsilon, delta)
 
 
-def laws_for(request: Request) -> tuple[NoiseName, ...]:
-    """The kind that was asked for, or those to try in turn; tables are for single numbers."""
-    if request.noise is not None:
-        return (request.noise,)
-    if request.dimension > 1:
+def laws_for(request: Request) -> tuple[LawName, ...]:
+    """The kind that was asked for, or those to try in turn; tables are not for vectors of bits."""
+    if request.noise is not None and not request.rows:
+        return (cast("LawName", request.noise),)
+    if request.dimension > 1 and not request.rows:
         return ("irwin-hall",)
     return ("gaussian", "irwin-hall")
 
 
-def widest_deviation(names: tuple[NoiseName, ...]) -> float:
+def widest_deviation(names: tuple[LawName, ...]) -> float:
     """The largest deviation of one party's noise that laws of these kinds have."""
-    widest: dict[NoiseName, float] = {
+    widest: dict[LawName, float] = {
         "gaussian": (MOST_ROWS - 1) / 2 / _TABLE_DEVIATIONS,
         "binomial": math.sqrt(MOST_WEIGHTED_BITS) / 2,
         "irwin-hall": math.sqrt(_UNIFORMS[-1][0] / 12),
@@ -196,7 +221,7 @@ def widest_deviation(names: tuple[NoiseName, ...]) -> float:
     return max(widest[name] for name in names)
 
 
-def choose_noise(names: tuple[NoiseName, ...], need: NoiseTarget) -> NoiseLaw:
+def choose_noise(names: tuple[LawName, ...], need: NoiseTarget) -> NoiseLaw:
     """The law with the smallest variance found that meets the target, of the first kind that can.
 
     `UsageError` from the last kind where none can.
@@ -209,7 +234,7 @@ def choose_noise(names: tuple[NoiseName, ...], need: NoiseTarget) -> NoiseLaw:
     return _of_kind(names[-1], need)
 
 
-def _of_kind(name: NoiseName, need: NoiseTarget) -> NoiseLaw:
+def _of_kind(name: LawName, need: NoiseTarget) -> NoiseLaw:
     ladder = {"gaussian": _gaussian, "binomial": _binomial, "irwin-hall": _irwin_hall}[name]
     start, make = ladder(need.variance)
     return _climb(need, start, make)
@@ -233,7 +258,7 @@ def _climb(need: NoiseTarget, start: int, make: Callable[[int], NoiseLaw]) -> No
 
 
 def _tried(need: NoiseTarget, law: NoiseLaw) -> NoiseLaw | None:
-    return law if delta_of(need.exposure, law) <= need.delta * (1 - _ROOM) else None
+    return law if need.met_by(law) else None
 
 
 def _gaussian(variance: float) -> tuple[int, Callable[[int], NoiseLaw]]:

@@ -48,6 +48,7 @@ class OwedMessages:
     coins: bool
     recovery: bool
     one_close: bool = False
+    rows: bool = False
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -59,6 +60,7 @@ class OwedMessages:
             *coins,
             "commit",
             "publish",
+            *(("prove",) if self.rows else ()),
             *late,
             *(("recover",) if self.recovery else ()),
         )
@@ -105,7 +107,7 @@ def _loss_bound(parties: int, k: int, dropout: float) -> int:
 @lru_cache(maxsize=4096)
 def _missing_bound(parties: int, k: int, dropout: float, course: OwedMessages) -> int:
     """Smallest r with P(withheld + lost before confirm > r) <= STUCK / parties, or PEELED."""
-    late = dropout * course.share("commit", "publish", "rollback", "confirm")
+    late = dropout * course.share("commit", "publish", "prove", "rollback", "confirm")
     found = _lost_neighbours(parties, k, late)
     withheld = dropout * course.share("coins")
     if 0 < parties * withheld <= _MOST_COVERED:
@@ -176,6 +178,7 @@ class LivenessTerms:
     attempts: int
     charged: int
     one_close: bool = False
+    late: int | None = None
 
     @classmethod
     def of(cls, terms: Terms, *, one_close: bool = False) -> LivenessTerms:
@@ -190,13 +193,15 @@ class LivenessTerms:
             attempts=terms.attempts,
             charged=terms.charged,
             one_close=one_close,
+            late=terms.late if terms.squared_norm else None,
         )
 
     @property
     def course(self) -> OwedMessages:
         """The messages of a round."""
         recovery = self.threshold is not None
-        return OwedMessages(self.beacon == "commit-reveal", recovery, self.one_close)
+        rows = self.late is not None
+        return OwedMessages(self.beacon == "commit-reveal", recovery, self.one_close, rows)
 
 
 @lru_cache(maxsize=64)
@@ -247,14 +252,17 @@ class _Model:
         # Peeling, the edges that are owed and the final close.
         near = _closeness(np.maximum(joined, 2), terms.k)
         spare = terms.loss - withheld
-        early = failed["commit"] + failed["publish"]
+        unproved = failed.get("prove", np.zeros_like(left))
+        early = failed["commit"] + failed["publish"] + unproved
         rollback = failed.get("rollback", np.zeros_like(left))
-        owing = self._draws.binomial(rollback, 1 - (1 - near) ** failed["publish"])
+        owing = self._draws.binomial(rollback, 1 - (1 - near) ** (failed["publish"] + unproved))
         early = early + owing
         peeled = np.rint((members - early) * _more(spare, early, near)).astype(np.int64)
         gone = early + peeled
         final = members - gone
         listed = open_ & (final >= terms.survivors)
+        if terms.late is not None:
+            listed &= unproved + owing <= terms.late
         late = rollback - owing + failed.get("confirm", 0)
         finished = listed & self._confirmed(final, late, gone, spare, near)
         sealed = late + failed.get("unmask", 0)
@@ -262,7 +270,7 @@ class _Model:
         finished &= self._unmasked(members, sealed, dead, near)
         charged = listed & ~finished
         barred = np.where(
-            members - failed["commit"] >= terms.survivors, failed["publish"] + owing, 0
+            members - failed["commit"] >= terms.survivors, failed["publish"] + unproved + owing, 0
         )
         barred = np.where(open_, barred, 0) + np.where(charged, sealed, 0)
         return finished, charged, barred

@@ -40,6 +40,7 @@ from gopa.planning.grid_and_noise import (
     laws_for,
     widest_deviation,
 )
+from gopa.planning.late import planned_late
 from gopa.planning.liveness import LivenessTerms, liveness
 from gopa.planning.neighbours import NeighbourChoice, choose_neighbours
 from gopa.planning.noise_sum import MOST_VARIANCE
@@ -51,10 +52,13 @@ from gopa.planning.result import (
     Plan,
     PlanCost,
 )
-from gopa.planning.terms import MOST_DEVIATION, BeaconKind, MaskLaw, Terms
+from gopa.planning.row_grid import choose_exact_row_grid, choose_row_grid, fitted_grid
+from gopa.planning.row_noise import charged_for_proofs
+from gopa.planning.tail_bounds import noise_bounds
+from gopa.planning.terms import MOST_DEVIATION, MOST_SQUARE, BeaconKind, MaskLaw, Terms
 from gopa.planning.worth import Worth, guarantee, judge, mask_price, unit_shifts
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise, WeightedBits
+from zkp.noise_table import LARGEST_TOTAL_WEIGHT, GaussianTable, NoiseLaw, NoNoise, WeightedBits
 
 BETA_SHARE: Final = 0.1
 """At most this part of delta pays for graphs that are worse than assumed."""
@@ -64,6 +68,9 @@ EXACT_BETA_SHARE: Final = 0.9
 
 MASK_SHARE: Final[dict[Objective, float]] = {"error": 0.002, "peers": 0.02, "masks": 0.5}
 """The part of the squared shift that Gaussian masks may cost."""
+
+_NARROWER: Final = (1.0, 0.95, 0.9, 0.8, 0.65)
+"""Parts of the widest noise that grids of long vectors are made for, in turn."""
 
 _MARGIN: Final = 0.1
 """Noise is a little wider than first guessed."""
@@ -100,6 +107,7 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     mode: PlannedMode = "full",
     trust: PlannedTrust = "malicious",
     open_admission: bool = False,
+    weighted: bool = False,
     least_chance: float = LEAST_CHANCE,
 ) -> Plan:
     """Everything a session needs so that it is (epsilon, delta)-private.
@@ -120,11 +128,15 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     retries, among at most `attempts` attempts. `integers` says that inputs are integers:
     they are not rounded. `noise` is the kind of law: without it single numbers get a
     table where one is wide enough, and vectors sums of uniforms, because only those are
-    proved for vectors. `steps` fixes the grid. `recovery`, an exact fraction such as
-    "2/3", is the part of a party's neighbours that must not collude, because more of them
-    can open its self-mask; None is for no recovery, and "auto" chooses one wherever parties
-    have self-masks and few enough are corrupt. `beacon` is where the coins come from:
-    nonces if nobody says, but drand for so many parties that too many nonces would be
+    proved for vectors. With noise="isotropic", in full mode, vectors have proofs of their length,
+    at a small cost for each coordinate: `norm`, or else the ball around the box, is proved, and of
+    noise only its length and that coins permute it. Then `weighted` says that the last coordinate
+    is a private weight, which bounds the length of the others. `steps` fixes the grid.
+    `recovery`, an exact fraction such as "2/3", is the part of a party's neighbours that must
+    not collude, because more of them can open its self-mask; None is for no recovery, and "auto"
+    chooses one wherever parties have self-masks and few enough are corrupt. `beacon` is where
+    the coins come from: nonces if nobody says, but drand for so many parties that too many
+    nonces would be
     withheld. `mask` is uniform if nobody says, and Gaussian where all are trusted to keep
     the rules. Without recovery `charged` is chosen by the chance of a result; with it, it
     is 0. With `open_admission` other parties may come to the next attempt. `objective`:
@@ -166,6 +178,7 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
         "mode": mode,
         "trust": trust,
         "open_admission": open_admission,
+        "weighted": weighted,
         "recovery": recovery,
     }
     asked = {name: python_number(value) for name, value in given.items()}
@@ -279,35 +292,57 @@ def _plan(request: Request) -> Plan:
         parties=request.honest,
         releases=request.releases,
     )
-    tries = request.tries
-    budget = request.delta * BETA_SHARE / tries
-    laws = laws_for(request)
+    budget = request.delta * BETA_SHARE / request.tries
     mu = allowed_mu(request.dimension, request.epsilon, request.delta * (1 - BETA_SHARE))
     mu /= math.sqrt(request.releases)
     # Receivers sum up no wider noise than that.
-    widest = min(widest_deviation(laws), math.sqrt(MOST_VARIANCE / request.honest) * (1 - _MARGIN))
-    layout = _layout(request, mu, budget, widest)
-    grid, neighbours = layout.grid, layout.neighbours
-    exposure = Exposure(
-        honest=request.honest,
-        squared_sensitivity=grid.squared,
-        largest_coordinate=grid.steps,
-        dimension=request.dimension,
-        epsilon=request.epsilon,
-        delta=request.delta,
-        mask_mu=mask_price(layout.energy, layout.deviation),
-        releases=request.releases,
+    widest = min(
+        widest_deviation(laws_for(request)),
+        math.sqrt(MOST_VARIANCE / request.honest) * (1 - _MARGIN),
     )
-    beta = float(neighbours.beta) + neighbours.recovery
-    need = NoiseTarget(exposure, request.delta - tries * beta * (1 + 1e-15))
-    terms = _terms(request, grid, neighbours, choose_noise(laws, need), layout.deviation)
+    layout, need, law = _with_noise(request, mu, budget, widest)
+    grid, neighbours = layout.grid, layout.neighbours
+    if request.rows:
+        grid = fitted_grid(request, grid, lambda other: need.on(other).met_by(law))
+    terms = _terms(request, grid, neighbours, law, layout.deviation)
     return _finished(request, terms, neighbours.method, layout.energy)
+
+
+def _with_noise(
+    request: Request, mu: float, budget: float, widest: float
+) -> tuple[_Layout, NoiseTarget, NoiseLaw]:
+    """The grid and the graph, what noise has to meet on them, and the noise.
+
+    Where lengths are proved and no law is wide enough, grids with fewer steps are tried.
+    """
+    proofs = _charged_for_proofs(request)
+    for part in _NARROWER if request.rows else (1.0,):
+        layout = _layout(request, mu, budget, widest * part)
+        grid, neighbours = layout.grid, layout.neighbours
+        exposure = Exposure(
+            honest=request.honest,
+            squared_sensitivity=grid.squared,
+            largest_coordinate=grid.largest_coordinate,
+            dimension=request.dimension,
+            epsilon=request.epsilon,
+            delta=request.delta,
+            mask_mu=mask_price(layout.energy, layout.deviation),
+            releases=request.releases,
+        )
+        charged = request.tries * (float(neighbours.beta) + neighbours.recovery) * (1 + 1e-15)
+        need = NoiseTarget(exposure, request.delta - charged - proofs)
+        try:
+            return layout, need, choose_noise(laws_for(request), need)
+        except UsageError as error:
+            refused = error
+    raise refused
 
 
 def _exact_plan(request: Request) -> Plan:
     """The plan of an exact sum: a graph and a grid, and all of delta for bad graphs."""
-    grid = choose_exact_grid(request)
-    budget = request.delta * EXACT_BETA_SHARE / request.tries
+    grid = choose_exact_row_grid(request) if request.rows else choose_exact_grid(request)
+    left = request.delta - _charged_for_proofs(request)
+    budget = left * EXACT_BETA_SHARE / request.tries
     neighbours = choose_neighbours(request, unit_shifts(request.dimension, grid.squared), budget)
     terms = _terms(request, grid, neighbours, NoNoise(), 0)
     return _finished(request, terms, neighbours.method, 0)
@@ -323,6 +358,7 @@ def _finished(request: Request, terms: Terms, method: str, energy: int) -> Plan:
     return Plan(
         terms=terms,
         noise_delta=worth.noise,
+        proofs_delta=worth.proofs,
         beta=worth.beta,
         beta_recovery=worth.recovery,
         beta_method=method,
@@ -364,7 +400,37 @@ def _liveness_terms(request: Request, neighbours: NeighbourChoice) -> LivenessTe
         attempts=request.attempts,
         charged=request.charged,
         one_close=request.one_close,
+        late=_late(request) if request.rows else None,
     )
+
+
+def _late(request: Request) -> int:
+    """How many may go missing behind publish: honest ones before they prove or open edges."""
+    chance = request.dropout * request.course.share("prove", "rollback")
+    return planned_late(request.parties, request.corrupt, request.survivors, chance)
+
+
+def _charged_for_proofs(request: Request) -> float:
+    """What proofs about long vectors cost of delta at most, as no noise is longer than that.
+
+    Raises:
+        UsageError: they cost more than half of it.
+    """
+    if not request.rows:
+        return 0.0
+    rounds = request.attempts * request.rounds
+    epsilon = None if request.exact else request.epsilon
+    square = request.dimension * LARGEST_TOTAL_WEIGHT**2 // 4
+    charged = charged_for_proofs(
+        request.dimension, request.parties, rounds, epsilon, MOST_SQUARE, square
+    )
+    if charged > request.delta / 2:
+        message = (
+            f"proofs about long vectors may give away {charged:.2g} at this epsilon: "
+            "raise delta, or lower epsilon, `attempts` or `rounds`"
+        )
+        raise UsageError(message, "delta")
+    return charged
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +451,8 @@ def _layout(request: Request, mu: float, budget: float, widest: float) -> _Layou
     """
     share = MASK_SHARE[request.objective] if request.mask == "gaussian" else 0.0
     while True:
-        grid = choose_grid(request, mu * math.sqrt(1 - share), widest)
+        choose = choose_row_grid if request.rows else choose_grid
+        grid = choose(request, mu * math.sqrt(1 - share), widest)
         neighbours = choose_neighbours(
             request, unit_shifts(request.dimension, grid.squared), budget
         )
@@ -408,6 +475,9 @@ def _terms(
     request: Request, grid: PlannedGrid, neighbours: NeighbourChoice, law: NoiseLaw, deviation: int
 ) -> Terms:
     tau = request.threshold
+    square = spike = 0
+    if request.rows:
+        square, spike = (1, 1) if request.exact else noise_bounds(law, request.dimension)
     return Terms(
         parties=request.parties,
         corrupt=request.corrupt,
@@ -431,6 +501,12 @@ def _terms(
         beacon=request.beacon,
         threshold_numerator=0 if tau is None else tau.numerator,
         threshold_denominator=1 if tau is None else tau.denominator,
+        squared_norm=grid.norm,
+        noise_square=square,
+        spike=spike,
+        late=_late(request) if request.rows else 0,
+        weight_length=grid.ratio.numerator,
+        weight_scale=grid.ratio.denominator if grid.ratio else 0,
     )
 
 

@@ -16,6 +16,8 @@ from gopa.planning.defaults import (
     CHARGED,
     EXACT_DELTA,
     MOST_WITHHELD,
+    ROWS_FROM,
+    ROWS_UNASKED,
     PlannedMode,
     PlannedTrust,
 )
@@ -86,6 +88,7 @@ class Request:
     mode: PlannedMode
     trust: PlannedTrust
     open_admission: bool
+    weighted: bool = False
 
     @classmethod
     def checked(  # noqa: PLR0913 - mirrors `plan`
@@ -113,6 +116,7 @@ class Request:
         mode: PlannedMode,
         trust: PlannedTrust,
         open_admission: bool,
+        weighted: bool = False,
     ) -> Request:
         """The same target with every field checked; the first wrong one is named."""
         _check_parties(parties)
@@ -122,7 +126,11 @@ class Request:
         check_name(trust, get_args(PlannedTrust), "trust")
         if mode == "full" and trust != "malicious":
             raise UsageError("full mode trusts nobody: take mode='signed' or 'off'", "trust")
-        for name, flag in (("integers", integers), ("open_admission", open_admission)):
+        for name, flag in (
+            ("integers", integers),
+            ("open_admission", open_admission),
+            ("weighted", weighted),
+        ):
             if type(flag) is not bool:
                 raise UsageError("must be true or false", name)
         _check_exact(epsilon, delta, mask=mask, noise=noise, charged=charged, trust=trust)
@@ -143,9 +151,12 @@ class Request:
         if beacon is None:
             beacon = _beacon(parties, chance, recovery)
         check_name(beacon, get_args(BeaconKind), "beacon")
-        if noise is not None:
-            check_name(noise, get_args(NoiseName), "noise")
+        noise = _noise(noise, mode, dimension)
         check_name(objective, get_args(Objective), "objective")
+        if weighted:
+            norm = _weighted_norm(norm, low, high, dimension)
+            # A weight lies in the range too: one that is as wide as vectors are long serves both.
+            low, high = -norm, norm
         request = cls(
             parties=parties,
             exact_epsilon=None if epsilon is None else _decimal(epsilon, "epsilon"),
@@ -170,6 +181,7 @@ class Request:
             mode=mode,
             trust=trust,
             open_admission=open_admission,
+            weighted=weighted,
         )
         request._check()
         return request
@@ -181,6 +193,7 @@ class Request:
         if not self.exact:
             check_target(self.epsilon, self.delta)
         self._check_inputs()
+        self._check_rows()
         if self.exact and self.open_admission and self.attempts != 1:
             message = "with open admission an exact sum has one attempt: 1"
             raise UsageError(message, "attempts")
@@ -207,6 +220,30 @@ class Request:
             if self.steps is not None and self.steps % self.integer_width:
                 message = f"a multiple of {self.integer_width}, so that integers are on the grid"
                 raise UsageError(message, "steps")
+
+    def _check_rows(self) -> None:
+        """14-L1: lengths are proved of vectors, in full mode and on words."""
+        if not self.rows:
+            if self.weighted:
+                raise UsageError("only where lengths are proved: noise='isotropic'", "weighted")
+            return
+        if self.dimension < 2:
+            raise UsageError("lengths are proved of vectors, not of single numbers", "noise")
+        if self.mode != "full":
+            raise UsageError("lengths are proved in full mode only", "noise")
+        if self.mask != "uniform":
+            raise UsageError("words are masked uniformly where lengths are proved", "mask")
+
+    @property
+    def rows(self) -> bool:
+        """Whether vectors are committed to in rows, and their lengths proved."""
+        return self.noise == "isotropic"
+
+    @property
+    def counts(self) -> bool:
+        """Whether a party contributes a one and zeros: nothing else has a norm that is less."""
+        bits = self.integers and self.low == 0 and self.high == 1
+        return bits and self.norm is not None and self.norm < 1
 
     @property
     def exact(self) -> bool:
@@ -260,6 +297,12 @@ class Request:
         """Whether the close of publish is final: parties are honest but curious."""
         return self.trust == "honest-but-curious"
 
+    @property
+    def course(self) -> OwedMessages:
+        """The messages of a round."""
+        nonces = self.beacon == "commit-reveal"
+        return OwedMessages(nonces, self.threshold is not None, self.one_close, self.rows)
+
     def losses(self, k: int) -> PlannedDropouts:
         """The loss bound with k choices, and the fewest survivors.
 
@@ -267,12 +310,9 @@ class Request:
         releases have disjoint confirming parties, and in a complete graph nobody can open
         all edges to those who confirm. So with exact sums: there is one in a logical round.
         """
-        course = OwedMessages(
-            self.beacon == "commit-reveal", self.threshold is not None, self.one_close
-        )
         most_stay = self.threshold is not None or self.exact
         fewest = (self.parties + self.corrupt) // 2 + 1 if most_stay else 0
-        return plan_dropouts(self.parties, k, self.dropout, course, fewest)
+        return plan_dropouts(self.parties, k, self.dropout, self.course, fewest)
 
     @property
     def range_sensitivity(self) -> float:
@@ -295,7 +335,7 @@ def _check_exact(  # noqa: PLR0913 - what is asked for that may contradict it
         if delta is None:
             raise UsageError("the chance that more than epsilon gets out: name it", "delta")
         return
-    if noise is not None:
+    if noise is not None and noise != "isotropic":
         raise UsageError("an exact sum has no noise: leave it out", "noise")
     if trust != "malicious":
         message = "masks that stay in the sum would blur it: take trust='malicious'"
@@ -322,6 +362,23 @@ def _probability(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
         raise UsageError("must be a probability from 0 to below 1", "dropout")
     return float(value)
+
+
+def _noise(noise: NoiseName | None, mode: PlannedMode, dimension: int) -> NoiseName | None:
+    """The kind of noise that was asked for, or what long vectors get unasked."""
+    if noise is not None:
+        check_name(noise, get_args(NoiseName), "noise")
+    elif ROWS_UNASKED and mode == "full" and dimension >= ROWS_FROM:
+        return "isotropic"
+    return noise
+
+
+def _weighted_norm(norm: Number | None, low: Number, high: Number, dimension: int) -> Decimal:
+    """The length that the largest weight allows: the norm, or that of a corner of the range."""
+    if norm is not None:
+        return _decimal(norm, "norm")
+    farthest = max(abs(_decimal(low, "range")), abs(_decimal(high, "range")))
+    return farthest * math.ceil(math.sqrt(max(1, dimension - 1)))
 
 
 def _beacon(parties: int, dropout: float, recovery: Fraction | str | None) -> BeaconKind:

@@ -17,7 +17,12 @@ from gopa.planning.usefulness import terms_warning
 from gopa.rounding import blur
 from gopa.wording import hidden_among, promise_of
 
-NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
+LawName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
+
+NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall", "isotropic"]
+"""A kind of law, or noise in long vectors of which lengths are proved."""
+
+PathName: TypeAlias = Literal["bits", "rows"]
 
 Objective: TypeAlias = Literal["error", "peers", "masks"]
 
@@ -66,7 +71,8 @@ class Plan:
     is (epsilon, delta)-private towards each other party: `noise_delta` from the noise and
     masks, the rest from graphs worse than assumed. `beta` bounds the chance of each of
     `terms.tries` graphs to be one; `beta_recovery` is the part of it that stands for
-    self-masks which corrupt neighbours could open. `liveness` says how likely a result is,
+    self-masks which corrupt neighbours could open, and `proofs_delta` is what proofs about long
+    vectors give away. `liveness` says how likely a result is,
     `colluding` how many corrupt parties were asked for, as a count or a part of all.
     """
 
@@ -80,12 +86,18 @@ class Plan:
     cost: PlanCost
     liveness: Liveness
     reasons: tuple[PlanReason, ...]
+    proofs_delta: float = 0.0
     colluding: float = CORRUPT
+
+    @property
+    def path(self) -> PathName:
+        """How full mode commits to vectors: number by number, or in rows with proved lengths."""
+        return "rows" if self.terms.squared_norm else "bits"
 
     @property
     def total_delta(self) -> float:
         """Delta of all rounds and attempts, graphs included; at most `terms.delta`."""
-        return self.noise_delta + self.beta * self.terms.tries
+        return self.noise_delta + self.proofs_delta + self.beta * self.terms.tries
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -149,7 +161,7 @@ class Plan:
         exposure = Exposure(
             honest=terms.honest,
             squared_sensitivity=terms.squared_sensitivity,
-            largest_coordinate=terms.steps,
+            largest_coordinate=terms.largest_coordinate,
             dimension=terms.dimension,
             epsilon=float(terms.promised_epsilon),
             delta=float(terms.delta),

@@ -200,6 +200,18 @@ class Terms:
         return self.squared_sensitivity < self.dimension * self.steps**2
 
     @property
+    def largest_coordinate(self) -> int:
+        """How many steps one input may move a coordinate of the sum.
+
+        Where the length is proved, and not the range, an input may put all of it into one
+        coordinate. What lies in a box or is a single count moves by the range and no more.
+        """
+        count = self.squared_norm == self.steps**2 and self.squared_sensitivity == 2 * self.steps**2
+        if not self.squared_norm or count or not self.bounds_length:
+            return self.steps
+        return 2 * math.isqrt(self.squared_norm)
+
+    @property
     def threshold(self) -> Fraction | None:
         """The part of its neighbours that can open a party's self-mask, if any may."""
         if not self.threshold_numerator:

@@ -18,6 +18,7 @@ from gopa.planning.attendance import Attendance, never_above, worst_energy, wors
 from gopa.planning.exposure import Exposure, delta_of
 from gopa.planning.noise_sum import most_summed
 from gopa.planning.result import float_below
+from gopa.planning.row_noise import bounds_margin, shown_by_proofs
 from gopa.planning.terms import Terms
 from wire.errors import UsageError
 
@@ -28,7 +29,7 @@ class Guarantee:
 
     `graph` bounds the probability of a graph worse than assumed, `recovery` that of a
     self-mask that corrupt neighbours can open. `energy` is the squared flow of masks (0
-    for uniform ones).
+    for uniform ones). `proofs` is what proofs about long vectors give away in all.
     """
 
     noise: float
@@ -36,6 +37,7 @@ class Guarantee:
     recovery: float
     tries: int
     energy: int = 0
+    proofs: float = 0.0
 
     @property
     def beta(self) -> float:
@@ -45,7 +47,7 @@ class Guarantee:
     @property
     def total(self) -> float:
         """Delta of everything, at most 1."""
-        return min(1.0, self.noise + self.beta * self.tries)
+        return min(1.0, self.noise + self.proofs + self.beta * self.tries)
 
 
 _LEAST_CHANCE: Final = 1e-300
@@ -89,12 +91,14 @@ def judge(terms: Terms) -> Worth:
     Between the two answers lies a band that no rounding crosses. A party joins no session
     whose terms lie in it, and an audit does not decide.
     """
-    delta = Fraction(terms.delta)
-    if Fraction(_guarantee(terms).total) <= delta * (1 - TOLERANCE):
-        return Worth.KEPT
+    delta, margin = Fraction(terms.delta), bounds_margin(terms)
+    # Bounds on noise that a party exceeds too often, or that would let liars add more.
+    if margin < -TOLERANCE:
+        return Worth.BROKEN
     if Fraction(_guarantee(terms, generous=True).total) > delta * (1 + TOLERANCE):
         return Worth.BROKEN
-    return Worth.UNDECIDED
+    kept = Fraction(_guarantee(terms).total) <= delta * (1 - TOLERANCE)
+    return Worth.KEPT if kept and margin >= TOLERANCE else Worth.UNDECIDED
 
 
 @lru_cache(maxsize=64)
@@ -131,7 +135,7 @@ def _guarantee(terms: Terms, *, generous: bool = False) -> Guarantee:
             noise = delta_of_component(terms, terms.honest, energy, terms.releases)
     except UsageError:
         return NOTHING  # so many releases take too long to compose
-    return Guarantee(noise, chance, recovery, terms.tries, energy)
+    return Guarantee(noise, chance, recovery, terms.tries, energy, shown_by_proofs(terms))
 
 
 def attendance_of(terms: Terms) -> Attendance:
@@ -167,7 +171,7 @@ def delta_of_component(terms: Terms, parties: int, energy: int, releases: int) -
     exposure = Exposure(
         honest=parties,
         squared_sensitivity=terms.squared_sensitivity,
-        largest_coordinate=terms.steps,
+        largest_coordinate=terms.largest_coordinate,
         dimension=terms.dimension,
         epsilon=float_below(terms.promised_epsilon),
         delta=float_below(terms.delta),

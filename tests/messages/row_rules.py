@@ -32,14 +32,16 @@ def _hides(m: Manifest) -> bool:
     t, steps = m.terms, m.terms.steps
     low, high = Fraction(t.low), Fraction(t.high)
     origin = -low * steps / (high - low)
+    boxed = t.squared_sensitivity == t.dimension * steps**2
+    counts = (t.squared_norm, t.squared_sensitivity) == (steps**2, 2 * steps**2)
+    if boxed and not counts and not m.weighted:
+        origin = Fraction(steps, 2)
     if origin.denominator != 1 or not 0 <= origin <= steps:
         return False
     if m.weighted:
         return _weighted(m)
-    counts = (t.squared_norm, t.squared_sensitivity) == (steps**2, 2 * steps**2) and origin == 0
-    boxed = t.squared_sensitivity == t.dimension * steps**2
-    ball = 4 * t.squared_norm <= t.squared_sensitivity and (not boxed or 2 * origin == steps)
-    return not t.weight_length and not t.weight_scale and (counts or ball)
+    ball = 4 * t.squared_norm <= t.squared_sensitivity
+    return not t.weight_length and not t.weight_scale and (ball or (counts and origin == 0))
 
 
 def _few_points(m: Manifest) -> bool:
@@ -48,7 +50,8 @@ def _few_points(m: Manifest) -> bool:
     columns = max(5, (size + 3) // 2)
     rows = max(-(-d // 2**columns), -(-360 // 2**columns))
     bits = (rows - 1).bit_length() + columns
-    if not m.terms.corrupt <= m.terms.late <= m.terms.parties - m.terms.survivors:
+    lost = m.terms.parties - m.terms.survivors
+    if not min(m.terms.corrupt, lost) <= m.terms.late <= lost:
         return False
     ways = choices = 1
     for lost in range(m.terms.late):
@@ -62,7 +65,7 @@ def _weighted(m: Manifest) -> bool:
     if not k or not scale or steps >= 2**31:
         return False
     with localcontext(prec=80):
-        room = Decimal(m.terms.dimension).sqrt() / 2 + 2 * (32 * Decimal(2).ln()).sqrt()
+        room = Decimal(m.terms.dimension).sqrt() / 2 + (32 * Decimal(2).ln()).sqrt()
         sigma = k + int((scale * room).to_integral_value(ROUND_CEILING))
     both = Fraction(2 * k * steps + 2 * sigma, scale) ** 2
     one = Fraction(k * steps + 2 * sigma, scale) ** 2 + steps**2

@@ -112,7 +112,7 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
     "--noise",
     type=click.Choice(get_args(NoiseName)),
     default=None,
-    help="Instead of the best kind.",
+    help="Instead of the best kind; isotropic: lengths of vectors are proved.",
 )
 @click.option(
     "--objective",
@@ -120,6 +120,9 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
     default="error",
     show_default=True,
     help="What to keep small.",
+)
+@click.option(
+    "--weighted", is_flag=True, help="The last coordinate is a private weight (isotropic noise)."
 )
 @click.option("--integers", is_flag=True, help="Inputs are integers: nothing is rounded.")
 @click.option("--steps", type=int, default=None, help="Grid steps, instead of the best ones.")
@@ -183,6 +186,7 @@ def plan(  # noqa: PLR0913 - one argument for each option
     mask: MaskLaw | None,
     noise: NoiseName | None,
     objective: Objective,
+    weighted: bool,
     integers: bool,
     steps: int | None,
     recovery: str,
@@ -217,6 +221,7 @@ def plan(  # noqa: PLR0913 - one argument for each option
         steps=steps,
         charged=charged,
         attempts=attempts,
+        weighted=weighted,
         integers=integers,
         recovery=None if recovery == "none" else recovery,
         beacon=beacon,
@@ -252,6 +257,7 @@ def as_record(made: Plan) -> dict[str, object]:
     }
     terms["epsilon"] = epsilon_text(made.terms.epsilon)
     return {
+        "path": made.path,
         "terms": terms,
         "noise": {
             "law": type(made.terms.noise).__name__,
@@ -262,6 +268,7 @@ def as_record(made: Plan) -> dict[str, object]:
         "delta": {
             "total": made.total_delta,
             "noise_and_masks": made.noise_delta,
+            "proofs": made.proofs_delta,
             "beta_per_attempt": made.beta,
             "beta_recovery": made.beta_recovery,
             "beta_method": made.beta_method,

@@ -11,7 +11,15 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from gopa.planning.terms import Terms, subsets
+
+Floats = npt.NDArray[np.float64]
+
+_MOST_TILTED: Final = 60.0
+_TILTS: Final = 400
 
 _MOST_COMPUTED: Final = 80
 """Bits of work: nobody computes more coins than that to choose among them."""
@@ -51,15 +59,40 @@ class AimedNoise:
 
     def coordinate_beyond(self, deviations: float) -> float:
         """The same of one coordinate, to one side, where single parties stay below the spike."""
-        reach = min(self.spike, math.isqrt(self.noise_square)) / self.deviation
-        return math.exp(-(deviations**2) / (2 * (1 + reach * deviations / 3)))
+        tilts, logs = self._moments()
+        return math.exp(min(0.0, float((logs - tilts * deviations * self.deviation).min())))
 
     @property
     def best_choice(self) -> float:
-        """How far the best of all choices moves one coordinate on average, in deviations."""
-        nats = self.choices_bits * math.log(2)
-        reach = min(self.spike, math.isqrt(self.noise_square)) / self.deviation
-        return math.sqrt(2 * nats) + reach * nats / 3
+        """How far the best of all choices moves one coordinate on average, in deviations at most.
+
+        The largest of N numbers is on average no more than (ln N + ln E exp(L X)) / L for any L.
+        """
+        tilts, logs = self._moments()
+        found = float(((self.choices_bits * math.log(2) + logs) / tilts).min())
+        return min(found, self.liars * self._largest) / self.deviation
+
+    @property
+    def _largest(self) -> int:
+        return min(self.spike, math.isqrt(self.noise_square))
+
+    def _moments(self) -> tuple[Floats, Floats]:
+        """Tilts L, and bounds on ln E exp(L X) for a coordinate X of the sum of their noise.
+
+        Fourth and sixth moments lie between the second and the eighth, which are bounded; those
+        above are at most the eighth, times powers of the largest number.
+        """
+        largest, second = float(self._largest), self.noise_square / self.dimension
+        eighth = min(float(self.spike) ** 8 / self.dimension, second * largest**6)
+        tilts = np.geomspace(1e-3, _MOST_TILTED, _TILTS) / largest
+        reach = tilts * largest
+        series = [reach ** (2 * power) / math.factorial(2 * power) for power in range(4)]
+        small = tilts**2 * second / 2
+        small += tilts**4 * (second**2 * eighth) ** (1 / 3) / 24
+        small += tilts**6 * (second * eighth**2) ** (1 / 3) / 720
+        # What is left of cosh in few terms loses digits where it is tiny: none of it is negative.
+        rest = np.maximum(np.cosh(reach) - sum(series), 0.0) + 1e-15 * np.cosh(reach)
+        return tilts, self.liars * np.log1p(small + eighth / largest**8 * rest)
 
     @property
     def best_stay(self) -> float:

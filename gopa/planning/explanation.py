@@ -16,6 +16,7 @@ from gopa.planning.attendance import worst_energy
 from gopa.planning.liveness import Liveness
 from gopa.planning.request import Request
 from gopa.planning.result import Errors, Plan, PlanReason
+from gopa.planning.row_reasons import row_reasons
 from gopa.planning.terms import Terms
 from gopa.planning.worth import Guarantee, attendance_of, units_of
 from gopa.wording import EXACT, EXACT_DIFFERENCE, counted, hidden_among
@@ -75,6 +76,7 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
             _why_steps(request),
         ),
         PlanReason("noise", describe_noise(terms), _why_noise(terms)),
+        *row_reasons(request, terms),
         PlanReason("masks", describe_masks(terms), _why_masks(terms, worth)),
         PlanReason(
             "delta",
@@ -113,7 +115,9 @@ def _why_noise(terms: Terms) -> str:
 def _spent(terms: Terms, worth: Guarantee) -> str:
     if terms.exact:
         return "the chance that masks give away more than the sum: "
-    return f"{worth.noise:.4g} from noise and masks over {counted(terms.releases, 'release')}, "
+    proofs = f"{worth.proofs:.2g} from proofs, " if worth.proofs else ""
+    releases = counted(terms.releases, "release")
+    return f"{worth.noise:.4g} from noise and masks over {releases}, {proofs}"
 
 
 def _why_error(terms: Terms, errors: Errors) -> str:
@@ -143,7 +147,9 @@ def _chances(request: Request, terms: Terms, alive: Liveness) -> tuple[PlanReaso
     charged = counted(terms.charged, "charged retry", "charged retries")
     retries = f"{counted(terms.attempts, 'attempt')}, {charged}: {_why_charged(terms)}"
     proved = (
-        () if request.norm is None else (PlanReason("length", f"{request.norm}", NORM_UNPROVED),)
+        ()
+        if request.norm is None or terms.squared_norm
+        else (PlanReason("length", f"{request.norm}", NORM_UNPROVED),)
     )
     return (
         *proved,
@@ -198,6 +204,8 @@ def _why_steps(request: Request) -> str:
         return "every integer is on the grid"
     if request.exact:
         return "rounding is all that blurs the sum"
+    if request.rows:
+        return "so fine that rounding hardly lengthens vectors, and as noise of this law is enough"
     if request.dimension > 1:
         return "so that rounding does not lengthen vectors much, as far as noise can be wide"
     return "so that each party's noise spans about eight steps"

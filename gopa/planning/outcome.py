@@ -16,6 +16,7 @@ from gopa.graph.articulation import smallest_piece_without_one
 from gopa.graph.flows import spectral_flow_energy, worst_flow_energy
 from gopa.graph.spectrum import certified_spectrum
 from gopa.graph.structure import Graph
+from gopa.planning.row_noise import shown_by_proofs
 from gopa.planning.terms import Terms, coin_choices
 from gopa.planning.worth import delta_of_component, guarantee, units_of
 from gopa.wording import counted
@@ -125,7 +126,8 @@ def worst(terms: Terms, releases: Sequence[list[Protection]]) -> tuple[float, st
 
 def _delta(terms: Terms, protection: Protection, releases: int) -> float:
     energy = protection.energy or 0
-    return delta_of_component(terms, protection.parties, energy, releases)
+    shown = delta_of_component(terms, protection.parties, energy, releases)
+    return min(1.0, shown + shown_by_proofs(terms))
 
 
 MOST_ENUMERATED: Final = 64
@@ -381,7 +383,7 @@ def _assumptions(outcome: RoundFacts) -> tuple[str, ...]:
         "discrete logarithms in ristretto255 are hard and the key-derived streams look random",
         f"coins: {outcome.coins}{_chosen(outcome)}",
     ]
-    if terms.bounds_length:
+    if terms.bounds_length and not terms.squared_norm:
         lines.append(LENGTH_UNPROVED)
     if not outcome.witnessed:
         lines.append("single view of the log assumed for coins and for exclusion of entries")

@@ -41,6 +41,7 @@ from gopa.planning.grid_and_noise import (
     widest_deviation,
 )
 from gopa.planning.late import planned_late
+from gopa.planning.lengths import word_width
 from gopa.planning.liveness import LivenessTerms, liveness
 from gopa.planning.neighbours import NeighbourChoice, choose_neighbours
 from gopa.planning.noise_sum import MOST_VARIANCE
@@ -59,6 +60,7 @@ from gopa.planning.terms import MOST_DEVIATION, MOST_SQUARE, BeaconKind, MaskLaw
 from gopa.planning.worth import Worth, guarantee, judge, mask_price, unit_shifts
 from wire.errors import UsageError
 from zkp.noise_table import LARGEST_TOTAL_WEIGHT, GaussianTable, NoiseLaw, NoNoise, WeightedBits
+from zkp.rows.shape import RowShape
 
 BETA_SHARE: Final = 0.1
 """At most this part of delta pays for graphs that are worse than assumed."""
@@ -71,6 +73,12 @@ MASK_SHARE: Final[dict[Objective, float]] = {"error": 0.002, "peers": 0.02, "mas
 
 _NARROWER: Final = (1.0, 0.95, 0.9, 0.8, 0.65)
 """Parts of the widest noise that grids of long vectors are made for, in turn."""
+
+_POINTS_OF_PROOFS: Final = 110
+_TESTS: Final = 10_800
+_ROWS_AT_ONCE: Final = 0.04
+_ROWS_EACH: Final = 9e-6
+"""Points and tests beside what grows; seconds at once and for each coordinate."""
 
 _MARGIN: Final = 0.1
 """Noise is a little wider than first guessed."""
@@ -543,6 +551,8 @@ def estimated_cost(terms: Terms, request: Request) -> PlanCost:
     coefficient.
     """
     peers = terms.k * (2 - terms.k / max(1, terms.parties - 1))
+    if terms.squared_norm:
+        return _cost_of_rows(terms, peers)
     law = terms.noise
     draw = law.rows + 97 if isinstance(law, GaussianTable) else 0
     draw += len(law.weights) if isinstance(law, WeightedBits) else 0
@@ -552,3 +562,13 @@ def estimated_cost(terms: Terms, request: Request) -> PlanCost:
     needed = terms.shares_needed(round(peers))
     posted += 0 if needed is None else 64 * round(peers) + 32 * needed
     return PlanCost(peers, posted, 0.035 * hidden / 210 + 0.0003 * peers)
+
+
+def _cost_of_rows(terms: Terms, peers: float) -> PlanCost:
+    """The same where vectors are committed to in rows: words, and 14-M3 for what is beside them."""
+    shape = RowShape(terms.dimension)
+    width = word_width(terms.parties, terms.squared_norm, terms.noise_square, terms.spike)
+    points = 3 * shape.rows + 2 * shape.pad_rows
+    proofs = 10 * shape.bits + 4 * shape.column_bits + 2 * peers + _POINTS_OF_PROOFS
+    posted = terms.dimension * width // 8 + _TESTS + round(32 * (points + proofs))
+    return PlanCost(peers, posted, _ROWS_AT_ONCE + _ROWS_EACH * terms.dimension)

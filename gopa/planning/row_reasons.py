@@ -1,0 +1,96 @@
+"""Explains what a plan for long vectors proves of inputs and of noise, and what it does not.
+
+Proved are lengths, and that coins place the noise; that a liar's noise has the planned law is not.
+So the numbers say what liars could do with any noise of that length. Specification 14, rules I2 to
+I5.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from gopa.planning.aimed_noise import AimedNoise
+from gopa.planning.equation_points import equation_points
+from gopa.planning.request import Request
+from gopa.planning.result import PlanReason
+from gopa.planning.terms import Terms
+from gopa.wording import counted
+from zkp.rows.shape import RowShape
+
+FAR: Final = 5
+"""Deviations beyond which chances of honest and of other noise are compared."""
+
+_HONESTLY: Final = 5.8e-7
+"""Of normal noise to be so far out, to both sides."""
+
+
+def row_reasons(request: Request, terms: Terms) -> tuple[PlanReason, ...]:
+    """One line for each bound, in the order in which they depend on each other."""
+    if not terms.squared_norm:
+        return ()
+    return (
+        PlanReason("path", "rows", "lengths are proved, at a small cost for each coordinate"),
+        _inputs(request, terms),
+        *_noise(terms),
+        _late(terms),
+    )
+
+
+def _inputs(request: Request, terms: Terms) -> PlanReason:
+    value = f"at most {math.sqrt(terms.squared_norm):.6g} steps"
+    if request.counts:
+        return PlanReason("length", value, "that of a single count, which is proved, is all")
+    if terms.bounds_length:
+        why = "the norm on this grid, proved for everybody"
+        if not request.integers:
+            why += "; a party rounds again where that made it longer, hardly ever"
+        if request.weighted:
+            why += "; and each vector is as short as its weight is small"
+        return PlanReason("length", value, why)
+    farther = math.sqrt(terms.dimension)
+    why = (
+        "the ball around the range is proved, and no range: one coordinate of a liar may be "
+        f"{farther:.3g} times as far from the middle as the range ends, if the others are there; "
+        "where that matters leave out noise='isotropic'"
+    )
+    return PlanReason("length", value, why)
+
+
+def _noise(terms: Terms) -> tuple[PlanReason, ...]:
+    aimed = AimedNoise.of(terms)
+    liars = counted(terms.corrupt, "liar")
+    if terms.exact:
+        why = f"nobody adds noise; each of {liars} may move one coordinate, at random, by one step"
+        return (PlanReason("noise of liars", "at most 1 step", why),)
+    deviation = math.sqrt(float(terms.noise.variance))
+    longest = math.sqrt(terms.noise_square / terms.dimension) / deviation
+    bounds = (
+        f"squares of a vector's noise come to {longest:.4g}^2 times what they are on average, its "
+        f"largest number to {terms.spike / deviation:.3g} deviations; an honest party draws anew "
+        "beyond that, once in 2^64 times"
+    )
+    out = math.sqrt(terms.survivors) * deviation
+    aims = (
+        "proved are the length of noise and that coins place it; its law is not, for liars: they "
+        "may add none, which accuracy may gain by and privacy never counts on. Along a direction "
+        f"fixed before the coins, the noise of {liars} is {FAR} of its deviations out with a "
+        f"chance of at most {aimed.chance_beyond(FAR):.2g}, of honest noise {_HONESTLY:.2g}; "
+        f"the best of 2^{aimed.choices_bits:.0f} choices of coins and of who stays moves one "
+        f"coordinate of the sum by {aimed.best_choice * aimed.deviation / out:.2g} of its standard "
+        f"errors on average, leaving alone by {aimed.best_stay * aimed.deviation / out:.2g}"
+    )
+    return (
+        PlanReason("length of noise", f"{math.sqrt(terms.noise_square):.6g} steps", bounds),
+        PlanReason("noise of liars", "isotropic, law not proved", aims),
+    )
+
+
+def _late(terms: Terms) -> PlanReason:
+    losses = min(terms.late, terms.parties - terms.survivors)
+    points = equation_points(terms.parties, losses, RowShape(terms.dimension).bits)
+    why = (
+        "missing after their value is published before the round ends: all corrupt parties, and "
+        f"honest ones but once in 1,000 rounds; so sums are checked at {counted(points, 'point')}"
+    )
+    return PlanReason("late losses", f"at most {terms.late}", why)

@@ -71,7 +71,7 @@ EXACT_BETA_SHARE: Final = 0.9
 MASK_SHARE: Final[dict[Objective, float]] = {"error": 0.002, "peers": 0.02, "masks": 0.5}
 """The part of the squared shift that Gaussian masks may cost."""
 
-_NARROWER: Final = (1.0, 0.95, 0.9, 0.8, 0.65)
+_NARROWER: Final = (1.0, 0.9, 0.7)
 """Parts of the widest noise that grids of long vectors are made for, in turn."""
 
 _POINTS_OF_PROOFS: Final = 110

@@ -1,0 +1,288 @@
+"""Plans whose vectors have proofs of length: their bounds, their judge, and what they say."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import gopa
+from gopa.cli.plan import plan as command
+from gopa.messages.row_terms import origin, require_rows
+from gopa.planning import Plan, Terms, guarantee
+from gopa.planning.lengths import longest_input, word_width
+from gopa.planning.outcome import LENGTH_UNPROVED
+from gopa.planning.row_noise import bounds_margin, charged_for_proofs, shown_by_proofs
+from gopa.planning.worth import TOLERANCE, Worth, judge
+from wire.errors import UsageError
+from zkp.noise_table import NoNoise
+
+TARGET: dict[str, Any] = {"epsilon": 8, "delta": "1e-6", "noise": "isotropic", "least_chance": 0}
+NORM: dict[str, Any] = {"dimension": 100, "norm": 1, "range": (-1, 1)}
+
+
+@lru_cache
+def made(n: int = 100, **asked: Any) -> Plan:
+    return gopa.plan(n=n, **TARGET | asked)
+
+
+def a_plan() -> Plan:
+    return made(**NORM)
+
+
+ASKED: dict[str, dict[str, Any]] = {
+    "a norm": NORM,
+    "a norm in two coordinates": NORM | {"dimension": 2},
+    "few parties": NORM | {"n": 20},
+    "many parties, of whom more collude than may be missing": NORM | {"n": 1000},
+    "nobody fails": NORM | {"dropout": 0},
+    "a box": {"dimension": 100},
+    "a box beside zero": {"dimension": 7, "range": (3, 4)},
+    "a norm that is no bound": {"dimension": 100, "norm": 100},
+    "a range in thirds": NORM | {"range": (-1, 2)},
+    "integers": {"dimension": 10, "range": (-3, 5), "norm": 4, "integers": True},
+    "counts": {"dimension": 10, "norm": "0.70711", "integers": True},
+    "weights": NORM | {"weighted": True},
+    "weights in a box": {"dimension": 30, "range": (-2, 1), "weighted": True},
+    "an exact sum": NORM | {"epsilon": None, "delta": None},
+    "an exact sum in a box": {"dimension": 100, "epsilon": None, "delta": None},
+    "an exact weighted sum": NORM | {"epsilon": None, "delta": None, "weighted": True},
+    "several rounds": NORM | {"rounds": 2},
+    "no recovery": NORM | {"recovery": None, "charged": 1},
+    "drand": NORM | {"beacon": "drand"},
+}
+
+
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in list(ASKED)[1:]]
+
+
+@pytest.mark.parametrize("name", ["a norm", *SLOW])
+def test_terms_are_those_of_a_manifest_with_rows(name: str) -> None:
+    asked = ASKED[name]
+    plan = made(**asked)
+    terms = plan.terms
+    width = word_width(terms.parties, terms.squared_norm, terms.noise_square, terms.spike)
+    require_rows(terms, weighted="weighted" in asked, word_width=width)
+    assert plan.path == "rows"
+    assert judge(terms) is Worth.KEPT
+    assert plan.total_delta == guarantee(terms).total <= terms.delta
+    assert terms.mask == "uniform"
+
+
+def test_lengths_are_measured_from_where_the_plan_says() -> None:
+    assert origin(made(**ASKED["a norm"]).terms) == made(**ASKED["a norm"]).terms.steps // 2
+    thirds = made(**ASKED["a range in thirds"]).terms
+    assert origin(thirds) * 3 == thirds.steps
+    box = made(**ASKED["a box beside zero"]).terms
+    assert origin(box) * 2 == box.steps
+    assert 4 * box.squared_norm == box.squared_sensitivity == 7 * box.steps**2
+    assert not made(**ASKED["a norm that is no bound"]).terms.bounds_length
+    counts = made(**ASKED["counts"]).terms
+    assert origin(counts) == 0
+    assert counts.squared_sensitivity == 2 * counts.squared_norm == 2 * counts.steps**2
+
+
+@pytest.mark.parametrize("name", ["a norm", "a norm in two coordinates", "a range in thirds"])
+def test_every_vector_of_the_norm_is_admitted(name: str) -> None:
+    terms = made(**ASKED[name]).terms
+    steps = terms.steps / float(terms.high - terms.low)
+    assert longest_input(terms.squared_norm, terms.dimension) >= steps * (1 - 1e-4)
+    assert 4 * terms.squared_norm == terms.squared_sensitivity
+
+
+def test_one_coordinate_may_have_all_of_the_length() -> None:
+    terms = a_plan().terms
+    assert terms.largest_coordinate == 2 * math.isqrt(terms.squared_norm) > terms.steps
+    for boxed in ("a box", "counts"):
+        found = made(**ASKED[boxed]).terms
+        assert found.largest_coordinate == found.steps
+    assert replace(terms, squared_norm=0).largest_coordinate == terms.steps
+
+
+@pytest.mark.slow
+def test_the_grid_is_as_fine_as_noise_of_that_law_allows() -> None:
+    terms = a_plan().terms
+    finer = gopa.plan(n=100, **TARGET, **NORM, steps=terms.steps + 8).terms
+    assert finer.noise.variance > terms.noise.variance
+
+
+@pytest.mark.slow
+def test_rounding_costs_little() -> None:
+    """Where laws are wide enough vectors grow by two hundredths at most."""
+    for dimension in (10, 100_000):
+        terms = made(1000, dimension=dimension, norm=1, range=(-1, 1)).terms
+        assert math.sqrt(terms.squared_sensitivity) / terms.steps < 1.02
+
+
+@pytest.mark.slow
+def test_an_epsilon_costs_less_error_than_with_bits() -> None:
+    asked: dict[str, Any] = {"n": 100, "epsilon": 8, "delta": "1e-6", "dimension": 1000}
+    asked |= {"norm": 1, "range": (-1, 1)}
+    bits = gopa.plan(**asked)
+    assert bits.path == "bits"
+    assert gopa.plan(noise="isotropic", **asked).errors.planned < 0.95 * bits.errors.planned
+
+
+def test_proofs_are_charged() -> None:
+    """14-U2 by hand; nearly all of it is the chance to draw noise anew."""
+    terms = a_plan().terms
+    entries = 128  # 100 coordinates in four rows of 32
+    distance = math.sqrt(entries * terms.squared_norm) + math.sqrt(entries * terms.noise_square)
+    distance = 360 * (distance + entries * 100) / 2**112 + 2**-64
+    by_hand = (1 + math.exp(8)) * 100 * 3 * distance
+    assert shown_by_proofs(terms) == pytest.approx(by_hand, rel=1e-9)
+    assert guarantee(terms).proofs == shown_by_proofs(terms) == a_plan().proofs_delta
+    assert shown_by_proofs(replace(terms, squared_norm=0)) == 0
+    exact = made(**ASKED["an exact sum"]).terms
+    assert shown_by_proofs(exact) < 2**-64
+    # 14-U2's own example: 2^-52 (1 + e^epsilon) for 1,000 parties and 100,000 coordinates.
+    found = charged_for_proofs(100_000, 1000, 3, 1.0, 2**34, 2**40)
+    assert found / (1 + math.e) == pytest.approx(2**-52.45, rel=0.01)
+
+
+def test_what_proofs_give_away_counts_with_the_rest() -> None:
+    terms = a_plan().terms
+    assert judge(terms) is Worth.KEPT
+    # So many attempts of so many rounds that the noise alone would do.
+    tight = replace(terms, delta=Decimal(str(guarantee(terms).total * 0.998)))
+    assert judge(tight) is Worth.BROKEN
+    found = guarantee(replace(terms, epsilon=Decimal(30)))
+    assert found.noise < 1e-9 < found.proofs
+    assert found.total >= found.proofs
+
+
+def judged(**changes: Any) -> Worth:
+    return judge(replace(a_plan().terms, **changes))
+
+
+def test_bounds_on_noise_are_judged() -> None:
+    """Tight bounds make parties draw anew too often, wide ones are there for liars only."""
+    terms = a_plan().terms
+    square, spike = terms.noise_square, terms.spike
+    assert judged() is Worth.KEPT
+    assert judged(noise_square=square * 99 // 100) is Worth.BROKEN
+    assert judged(noise_square=square * 6 // 5) is Worth.BROKEN
+    assert judged(spike=spike * 98 // 100) is Worth.BROKEN
+    assert judged(spike=spike * 11 // 10) is Worth.BROKEN
+    assert abs(float(bounds_margin(terms))) < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("field", ["noise_square", "spike"])
+def test_between_the_answers_is_a_band(field: str) -> None:
+    """From kept to broken no answer is skipped, on either side."""
+    value = getattr(a_plan().terms, field)
+    for far in (0.9, 1.3):
+        answers = [
+            judged(**{field: round(value * (1 + (far - 1) * part))})
+            for part in np.geomspace(1e-4, 1, 25).tolist()
+        ]
+        order = [Worth.KEPT, Worth.UNDECIDED, Worth.BROKEN]
+        places = [order.index(each) for each in answers]
+        assert places == sorted(places)
+        assert (places[0], places[-1]) == (0, 2)
+
+
+def test_the_margin_is_that_of_the_logarithm() -> None:
+    terms = a_plan().terms
+    rare = [
+        bounds_margin(replace(terms, noise_square=terms.noise_square - each)) for each in range(9)
+    ]
+    assert rare == sorted(rare, reverse=True)
+    assert float(TOLERANCE) < bounds_margin(terms) < 4 * float(TOLERANCE)
+
+
+def test_bounds_of_a_law_that_never_reaches_them() -> None:
+    """Few coordinates with little noise: all squares fit, so the bound is the largest sum."""
+    terms = made(dimension=2, range=(0, 1), epsilon=10, integers=True).terms
+    assert judge(terms) is Worth.KEPT
+    assert terms.noise_square <= 2 * terms.noise.radius**2
+    assert judge(replace(terms, noise_square=2 * terms.noise.radius**2 + 1)) is Worth.BROKEN
+
+
+def test_nobody_draws_for_an_exact_sum() -> None:
+    terms = made(**ASKED["an exact sum"]).terms
+    assert (terms.noise, terms.noise_square, terms.spike) == (NoNoise(), 1, 1)
+    assert judge(terms) is Worth.KEPT
+    assert judge(replace(terms, noise_square=2)) is Worth.BROKEN
+    assert judge(replace(terms, spike=2)) is Worth.BROKEN
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
+    "one number": ("noise", {}),
+    "signed mode": ("noise", NORM | {"mode": "signed"}),
+    "Gaussian masks": ("mask", NORM | {"mask": "gaussian"}),
+    "a range without zero": ("range", NORM | {"range": (1, 2)}),
+    "zero beside the grid": ("steps", NORM | {"steps": 301}),
+    "proofs that give away more than delta": ("delta", NORM | {"epsilon": 50}),
+    "a delta that proofs exceed": ("delta", NORM | {"delta": "1e-17"}),
+    "noise that no law has": ("noise", NORM | {"dimension": 2**20, "epsilon": 0.1}),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_plan_is_refused(name: str) -> None:
+    field, asked = REFUSED[name]
+    a_plan()
+    with pytest.raises(UsageError) as refused:
+        gopa.plan(**{"n": 100} | TARGET | asked)
+    assert refused.value.field == field
+
+
+def test_weights_need_lengths() -> None:
+    with pytest.raises(UsageError, match="isotropic"):
+        gopa.plan(n=100, epsilon=1, delta="1e-6", weighted=True, **NORM)
+
+
+def test_explanations_say_what_is_not_proved() -> None:
+    said = {reason.name: reason for reason in a_plan().reasons}
+    assert said["path"].value == "rows"
+    liars = said["noise of liars"]
+    assert "not proved" in liars.value
+    assert "10 liars" in liars.why
+    assert "2^53 choices" in liars.why
+    assert "at 1 point" in said["late losses"].why
+    assert "from proofs" in said["delta"].why
+    assert "unproved" not in a_plan().explain()
+    assert "does not" not in said["length"].why
+    box = {reason.name: reason.why for reason in made(**ASKED["a box"]).reasons}
+    assert "10 times as far" in box["length"]
+    exact = {reason.name: reason.why for reason in made(**ASKED["an exact sum"]).reasons}
+    assert "by one step" in exact["noise of liars"]
+
+
+def test_bits_say_what_they_said() -> None:
+    plan = gopa.plan(n=100, epsilon=1, delta="1e-6", **NORM)
+    said = {reason.name: reason.why for reason in plan.reasons}
+    assert "not the length" in said["length"]
+    assert "path" not in said
+    assert (plan.path, plan.proofs_delta) == ("bits", 0.0)
+    assert LENGTH_UNPROVED
+
+
+@pytest.mark.slow
+def test_the_command_plans_rows() -> None:
+    given = ["-n", "100", "--epsilon", "8", "--delta", "1e-6", "--dimension", "100", "--norm", "1"]
+    given += ["--low=-1", "--noise", "isotropic", "--json"]
+    found = CliRunner().invoke(command, given)
+    assert found.exit_code == 0, found.output
+    record = json.loads(found.stdout)
+    assert record["path"] == "rows"
+    assert record["delta"]["proofs"] == a_plan().proofs_delta
+    assert Terms(**a_terms(record["terms"])) == a_plan().terms
+    narrow = CliRunner().invoke(command, [*given[:-1], "--weighted"])
+    assert narrow.exit_code == 0, narrow.output
+    assert "noise of liars" in narrow.stdout
+
+
+def a_terms(record: dict[str, Any]) -> dict[str, Any]:
+    decimals = {"low", "high", "epsilon", "delta", "beta"}
+    found = {name: Decimal(v) if name in decimals else v for name, v in record.items()}
+    return found | {"noise": a_plan().terms.noise}

@@ -29,6 +29,9 @@ _STEPS: Final = 9
 _STEEPEST: Final = 64.0
 """The largest product of tilt and smoothing: more of it makes every bound worse."""
 
+_NEVER: Final = 2.0**-100
+"""Chances below that need not be known better."""
+
 _BLOCK: Final = 64
 
 
@@ -82,7 +85,7 @@ def chance_beyond(threshold: float, dimension: int, values: Floats, probabilitie
         done = terms
         factor = _PARTS * (math.exp(tilt * width / _PARTS) + 1) / (width * step * terms)
         left_out = chernoff * factor**_PARTS / (_PARTS * np.pi)
-        if left_out < found / 100:
+        if left_out < found / 100 or found + left_out < _NEVER:
             break
     return min(1.0, found + left_out)
 

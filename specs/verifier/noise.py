@@ -306,13 +306,22 @@ def _saddle(factors: list[Tilted], Q: int, target: float) -> float:
 # Vectors
 
 
+def largest(t: Record) -> int:
+    """R of [V40] before M bounds it: m, or [U3] of 14."""
+    m2, squared = t.steps**2, t.squared_sensitivity
+    counts = (t.squared_norm, squared) == (m2, 2 * m2)
+    if not t.squared_norm or counts or squared >= t.dimension * m2:
+        return int(t.steps)
+    return 2 * isqrt(t.squared_norm)
+
+
 def vectors(
     p: Masses, cut: float, t: Record, variance: float, mu: float, Q: int, eps: float, N: int,
     orders: range,
 ) -> float:  # fmt: skip
     """[V40]."""
     squared = t.squared_sensitivity
-    R = min(t.steps, isqrt(squared))
+    R = min(largest(t), isqrt(squared))
     if len(p) <= R:
         return 1.0
     w = Q * (squared / variance + mu * mu)

@@ -8,6 +8,7 @@ from math import inf, isqrt, sqrt
 
 from codec import Record  # noqa: TC002
 from graphs import covered, disconnected, energy, left, outvoted
+import rows
 from noise import Costly, law_of_sum, releases, single, vectors
 
 T = 1e-3  # half of the band, [V35]
@@ -25,9 +26,12 @@ def _judged(t: Record, law: Record) -> str:
     delta, gauss = float(t.delta), bool(t.mask == "gaussian")
     b = granted(t)
     known: dict[float, float] = {}
+    margin = rows.margin(t, law)
+    if margin < -T:
+        return "broken"
     less, more = (worth(t, law, each, known) for each in (b * (1 - T), b * (1 + T)))
     if max(less, more if gauss else 0) <= (1 - T) * delta:
-        return "kept"
+        return "kept" if margin >= T else "too close to say"
     return "broken" if min(more, less if gauss else 1) > (1 + T) * delta else "too close to say"
 
 
@@ -60,7 +64,7 @@ def worth(t: Record, law: Record, b: float, known: dict[float, float] | None = N
     if E not in known:
         known[E] = 0.0 if exact else noise(t, law, N, square / law.T, E)
     chance = granted(t) * sparse * (1 + bool(tau))
-    return min(1.0, float(known[E] + tries(t) * chance))
+    return min(1.0, float(known[E] + rows.charged(t, law) + tries(t) * chance))
 
 
 def tries(t: Record) -> int:

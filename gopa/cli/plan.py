@@ -313,7 +313,7 @@ def _lines(made: Plan) -> Group:
     return Group(*found)
 
 
-_NOT_HERE: Final = frozenset({"as_json", "plot", "mode", "trust", "anyone"})
+_NOT_HERE: Final = frozenset({"as_json", "plot", "mode", "trust", "anyone", "weighted"})
 
 
 def plan_options(

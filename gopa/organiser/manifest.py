@@ -35,7 +35,6 @@ class SessionSetting:
     """Sets what a session is besides its plan. The defaults are those of a real session."""
 
     mode: Mode = Mode.FULL
-    path: Path = Path.BITS
     trust: Trust = Trust.MALICIOUS
     beacon: Beacon = field(default_factory=CommitReveal)
     title: str = ""
@@ -58,8 +57,8 @@ def new_manifest(  # noqa: PLR0913 - what a session consists of
     """A manifest with a fresh salt, so that an equal plan never repeats a session's id.
 
     `roster` are the Ed25519 keys that may join, in any order. `organiser` is a key that is
-    not among them, `log` the board's. Without `word_width` signed mode takes the narrowest
-    words that hold the sum.
+    not among them, `log` the board's. Without `word_width` words are the narrowest that hold
+    the sum. The path of full mode is that of the plan.
 
     Raises:
         UsageError: the parts do not fit each other; `field` says which.
@@ -79,7 +78,7 @@ def new_manifest(  # noqa: PLR0913 - what a session consists of
         policy=b"" if policy is None else policy.to_bytes(),
         simulation=setting.simulation,
         mode=setting.mode,
-        path=setting.path,
+        path=Path.ROWS if terms.squared_norm else Path.BITS,
         trust=setting.trust,
         terms=terms,
         weighted=setting.weighted,
@@ -92,9 +91,8 @@ def new_manifest(  # noqa: PLR0913 - what a session consists of
 
 def _width(terms: Terms, setting: SessionSetting) -> int:
     """The narrowest words that hold the sum, with masks that stay in it where some do."""
-    if setting.path is Path.ROWS:
-        width = (terms.parties * largest_share(terms)).bit_length() + 1
-        return max(width, WORD_WIDTHS.start)
+    if terms.squared_norm:
+        return word_width(terms.parties, terms.squared_norm, terms.noise_square, terms.spike)
     if setting.mode is Mode.FULL:
         return 0
     largest = terms.parties * (terms.steps + terms.noise.radius)

@@ -229,6 +229,8 @@ class Request:
             return
         if self.dimension < 2:
             raise UsageError("lengths are proved of vectors, not of single numbers", "noise")
+        if self.weighted and self.integers:
+            raise UsageError("weighted values are no integers: leave it out", "integers")
         if self.mode != "full":
             raise UsageError("lengths are proved in full mode only", "noise")
         if self.mask != "uniform":

@@ -30,6 +30,11 @@ EXACT_LENGTH_PER_ROOT: Final = 64.0
 EXACT_STEPS: Final = 2**16
 """Exact sums: nothing but rounding blurs them, and a bit more is a bit of each word."""
 
+_TOO_FINE: Final = (
+    "the grid would need more than 2^30 steps: lower epsilon, "
+    "or narrow the range of vectors to their length"
+)
+
 WEIGHT_RATIO: Final = Fraction(1, 2)
 """With weights the range is that of lengths: half of it is what the largest weight allows."""
 
@@ -109,7 +114,7 @@ def _unit(request: Request) -> int:
 
 def _grid(request: Request, steps: int) -> PlannedGrid:
     if steps > MOST_STEPS:
-        raise UsageError("the grid would need more than 2^30 steps: lower epsilon", "epsilon")
+        raise UsageError(_TOO_FINE, "epsilon")
     dimension, box = request.dimension, request.dimension * steps**2
     if request.counts:
         return PlannedGrid(steps, 2 * steps**2, steps**2, steps)

@@ -220,6 +220,9 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "signed mode": ("noise", NORM | {"mode": "signed"}),
     "Gaussian masks": ("mask", NORM | {"mask": "gaussian"}),
     "a range without zero": ("range", NORM | {"range": (1, 2)}),
+    "weighted integers": ("integers", NORM | {"weighted": True, "integers": True}),
+    "a norm that is far below the range": ("epsilon", NORM | {"norm": 1e-12}),
+    "an end that puts zero beside every grid": ("range", NORM | {"range": (-1, "0.7654321234567")}),
     "zero beside the grid": ("steps", NORM | {"steps": 301}),
     "proofs that give away more than delta": ("delta", NORM | {"epsilon": 50}),
     "a delta that proofs exceed": ("delta", NORM | {"delta": "1e-17"}),
@@ -286,3 +289,12 @@ def a_terms(record: dict[str, Any]) -> dict[str, Any]:
     decimals = {"low", "high", "epsilon", "delta", "beta"}
     found = {name: Decimal(v) if name in decimals else v for name, v in record.items()}
     return found | {"noise": a_plan().terms.noise}
+
+
+def test_a_session_is_of_the_path_of_its_plan() -> None:
+    """No session can be held yet, and it says so instead of proving something else."""
+    values = [np.zeros(3)] * 5
+    found = gopa.average(values, epsilon=None, norm=1, range=(-1, 1))
+    assert found.count == 5
+    with pytest.raises(UsageError, match="cannot carry out the path `rows`"):
+        gopa.average(values, epsilon=None, norm=1, range=(-1, 1), noise="isotropic")

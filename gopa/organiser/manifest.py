@@ -18,7 +18,7 @@ from gopa.messages.manifest import (
     Roster,
     Trust,
 )
-from gopa.messages.row_terms import WORD_WIDTHS, largest_share
+from gopa.planning.lengths import word_width
 from gopa.planning.result import Plan
 from gopa.planning.terms import Terms
 from wire.errors import UsageError

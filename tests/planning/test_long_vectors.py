@@ -76,6 +76,7 @@ def test_terms_are_those_of_a_manifest_with_rows(name: str) -> None:
     assert terms.mask == "uniform"
 
 
+@pytest.mark.slow
 def test_lengths_are_measured_from_where_the_plan_says() -> None:
     assert origin(made(**ASKED["a norm"]).terms) == made(**ASKED["a norm"]).terms.steps // 2
     thirds = made(**ASKED["a range in thirds"]).terms
@@ -89,6 +90,7 @@ def test_lengths_are_measured_from_where_the_plan_says() -> None:
     assert counts.squared_sensitivity == 2 * counts.squared_norm == 2 * counts.steps**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a norm", "a norm in two coordinates", "a range in thirds"])
 def test_every_vector_of_the_norm_is_admitted(name: str) -> None:
     terms = made(**ASKED[name]).terms
@@ -97,6 +99,7 @@ def test_every_vector_of_the_norm_is_admitted(name: str) -> None:
     assert 4 * terms.squared_norm == terms.squared_sensitivity
 
 
+@pytest.mark.slow
 def test_one_coordinate_may_have_all_of_the_length() -> None:
     terms = a_plan().terms
     assert terms.largest_coordinate == 2 * math.isqrt(terms.squared_norm) > terms.steps
@@ -199,6 +202,7 @@ def test_the_margin_is_that_of_the_logarithm() -> None:
     assert float(TOLERANCE) < bounds_margin(terms) < 4 * float(TOLERANCE)
 
 
+@pytest.mark.slow
 def test_bounds_of_a_law_that_never_reaches_them() -> None:
     """Few coordinates with little noise: all squares fit, so the bound is the largest sum."""
     terms = made(dimension=2, range=(0, 1), epsilon=10, integers=True).terms
@@ -291,6 +295,7 @@ def a_terms(record: dict[str, Any]) -> dict[str, Any]:
     return found | {"noise": a_plan().terms.noise}
 
 
+@pytest.mark.slow
 def test_a_session_is_of_the_path_of_its_plan() -> None:
     """No session can be held yet, and it says so instead of proving something else."""
     values = [np.zeros(3)] * 5

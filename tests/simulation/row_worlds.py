@@ -45,7 +45,7 @@ MANY_ROWS = replace(
 
 ROWS = replace(MANY_ROWS, parties=5, k=4, survivors=3, loss=2, late=2)
 RECOVERING = replace(MANY_ROWS, threshold_numerator=1, threshold_denominator=2)
-IN_ROWS = SessionSetting(path=Path.ROWS)
+IN_ROWS = SessionSetting()
 
 
 def vectors_for(terms: Terms, seed: int = 1) -> list[list[int]]:

@@ -70,7 +70,7 @@ class PlanKeywords(RunOptions, total=False):
     delta: Number
     corrupt: float
     dropout: float
-    noise: Literal["gaussian", "binomial", "irwin-hall"]
+    noise: Literal["gaussian", "binomial", "irwin-hall", "isotropic"]
     mask: Literal["gaussian", "uniform"]
     objective: Literal["error", "peers", "masks"]
     steps: int | None

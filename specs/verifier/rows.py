@@ -22,7 +22,8 @@ def charged(t: Record, law: Record) -> float:
     N = -(-t.dimension >> size) << size
     D = 360 * (sqrt(N * t.squared_norm) + sqrt(N * t.noise_square) + N * t.parties) / 2**112
     D += 2**-64 if law.R else 0
-    return (1 + exp(float(t.epsilon) if law.R else 0)) * t.parties * t.attempts * t.rounds * D
+    rounds = int(t.parties * t.attempts * t.rounds)
+    return (1 + exp(float(t.epsilon) if law.R else 0)) * rounds * float(D)
 
 
 def margin(t: Record, law: Record) -> float:

@@ -61,7 +61,8 @@ def test_any_vector_of_few_coordinates(seed: int) -> None:
     sums = {0: Fraction(1)}
     for each in vector:
         low = math.floor(each)
-        part, grown = each - low, {}
+        part = each - low
+        grown: dict[int, Fraction] = {}
         for found, chance in sums.items():
             for point, of in ((low, 1 - part), (low + 1, part)):
                 grown[found + point**2] = grown.get(found + point**2, Fraction(0)) + chance * of

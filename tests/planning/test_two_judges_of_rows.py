@@ -39,7 +39,8 @@ def read(terms: Terms) -> tuple[Any, Any]:
 
 @lru_cache
 def terms_of(**asked: Any) -> Terms:
-    target = {"n": 1000, "epsilon": 8, "delta": "1e-6", "norm": 1, "range": (-1, 1)}
+    target: dict[str, Any] = {"n": 1000, "epsilon": 8, "delta": "1e-6", "norm": 1}
+    target["range"] = (-1, 1)
     return gopa.plan(noise="isotropic", least_chance=0, **target | asked).terms
 
 

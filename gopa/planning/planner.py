@@ -40,8 +40,6 @@ from gopa.planning.grid_and_noise import (
     laws_for,
     widest_deviation,
 )
-from gopa.planning.late import planned_late
-from gopa.planning.lengths import word_width
 from gopa.planning.liveness import LivenessTerms, liveness
 from gopa.planning.neighbours import NeighbourChoice, choose_neighbours
 from gopa.planning.noise_sum import MOST_VARIANCE
@@ -54,13 +52,12 @@ from gopa.planning.result import (
     PlanCost,
 )
 from gopa.planning.row_grid import choose_exact_row_grid, choose_row_grid, fitted_grid
-from gopa.planning.row_noise import charged_for_proofs
+from gopa.planning.row_plan import cost_of_rows, late_losses, most_charged
 from gopa.planning.tail_bounds import noise_bounds
-from gopa.planning.terms import MOST_DEVIATION, MOST_SQUARE, BeaconKind, MaskLaw, Terms
+from gopa.planning.terms import MOST_DEVIATION, BeaconKind, MaskLaw, Terms
 from gopa.planning.worth import Worth, guarantee, judge, mask_price, unit_shifts
 from wire.errors import UsageError
-from zkp.noise_table import LARGEST_TOTAL_WEIGHT, GaussianTable, NoiseLaw, NoNoise, WeightedBits
-from zkp.rows.shape import RowShape
+from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise, WeightedBits
 
 BETA_SHARE: Final = 0.1
 """At most this part of delta pays for graphs that are worse than assumed."""
@@ -73,12 +70,6 @@ MASK_SHARE: Final[dict[Objective, float]] = {"error": 0.002, "peers": 0.02, "mas
 
 _NARROWER: Final = (1.0, 0.9, 0.7)
 """Parts of the widest noise that grids of long vectors are made for, in turn."""
-
-_POINTS_OF_PROOFS: Final = 110
-_TESTS: Final = 10_800
-_ROWS_AT_ONCE: Final = 0.04
-_ROWS_EACH: Final = 9e-6
-"""Points and tests beside what grows; seconds at once and for each coordinate."""
 
 _MARGIN: Final = 0.1
 """Noise is a little wider than first guessed."""
@@ -323,7 +314,7 @@ def _with_noise(
 
     Where lengths are proved and no law is wide enough, grids with fewer steps are tried.
     """
-    proofs = _charged_for_proofs(request)
+    proofs = most_charged(request)
     for part in _NARROWER if request.rows else (1.0,):
         layout = _layout(request, mu, budget, widest * part)
         grid, neighbours = layout.grid, layout.neighbours
@@ -349,7 +340,7 @@ def _with_noise(
 def _exact_plan(request: Request) -> Plan:
     """The plan of an exact sum: a graph and a grid, and all of delta for bad graphs."""
     grid = choose_exact_row_grid(request) if request.rows else choose_exact_grid(request)
-    left = request.delta - _charged_for_proofs(request)
+    left = request.delta - most_charged(request)
     budget = left * EXACT_BETA_SHARE / request.tries
     neighbours = choose_neighbours(request, unit_shifts(request.dimension, grid.squared), budget)
     terms = _terms(request, grid, neighbours, NoNoise(), 0)
@@ -408,37 +399,8 @@ def _liveness_terms(request: Request, neighbours: NeighbourChoice) -> LivenessTe
         attempts=request.attempts,
         charged=request.charged,
         one_close=request.one_close,
-        late=_late(request) if request.rows else None,
+        late=late_losses(request) if request.rows else None,
     )
-
-
-def _late(request: Request) -> int:
-    """How many may go missing behind publish: honest ones before they prove or open edges."""
-    chance = request.dropout * request.course.share("prove", "rollback")
-    return planned_late(request.parties, request.corrupt, request.survivors, chance)
-
-
-def _charged_for_proofs(request: Request) -> float:
-    """What proofs about long vectors cost of delta at most, as no noise is longer than that.
-
-    Raises:
-        UsageError: they cost more than half of it.
-    """
-    if not request.rows:
-        return 0.0
-    rounds = request.attempts * request.rounds
-    epsilon = None if request.exact else request.epsilon
-    square = request.dimension * LARGEST_TOTAL_WEIGHT**2 // 4
-    charged = charged_for_proofs(
-        request.dimension, request.parties, rounds, epsilon, MOST_SQUARE, square
-    )
-    if charged > request.delta / 2:
-        message = (
-            f"proofs about long vectors may give away {charged:.2g} at this epsilon: "
-            "raise delta, or lower epsilon, `attempts` or `rounds`"
-        )
-        raise UsageError(message, "delta")
-    return charged
 
 
 @dataclass(frozen=True, slots=True)
@@ -512,7 +474,7 @@ def _terms(
         squared_norm=grid.norm,
         noise_square=square,
         spike=spike,
-        late=_late(request) if request.rows else 0,
+        late=late_losses(request) if request.rows else 0,
         weight_length=grid.ratio.numerator,
         weight_scale=grid.ratio.denominator if grid.ratio else 0,
     )
@@ -552,7 +514,7 @@ def estimated_cost(terms: Terms, request: Request) -> PlanCost:
     """
     peers = terms.k * (2 - terms.k / max(1, terms.parties - 1))
     if terms.squared_norm:
-        return _cost_of_rows(terms, peers)
+        return cost_of_rows(terms, peers)
     law = terms.noise
     draw = law.rows + 97 if isinstance(law, GaussianTable) else 0
     draw += len(law.weights) if isinstance(law, WeightedBits) else 0
@@ -562,13 +524,3 @@ def estimated_cost(terms: Terms, request: Request) -> PlanCost:
     needed = terms.shares_needed(round(peers))
     posted += 0 if needed is None else 64 * round(peers) + 32 * needed
     return PlanCost(peers, posted, 0.035 * hidden / 210 + 0.0003 * peers)
-
-
-def _cost_of_rows(terms: Terms, peers: float) -> PlanCost:
-    """The same where vectors are committed to in rows: words, and 14-M3 for what is beside them."""
-    shape = RowShape(terms.dimension)
-    width = word_width(terms.parties, terms.squared_norm, terms.noise_square, terms.spike)
-    points = 3 * shape.rows + 2 * shape.pad_rows
-    proofs = 10 * shape.bits + 4 * shape.column_bits + 2 * peers + _POINTS_OF_PROOFS
-    posted = terms.dimension * width // 8 + _TESTS + round(32 * (points + proofs))
-    return PlanCost(peers, posted, _ROWS_AT_ONCE + _ROWS_EACH * terms.dimension)

@@ -303,3 +303,17 @@ def test_a_session_is_of_the_path_of_its_plan() -> None:
     assert found.count == 5
     with pytest.raises(UsageError, match="cannot carry out the path `rows`"):
         gopa.average(values, epsilon=None, norm=1, range=(-1, 1), noise="isotropic")
+
+
+@pytest.mark.slow
+def test_the_switch_is_one_constant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turned on, vectors of full mode get rows unasked, and nothing else does."""
+    asked: dict[str, Any] = {"n": 100, "epsilon": 8, "delta": "1e-6"}
+    assert gopa.plan(dimension=5, **asked).path == "bits"
+    monkeypatch.setattr("gopa.planning.request.ROWS_UNASKED", True)
+    assert gopa.plan(dimension=5, **asked).path == "rows"
+    assert gopa.plan(dimension=5, n=100, epsilon=None).path == "rows"
+    assert gopa.plan(dimension=5, noise="irwin-hall", **asked).path == "bits"
+    assert gopa.plan(dimension=5, mode="signed", **asked).path == "bits"
+    assert gopa.plan(dimension=4, **asked).path == "bits"
+    assert gopa.plan(**asked).path == "bits"

@@ -1,0 +1,63 @@
+"""Plans what only long vectors with proved lengths have: late losses, a charge, and other costs.
+
+Specification 14, rules K1, U2 and M3.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gopa.planning.late import planned_late
+from gopa.planning.lengths import word_width
+from gopa.planning.request import Request
+from gopa.planning.result import PlanCost
+from gopa.planning.row_noise import charged_for_proofs
+from gopa.planning.terms import MOST_SQUARE, Terms
+from wire.errors import UsageError
+from zkp.noise_table import LARGEST_TOTAL_WEIGHT
+from zkp.rows.shape import RowShape
+
+_POINTS_OF_PROOFS: Final = 110
+_TESTS: Final = 10_800
+_ROWS_AT_ONCE: Final = 0.04
+_ROWS_EACH: Final = 9e-6
+"""Points and tests beside what grows; seconds at once and for each coordinate."""
+
+
+def late_losses(request: Request) -> int:
+    """How many may go missing behind publish: honest ones before they prove or open edges."""
+    chance = request.dropout * request.course.share("prove", "rollback")
+    return planned_late(request.parties, request.corrupt, request.survivors, chance)
+
+
+def most_charged(request: Request) -> float:
+    """What proofs about long vectors cost of delta at most, as no noise is longer than that.
+
+    Raises:
+        UsageError: they cost more than half of it.
+    """
+    if not request.rows:
+        return 0.0
+    rounds = request.attempts * request.rounds
+    epsilon = None if request.exact else request.epsilon
+    square = request.dimension * LARGEST_TOTAL_WEIGHT**2 // 4
+    charged = charged_for_proofs(
+        request.dimension, request.parties, rounds, epsilon, MOST_SQUARE, square
+    )
+    if charged > request.delta / 2:
+        message = (
+            f"proofs about long vectors may give away {charged:.2g} at this epsilon: "
+            "raise delta, or lower epsilon, `attempts` or `rounds`"
+        )
+        raise UsageError(message, "delta")
+    return charged
+
+
+def cost_of_rows(terms: Terms, peers: float) -> PlanCost:
+    """What one party pays in one round: words, and 14-M3 for what is beside them."""
+    shape = RowShape(terms.dimension)
+    width = word_width(terms.parties, terms.squared_norm, terms.noise_square, terms.spike)
+    points = 3 * shape.rows + 2 * shape.pad_rows
+    proofs = 10 * shape.bits + 4 * shape.column_bits + 2 * peers + _POINTS_OF_PROOFS
+    posted = terms.dimension * width // 8 + _TESTS + round(32 * (points + proofs))
+    return PlanCost(peers, posted, _ROWS_AT_ONCE + _ROWS_EACH * terms.dimension)

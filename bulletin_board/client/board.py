@@ -28,7 +28,7 @@ from bulletin_board.client.reading import (
 from bulletin_board.client.state import ClientState
 from bulletin_board.lookup import LARGEST_ANSWER, LOOKUP, Lookup, VerifiedEntry
 from bulletin_board.lookup import MEDIA_TYPE as LOOKUP_TYPE
-from bulletin_board.note import SignedCheckpoint, open_checkpoint
+from bulletin_board.note import Checkpoint, SignedCheckpoint, open_checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import (
     CHECKPOINT,
@@ -180,6 +180,22 @@ class BoardClient:
                 failure = error
         raise failure
 
+    def root_at(self, size: int, claimed: bytes) -> bytes:
+        """The root that the log had at this size, below the newest checkpoint of `update`.
+
+        `claimed` is what somebody says: if it is right, a short proof may show it. Raises what
+        reading tiles does.
+        """
+        newest = self._trusted
+        if newest is None or not 0 < size <= newest.size:
+            raise UsageError("a size below the newest checkpoint", "size")
+        if size == newest.size:
+            return newest.root
+        older = Checkpoint(newest.checkpoint.origin, size, claimed)
+        if self._short is not None and self._short.show(older, newest.checkpoint):
+            return claimed
+        return tree_root(size, VerifiedTiles(self._source, newest.checkpoint).node)
+
     def entries(self, start: int = 0) -> Iterator[bytes]:
         """Every entry from `start` to the newest one, verified."""
         reader = self.reader()
@@ -291,7 +307,7 @@ class BoardClient:
         self, older: SignedCheckpoint, newer: SignedCheckpoint, *, stale: bool
     ) -> None:
         """Raises `UnprovenHistory` if the newer tree cannot be had, `StaleMirror` if `stale`."""
-        if self._short is not None and self._short.show(older, newer):
+        if self._short is not None and self._short.show(older.checkpoint, newer.checkpoint):
             return
         try:
             tiles = VerifiedTiles(self._source, newer.checkpoint)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bulletin_board.client.http import AGAIN, NetworkError, Transport
 from bulletin_board.lookup import Lookup, VerifiedEntry, open_answer
-from bulletin_board.note import SignedCheckpoint
+from bulletin_board.note import Checkpoint
 from bulletin_board.reader import MissingResource, Source
 from bulletin_board.tree import HASH_SIZE, decode_tile, verify_consistency
 from wire.errors import InvalidProof, MalformedMessage
@@ -44,7 +44,7 @@ class ShortProofs:
         self._transport = transport
         self._offered = True
 
-    def show(self, older: SignedCheckpoint, newer: SignedCheckpoint) -> bool:
+    def show(self, older: Checkpoint, newer: Checkpoint) -> bool:
         """Whether it was proved that the newer tree extends the older one."""
         if not self._offered:
             return False

@@ -3,6 +3,7 @@
 Specification: `specs/05-bulletin-board.md`, section 1.
 """
 
+from bulletin_board.tree.history import PastRoots
 from bulletin_board.tree.merkle import (
     EMPTY_ROOT,
     HASH_SIZE,
@@ -48,6 +49,7 @@ __all__ = [
     "TILE_WIDTH",
     "Bundle",
     "Node",
+    "PastRoots",
     "RightEdge",
     "Tile",
     "TileContent",

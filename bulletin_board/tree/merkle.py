@@ -9,8 +9,8 @@ T1 to T6 in errors are the rules of `specs/05-bulletin-board.md`, section 1.
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -107,64 +107,107 @@ def range_root(low: int, high: int, node: Node) -> bytes:
     return root
 
 
-def subset_proof(indexes: Sequence[int], size: int, node: Node) -> list[bytes]:
-    """The proof for these leaves of a tree of `size`, in strictly increasing order."""
-    if not indexes:
+def subset_proof(
+    indexes: Sequence[int], size: int, node: Node, sizes: Sequence[int] = ()
+) -> list[bytes]:
+    """The proof for these leaves of a tree of `size`, in strictly increasing order.
+
+    It also shows which roots the tree had at `sizes`: increasing, above 0, at most `size`.
+    """
+    if not (indexes or sizes):
         return []
     if not _are_leaves(indexes, size):
         raise UsageError(f"increasing indexes of leaves of a tree of {size}", "indexes")
+    if not _are_sizes(sizes, size):
+        raise UsageError(f"increasing sizes from 1 to {size}", "sizes")
     proof: list[bytes] = []
 
-    def visit(low: int, high: int, first: int, last: int) -> None:
-        if first == last:
+    def visit(low: int, high: int) -> None:
+        if not _is_split(low, high, indexes, sizes):
             proof.append(range_root(low, high, node))
         elif high - low > 1:
             middle = low + split(high - low)
-            between = bisect_left(indexes, middle, first, last)
-            visit(low, middle, first, between)
-            visit(middle, high, between, last)
+            visit(low, middle)
+            visit(middle, high)
 
-    visit(0, size, 0, len(indexes))
+    visit(0, size)
     return proof
 
 
 def verify_subset(
-    leaves: Sequence[tuple[int, bytes]], size: int, proof: Sequence[bytes], root: bytes
-) -> None:
-    """Return if the tree (size, root) has these leaf hashes at these indexes.
+    leaves: Sequence[tuple[int, bytes]],
+    size: int,
+    proof: Sequence[bytes],
+    root: bytes,
+    sizes: Sequence[int] = (),
+) -> tuple[bytes, ...]:
+    """The roots at `sizes` of the tree (size, root), if it has these leaf hashes at these indexes.
 
-    Raises `InvalidProof` otherwise. No leaves need an empty proof, which shows nothing.
-    `size` and `root` come from a verified checkpoint.
+    Raises `InvalidProof` if it has not. Without leaves and sizes the proof is empty, and shows
+    nothing. `size` and `root` come from a verified checkpoint.
     """
     if any(len(item) != HASH_SIZE for item in (root, *proof, *(leaf for _, leaf in leaves))):
         raise InvalidProof(f"a hash has {HASH_SIZE} bytes", "05-T5")
     indexes = [index for index, _ in leaves]
     if not _are_leaves(indexes, size):
         raise InvalidProof(f"increasing indexes of leaves of a tree of {size}", "05-T5")
-    rest = iter(proof)
-    if leaves and _root(leaves, indexes, size, rest) != root:
-        raise InvalidProof("the proof leads to another root", "05-T6")
+    if not _are_sizes(sizes, size):
+        raise InvalidProof(f"increasing sizes from 1 to {size}", "05-T5")
+    rest, found = iter(proof), tuple[bytes, ...]()
+    if leaves or sizes:
+        computed, found = _roots(dict(leaves), indexes, size, rest, sizes)
+        if computed != root:
+            raise InvalidProof("the proof leads to another root", "05-T6")
     if next(rest, None) is not None:
         raise InvalidProof("the proof has more hashes than the shape demands", "05-T5")
+    return found
 
 
-def _root(
-    leaves: Sequence[tuple[int, bytes]], indexes: Sequence[int], size: int, rest: Iterator[bytes]
-) -> bytes:
-    def visit(low: int, high: int, first: int, last: int) -> bytes:
-        if first == last:
+def _roots(
+    leaves: Mapping[int, bytes],
+    indexes: Sequence[int],
+    size: int,
+    rest: Iterator[bytes],
+    sizes: Sequence[int],
+) -> tuple[bytes, tuple[bytes, ...]]:
+    """The root of the tree, and those that it had at `sizes`."""
+    older = dict.fromkeys(sizes, b"")
+    """What each smaller tree has of the subtrees that were visited last; in the end its root."""
+
+    def visit(low: int, high: int) -> bytes:
+        if not _is_split(low, high, indexes, sizes):
             found = next(rest, None)
             if found is None:
                 raise InvalidProof("the proof has fewer hashes than the shape demands", "05-T5")
-            return found
-        if high - low == 1:
-            return leaves[first][1]
-        middle = low + split(high - low)
-        between = bisect_left(indexes, middle, first, last)
-        left = visit(low, middle, first, between)
-        return node_hash(left, visit(middle, high, between, last))
+        elif high - low == 1:
+            found = leaves[low]
+        else:
+            middle = low + split(high - low)
+            left, right = visit(low, middle), visit(middle, high)
+            for each in _between(sizes, middle, high):  # a smaller tree ends in the right half
+                older[each] = node_hash(left, older[each])
+            found = node_hash(left, right)
+        if high in older:  # it ends here: all of this subtree belongs to it
+            older[high] = found
+        return found
 
-    return visit(0, size, 0, len(leaves))
+    return visit(0, size), tuple(older.values())
+
+
+def _is_split(low: int, high: int, indexes: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Whether a leaf that is shown lies in [low, high), or a smaller tree ends inside."""
+    leaf = bisect_left(indexes, low) < bisect_left(indexes, high)
+    return leaf or bool(_between(sizes, low, high - 1))
+
+
+def _between(sizes: Sequence[int], low: int, high: int) -> Sequence[int]:
+    """The sizes above `low`, up to `high`."""
+    return sizes[bisect_right(sizes, low) : bisect_right(sizes, high)]
+
+
+def _are_sizes(sizes: Sequence[int], size: int) -> bool:
+    rising = all(a < b for a, b in pairwise(sizes))
+    return rising and (not sizes or (sizes[0] > 0 and sizes[-1] <= size))
 
 
 def _are_leaves(indexes: Sequence[int], size: int) -> bool:

@@ -73,7 +73,7 @@ CHECKS: Final = (
     _check("3.2", "no author has two entries in one slot", "E3"),
     _check("3.3", "messages answer those they claim to answer", "E4"),
     _check("4.1", "all authors were shown the same log", "E6", "C4"),
-    _check("4.2", "no late message was counted", "C2", "C6"),
+    _check("4.2", "no late message was counted", "C2", "C6", "C7"),
     _check(
         "4.3",
         "the organiser's lists match the log",

@@ -171,7 +171,7 @@ def _organiser(manifest: Manifest, _: int) -> int:
 def _roll(manifest: Manifest) -> int:
     nonce_hash = NONE if isinstance(manifest.beacon, CommitReveal) else b""
     enrolled = RollEntry(NONE, NONE, nonce_hash)
-    one = Close(NONE, 0, Phase.JOIN, b"", Roll((enrolled,), 0))
+    one = Close(NONE, 0, NONE, Phase.JOIN, b"", Roll((enrolled,), 0))
     others = manifest.terms.parties - 1
     return len(CLOSE.encode(one)) + others * len(ENROLLED.encode(enrolled))
 
@@ -194,7 +194,7 @@ def _other_nonces(manifest: Manifest) -> int:
 
 def _close(manifest: Manifest, phase: Phase, content: Coins | Members) -> int:
     checkpoint = bytes(LARGEST_CHECKPOINT if manifest.quorum else 0)
-    return len(CLOSE.encode(Close(NONE, 0, phase, checkpoint, content)))
+    return len(CLOSE.encode(Close(NONE, 0, NONE, phase, checkpoint, content)))
 
 
 def _bits(parties: int) -> bytes:

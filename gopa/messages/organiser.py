@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from gopa.messages.phases import Kind, Phase
 from wire.codec import (
@@ -87,13 +87,14 @@ _CONTENT_OF: dict[Phase, type[Content]] = {Phase.JOIN: Roll, Phase.COINS: Coins}
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Ends a phase with a list; `cut` says which entries counted.
+    """Ends a phase with a list; `cut` says which entries counted, `root` what they were.
 
     `content` is a roll after join, coins after coins, and members after later phases.
     """
 
     acts_on: bytes
     cut: int
+    root: bytes
     phase: Phase
     checkpoint: bytes
     content: Content
@@ -220,10 +221,15 @@ _CONTENT: Codec[Content] = select(
     Case(ListKind.MEMBERS, record(Members, members=_BITS, final=boolean)),
 )
 
+CUT: Final = slice(32, 40)
+ROOT: Final = slice(40, 72)
+"""Where the encoding of a close has its cut and its root."""
+
 CLOSE: Codec[Close] = record(
     Close,
     acts_on=_LEAF,
     cut=u64,
+    root=fixed(32),
     phase=_PHASE,
     checkpoint=opaque(0, LARGEST_CHECKPOINT),
     content=_CONTENT,

@@ -62,6 +62,7 @@ class Seen:
     """Tells the newest checkpoint the caller has verified, named in what is signed next ([E6]).
 
     An organiser that was shown another log than an auditor is not convicted by what it lists.
+    Before a phase ends it has to be told: a close carries the root at its cut ([C7]).
     """
 
     size: int
@@ -123,7 +124,10 @@ class Organiser(Guarded):
         self._manifest = manifest
         self._session = manifest.session
         self._key = key
-        self._ledger = Ledger(toolkit or Toolkit(), rng=rng, executor=executor)
+        self._roots = dict[int, bytes]()
+        self._ledger = Ledger(
+            toolkit or Toolkit(), rng=rng, executor=executor, root_at=self._roots.get
+        )
         self._unseen: tuple[bytes, ...] = ()
         self._slots: frozenset[Slot] = frozenset()
         self._checkpoint = Cosigned(b"", 0)
@@ -186,6 +190,8 @@ class Organiser(Guarded):
         if event.size < self._seen.size or len(event.root) != len(NO_LEAF):
             raise UsageError("checkpoints grow, and their roots have 32 bytes", "size")
         self._seen = event if event.size else Seen(0, NO_LEAF)
+        self._roots.clear()  # only the last one counts: it stands in the next close
+        self._roots[event.size] = event.root
 
     def _ended(self, event: PhaseOver | Idle | GiveUp) -> tuple[OrganiserOutput, ...]:
         self._size = max(self._size, event.size)
@@ -205,8 +211,13 @@ class Organiser(Guarded):
         if missing is not None:
             return (missing,)
         control = self._ledger.next_control(
-            self._size, checkpoint=self._current_checkpoint(), beacon=self._beacon
+            self._size,
+            root=self._seen.root,
+            checkpoint=self._current_checkpoint(),
+            beacon=self._beacon,
         )
+        if control is not None and control.kind is Kind.CLOSE and self._seen.size != self._size:
+            raise UsageError("a close carries the root of the newest checkpoint: tell it", "size")
         return self._publish(control)
 
     def _missing(self) -> OrganiserOutput | None:

@@ -1,5 +1,6 @@
 """Runs one party of a session, as a pure state machine. Specification: `specs/04-protocol.md`."""
 
+from gopa.party.chain import with_root
 from gopa.party.events import (
     Dated,
     Event,
@@ -11,6 +12,7 @@ from gopa.party.events import (
     Output,
     Part,
     Post,
+    PostedClose,
     Supplied,
     TimedOut,
     Witnessed,
@@ -33,8 +35,10 @@ __all__ = [
     "Party",
     "PartyState",
     "Post",
+    "PostedClose",
     "Refusal",
     "Supplied",
     "TimedOut",
     "Witnessed",
+    "with_root",
 ]

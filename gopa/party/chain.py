@@ -8,11 +8,14 @@ first that does not continue it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from bulletin_board.entry import LARGEST_BODY
 from gopa.messages.framing import NO_LEAF, Message, Posted
+from gopa.messages.organiser import CUT, ROOT, Close
 from gopa.messages.phases import Kind, Phase
+from gopa.party.events import Event, PostedClose
 from wire.errors import FaultyParty, SuspectedPartyOrBoard, UsageError
 
 
@@ -65,6 +68,19 @@ class Chain:
             return chain, None
         return replace(chain, pending=()), whole(chain.pending)
 
+    def claim_in(self, posted: Posted) -> tuple[int, bytes] | None:
+        """The cut and the root in the close that this entry completes; None if it is none.
+
+        Nor if its cut goes back or lies ahead, which no root makes right.
+        """
+        entry = posted.entry
+        if entry.kind != Kind.CLOSE or entry.chunk + 1 != entry.chunks:
+            return None
+        first = self.pending[0] if self.pending and entry.chunk else posted
+        cut, root = int.from_bytes(first.entry.body[CUT]), first.entry.body[ROOT]
+        right = cut > 0 and self.cut <= cut <= first.index and len(root) == len(NO_LEAF)
+        return (cut, root) if right else None
+
     def acknowledge(self, message: Message, cut: int, *, ends: bool = False) -> Chain:
         """Give the chain behind a message that was found right."""
         return replace(self, leaf=message.leaf, index=message.index, cut=cut, ended=ends)
@@ -91,6 +107,26 @@ class Chain:
         """
         self.require(self.cut <= cut <= message.first, "a cut goes back or ahead", message.leaf)
         self.require(message.seen <= cut, "a cut is below what it says it saw", message.leaf)
+
+    def require_root(self, close: Close, given: PostedClose | None) -> None:
+        """Require the root that the log has at the cut ([C7]).
+
+        Else an organiser could choose the close, and what is drawn from its leaf, before the
+        entries below its cut are written (attack `foreign-root`).
+
+        Raises:
+            UsageError: the caller left the root out.
+            FaultyParty: the close names another one than its own author has seen there.
+            SuspectedPartyOrBoard: another one: a board may have shown its author another log.
+        """
+        if given is None:
+            raise UsageError("what completes a close comes with the root at its cut", "event")
+        if close.root == given.root:
+            return
+        entry = given.posted.entry
+        if (entry.seen_size, entry.seen_root) == (close.cut, given.root):
+            raise self.fault("a close names another root than it has seen", given.posted.leaf)
+        raise self.doubt("a close names another root than the log has at its cut")
 
     def require(self, holds: bool, what: str, evidence: bytes = b"") -> None:
         """Raise `FaultyParty` about the organiser unless this holds."""
@@ -129,6 +165,15 @@ class Chain:
             raise self.fault("it posts behind the end", self.leaf + posted.leaf)
         if not _continues(self.pending, posted):
             raise self.fault("chunks do not continue", posted.leaf)
+
+
+def with_root(chain: Chain, posted: Posted, root_at: Callable[[int], bytes]) -> Event:
+    """What a party is told of an entry of the organiser.
+
+    `root_at` gives the root that the log is known to have at a size up to the entry's index.
+    """
+    claim = chain.claim_in(posted)
+    return posted if claim is None else PostedClose(posted, root_at(claim[0]))
 
 
 def _continues(pending: tuple[Posted, ...], posted: Posted) -> bool:

@@ -16,7 +16,7 @@ from gopa.party.checking import ask
 from gopa.party.confirming import narrow
 from gopa.party.context import PartyContext, absent, landed_below, leave
 from gopa.party.ending import recover
-from gopa.party.events import Fetch, Output, Part
+from gopa.party.events import Fetch, Output, Part, PostedClose
 from gopa.party.joining import enrol
 from gopa.party.proving import ask as reconciliation
 from gopa.party.proving import prove
@@ -40,16 +40,18 @@ from gopa.planning.equation_points import losses_allowed
 
 
 def take_close(
-    party: PartyContext, state: PartyState, message: Message
+    party: PartyContext, state: PartyState, message: Message, given: PostedClose | None
 ) -> tuple[PartyState, list[Output]]:
-    """Check the close against the chain, then act by what this party is.
+    """Check the close against the chain and the log's root at its cut, then act on it.
 
     Raises:
         ProtocolError: the close cannot be one that the rules make.
+        UsageError: the caller left out the root.
     """
     close, chain = decode_close(message.body), state.chain
     chain.require_continues(close.acts_on)
     chain.require_cut(message, close.cut)
+    chain.require_root(close, given)
     _require_witnessed(party, state, close)
     moved = replace(state, chain=chain.acknowledge(message, close.cut))
     if isinstance(close.content, Members) and close.content.final:

@@ -1,8 +1,8 @@
 """Names everything a party can be told, and everything it can ask for. `specs/04-protocol.md`.
 
-Entries arrive as `Posted`: the caller has verified that the log holds them under a
-checkpoint that satisfies the manifest's policy, that this checkpoint extends all earlier
-ones, and the author's signature.
+Entries arrive as `Posted`, what completes a close as `PostedClose`: the caller has verified that
+the log holds them under a checkpoint that satisfies the manifest's policy, that this checkpoint
+extends all earlier ones, and the author's signature.
 """
 
 from __future__ import annotations
@@ -48,6 +48,17 @@ class TimedOut:
 
 
 @dataclass(frozen=True, slots=True)
+class PostedClose:
+    """Hands over the organiser's entry that completes a close, with the root at its cut ([C7]).
+
+    The caller has verified that the log has this root there: see `with_root`.
+    """
+
+    posted: Posted
+    root: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Witnessed:
     """Tells the newest checkpoint that the caller has verified ([E6])."""
 
@@ -66,7 +77,7 @@ class Dated:
     time: int
 
 
-Event: TypeAlias = Posted | Supplied | Fetched | TimedOut | Witnessed | Dated
+Event: TypeAlias = Posted | PostedClose | Supplied | Fetched | TimedOut | Witnessed | Dated
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from gopa.party.events import (
     Halted,
     Output,
     Part,
+    PostedClose,
     Supplied,
     TimedOut,
     Witnessed,
@@ -70,7 +71,7 @@ class Party(Guarded):
     """Runs one party of one session, over all of its rounds: `step(state, event)`.
 
     Pure: no clock, no files, no network; the one source of chance is `rng`. The caller
-    delivers every entry of the organiser in the order of the log, the party's own entries
+    delivers every entry of the organiser in the order of the log (`with_root`), its own entries
     once the log holds them, and what a `Fetch` asks for; it stores the entries of a `Post`
     before it sends them, and never steps one state twice.
 
@@ -122,7 +123,7 @@ class Party(Guarded):
         return new, tuple(outputs)
 
     def _step(self, state: PartyState, event: Event) -> tuple[PartyState, Sequence[Output]]:
-        if isinstance(event, Posted):
+        if isinstance(event, Posted | PostedClose):
             return self._posted(state, event)
         if isinstance(event, Fetched):
             return self._fetched(state, event)
@@ -134,7 +135,11 @@ class Party(Guarded):
             return _dated(state, event), ()
         return _witnessed(state, event), ()
 
-    def _posted(self, state: PartyState, posted: Posted) -> tuple[PartyState, Sequence[Output]]:
+    def _posted(
+        self, state: PartyState, event: Posted | PostedClose
+    ) -> tuple[PartyState, Sequence[Output]]:
+        given = event if isinstance(event, PostedClose) else None
+        posted = event.posted if isinstance(event, PostedClose) else event
         if posted.entry.author.data == self._context.author:
             return replace(state, landed=(*state.landed, (posted.leaf, posted.index))), ()
         chain, message = state.chain.follow(posted)
@@ -145,19 +150,21 @@ class Party(Guarded):
         if message is None:
             return state, ()
         try:
-            return self._control(state, message)
+            return self._control(state, message, given)
         except (MalformedMessage, InvalidProof) as error:
             raise chain.fault(str(error), message.leaf) from error
 
-    def _control(self, state: PartyState, message: Message) -> tuple[PartyState, Sequence[Output]]:
-        """Take a whole message of the organiser."""
+    def _control(
+        self, state: PartyState, message: Message, given: PostedClose | None
+    ) -> tuple[PartyState, Sequence[Output]]:
+        """Take a whole message of the organiser; of a close also the root at its cut."""
         if message.round == 0:
             return self._manifest(state, message)
         if message.kind == Kind.OPEN:
             return self._open(state, message)
         state.chain.require(message.seq > 0, "a round begins with an open", message.leaf)
         if message.kind == Kind.CLOSE:
-            return take_close(self._context, state, message)
+            return take_close(self._context, state, message, given)
         return self._end(state, message)
 
     def _manifest(self, state: PartyState, message: Message) -> tuple[PartyState, Sequence[Output]]:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final
 
 from bulletin_board.entry import Submission
-from bulletin_board.tree import RightEdge
+from bulletin_board.tree import PastRoots
 from gopa.messages.framing import Posted, signature_claim
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules.findings import Fault, Findings, Role, RuleNote
@@ -33,6 +33,7 @@ _OF_ONE_VIEW: Final = frozenset(
         "04-C2",
         "04-C3",
         "04-C4",
+        "04-C7",
         "04-F2",
         "04-F3",
         "04-J6",
@@ -70,8 +71,8 @@ def check(  # noqa: PLR0913 - all of them are options
     entry's counts. `manifest_hash` is SHA-256 of the manifest's body, from outside the log.
 
     If the entries are the whole log from index 0, what authors and closes say about the log
-    is compared with it; a fault that another view of the log would explain is then reported
-    as not proved.
+    is compared with it, the roots of closes too; a fault that another view of the log would
+    explain is then reported as not proved.
     """
     reading = LogCheck(toolkit, rng=rng, executor=executor)
     for posted in entries:
@@ -95,8 +96,10 @@ class LogCheck:
     def __init__(
         self, toolkit: Toolkit | None = None, *, rng: Rng, executor: Executor | None = None
     ) -> None:
-        self.ledger = Ledger(toolkit or Toolkit(), rng=rng, executor=executor)
         self._leaves = _Leaves()
+        self.ledger = Ledger(
+            toolkit or Toolkit(), rng=rng, executor=executor, root_at=self._leaves.root_at
+        )
 
     def take_leaf(self, index: int, leaf: bytes) -> None:
         """Take the next entry of the log, of whatever session."""
@@ -165,6 +168,7 @@ class _Leaves:
     def __init__(self) -> None:
         self.hashes = Rows(_LEAF)
         self.whole = True
+        self._past = PastRoots(self.hashes)
 
     def add(self, index: int, leaf: bytes) -> None:
         self.whole = self.whole and index == len(self.hashes)
@@ -173,12 +177,13 @@ class _Leaves:
 
     def roots(self, sizes: Iterable[int]) -> dict[int, bytes]:
         """The root at each of these sizes that the log has reached."""
-        edge, roots, leaves = RightEdge(), dict[int, bytes](), iter(self.hashes)
-        for size in sorted({size for size in sizes if size <= len(self.hashes)}):
-            while edge.size < size:  # tiles that are full are not needed: a few at a time
-                edge.extend(islice(leaves, min(_BATCH, size - edge.size)))
-            roots[size] = edge.root()
-        return roots
+        past = PastRoots(self.hashes)
+        found = {size: past.at(size) for size in sorted(set(sizes))}
+        return {size: root for size, root in found.items() if root is not None}
+
+    def root_at(self, size: int) -> bytes | None:
+        """The root at this size; None where leaves are missing."""
+        return self._past.at(size) if self.whole else None
 
 
 def _with_views(found: Findings, views: Views, leaves: _Leaves) -> Findings:

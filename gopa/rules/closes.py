@@ -82,7 +82,7 @@ def stated(  # noqa: PLR0913, PLR0917 - all that a message consists of
     if isinstance(decision.said, Failure):
         return aborted(state, cut, acts_on, decision.said)
     phase = rules.phase or Phase.ORGANISER
-    close = Close(acts_on, cut, phase, given.checkpoint, decision.said)
+    close = Close(acts_on, cut, given.root, phase, given.checkpoint, decision.said)
     return OrganiserStatement(Kind.CLOSE, close, CLOSE.encode(close))
 
 
@@ -102,7 +102,7 @@ def given_in(message: OrganiserMessage) -> CloseInputs:
         beacon = BeaconValue(content.beacon_round)
     if isinstance(content, Coins):
         beacon = BeaconValue(0, content.signature, content.previous)
-    return CloseInputs(message.checkpoint, beacon)
+    return CloseInputs(message.checkpoint, beacon, message.root)
 
 
 def require_given(state: RoundState, rules: PhaseRules, given: CloseInputs) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Final
 
-from gopa.messages.framing import Assembler, Broken, Equivocation, Message, Posted
+from gopa.messages.framing import NO_LEAF, Assembler, Broken, Equivocation, Message, Posted
 from gopa.messages.limits import chunks_of, largest_body
 from gopa.messages.manifest import MANIFEST, Manifest, session_id
 from gopa.messages.parameters import Roster
@@ -25,7 +25,7 @@ from gopa.rules.findings import (
     SessionState,
 )
 from gopa.rules.records import Chains, Notes, Views
-from gopa.rules.round_state import CloseInputs, Tools
+from gopa.rules.round_state import CloseInputs, RootAt, Tools
 from gopa.rules.rounds import RoundSequence
 from wire.errors import GopaError, MalformedMessage, UsageError
 from wire.randomness import Rng
@@ -111,6 +111,10 @@ MOST_TRIED: Final = 8
 """Authors whose first messages are read until one of them is the manifest."""
 
 
+def _unknown(_: int) -> None:
+    """Knows no root: for a session whose log is not there."""
+
+
 class Ledger:
     """Applies the rules to the entries of one session, in the order of the log.
 
@@ -120,11 +124,19 @@ class Ledger:
     demand at its cut; the first wrong one ends the session ([C3]).
 
     `rng` only weighs equations that are checked together: the findings do not depend on
-    it, nor on `executor`.
+    it, nor on `executor`. `root_at` gives the root that the log had at a size, or None where that
+    is not known: then what closes say about it is believed.
     """
 
-    def __init__(self, toolkit: Toolkit, *, rng: Rng, executor: Executor | None = None) -> None:
-        self._tools = Tools(toolkit, rng, executor)
+    def __init__(
+        self,
+        toolkit: Toolkit,
+        *,
+        rng: Rng,
+        executor: Executor | None = None,
+        root_at: RootAt = _unknown,
+    ) -> None:
+        self._tools = Tools(toolkit, rng, executor, root_at)
         self._assembler = Assembler()
         self._session: bytes | None = None
         self._manifest: Manifest | None = None
@@ -158,19 +170,30 @@ class Ledger:
             self._take(item)
 
     def next_control(
-        self, cut: int, *, checkpoint: bytes = b"", beacon: BeaconValue | None = None
+        self,
+        cut: int,
+        *,
+        root: bytes | None = None,
+        checkpoint: bytes = b"",
+        beacon: BeaconValue | None = None,
     ) -> Control | None:
         """The message that the rules demand from the organiser now, with this cut.
 
-        The caller has observed every entry of the session below `cut`. None when the
-        session is over. An `Open` has no cut of its own: pass any. Asking often is cheap:
-        what was verified once is not verified again.
+        The caller has observed every entry of the session below `cut`, where the log has `root`,
+        which may be left out if the ledger can tell. None when the session is over. An `Open` has
+        no cut of its own: pass any. Asking often is cheap: what was verified once is not verified
+        again.
 
         Raises:
-            UsageError: before the manifest; a cut below the last one; a checkpoint or a
+            UsageError: before the manifest; a cut below the last one; a root, checkpoint or
                 beacon that the close needs is missing or does not hold.
         """
-        return self._session_rounds().next_control(cut, CloseInputs(checkpoint, beacon))
+        known = self._tools.root_at(cut) if root is None else root
+        given = CloseInputs(checkpoint, beacon, known or NO_LEAF)
+        control = self._session_rounds().next_control(cut, given)
+        if known is None and control is not None and control.kind is Kind.CLOSE:
+            raise UsageError("a close needs the root of the log at its cut", "root")
+        return control
 
     def abort(self, cut: int) -> Control | None:
         """The organiser's own abort, which no rule demands ([X1]); None outside a round.

@@ -13,7 +13,7 @@ from commitments.group import Group, PointVec
 from gopa.graph import Graph
 from gopa.masks import EdgeContext, MaskLaw, RoundedGaussian, SelfContext, UniformMask
 from gopa.masks.equations import EquationPoints
-from gopa.messages.framing import Message
+from gopa.messages.framing import NO_LEAF, Message
 from gopa.messages.limits import largest_body
 from gopa.messages.manifest import Manifest
 from gopa.messages.members import pack_members
@@ -51,13 +51,20 @@ from wire.secret import SecretBytes
 T = TypeVar("T")
 
 
+RootAt: TypeAlias = Callable[[int], bytes | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Holds what the evaluation computes with."""
+    """Holds what the evaluation computes with.
+
+    `root_at` gives the root that the log had at a size; None where that is not known.
+    """
 
     toolkit: Toolkit
     rng: Rng
     executor: Executor | None
+    root_at: RootAt
 
 
 @dataclass(slots=True)
@@ -74,6 +81,7 @@ class CloseInputs:
 
     checkpoint: bytes = b""
     beacon: BeaconValue | None = None
+    root: bytes = NO_LEAF
 
 
 @dataclass(frozen=True, slots=True)

@@ -317,6 +317,8 @@ class RoundSequence:
             raise BreaksRule("04-C2", "a cut that goes back or lies ahead")
         if said.cut < message.seen:  # else it could read on and count nothing of it
             raise BreaksRule("04-C2", "a cut below what it says that it has seen")
+        if isinstance(said, Close):
+            self._require_root(said, message)
         if isinstance(said, Abort) and said.reason is AbortReason.ORGANISER:
             self._own_abort(state, rules, message, said)
             return
@@ -333,6 +335,18 @@ class RoundSequence:
             raise BreaksRule(*differing(tried.said.message, said))
         self._remember_checkpoint(given, message)
         self._apply(state, rules, tried.decision, message, said)
+
+    def _require_root(self, said: Close, message: Message) -> None:
+        """Require the root that the log has at the cut, where that is known ([C7]).
+
+        So the leaf of a close fixes the entries that count: whoever knows the leaf, and what is
+        drawn from it, writes none of them any more (attack `foreign-root`). It says what its author
+        saw of the log, as `seen_root` does, unless that speaks about the same entries.
+        """
+        if message.seen != said.cut:
+            self._views.add(said.cut, said.root, message.index)
+        if self._tools.root_at(said.cut) not in {None, said.root}:
+            raise BreaksRule("04-C7", "it names another root than the log has at its cut")
 
     def _own_abort(
         self, state: RoundState, rules: PhaseRules, message: Message, said: Abort
@@ -439,8 +453,11 @@ class RoundSequence:
         tried = self._tried
         if tried is not None and (tried.cut, tried.given) == (cut, given):
             return tried
-        known = tried is not None and tried.cut == cut and rules.phase not in _WITH_BEACON
-        decision = tried.decision if tried is not None and known else rules.demand(cut, given)
+        decision = None
+        if tried is not None and tried.cut == cut:
+            same = tried.given.beacon == given.beacon or rules.phase not in _WITH_BEACON
+            decision = tried.decision if same else None
+        decision = decision or rules.demand(cut, given)
         said = stated(state, rules, decision, cut, given, self._leaf)
         self._tried = _Tried(cut, given, decision, said)
         return self._tried

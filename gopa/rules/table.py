@@ -26,6 +26,7 @@ RULES: Final[dict[str, str]] = {
     "04-C4": "a close carries a witnessed checkpoint that covers the close before",
     "04-C5": "a party stops when its own checks fail",
     "04-C6": "what stands between a cut and its message counts for nothing, against nobody",
+    "04-C7": "a close carries the root of the log at its cut",
     "04-L1": "losses count neighbours outside the list, and withheld nonces",
     "04-L2": "who lost too many neighbours is peeled off a list",
     "04-L3": "too short a list, or too many withheld nonces, abort the round",

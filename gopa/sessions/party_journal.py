@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from bulletin_board.entry import ENTRY, LARGEST_ENTRY
 from gopa.messages.framing import Posted
 from gopa.messages.phases import Phase
-from gopa.party import Dated, Event, Fetched, Post, Supplied, TimedOut, Witnessed
+from gopa.party import Dated, Event, Fetched, Post, PostedClose, Supplied, TimedOut, Witnessed
 from wire.codec import (
     Case,
     Codec,
@@ -99,6 +99,7 @@ class _Tag(IntEnum):
     TIMED_OUT = 4
     WITNESSED = 5
     DATED = 6
+    CLOSED = 7
 
 
 _FETCHED: Final = Run(POSTED, 2**31)
@@ -111,6 +112,7 @@ EVENT: Final[Codec[Event]] = select(
     Case(_Tag.TIMED_OUT, record(TimedOut, round=u16)),
     Case(_Tag.WITNESSED, record(Witnessed, size=u64, root=_LEAF)),
     Case(_Tag.DATED, record(Dated, time=u64)),
+    Case(_Tag.CLOSED, record(PostedClose, posted=POSTED, root=_LEAF)),
 )
 
 _RAW: Final = opaque(1, LARGEST_ENTRY)
@@ -165,6 +167,8 @@ def event_parts(event: Event) -> tuple[bytes, ...]:
     """
     if isinstance(event, Posted):
         return bytes([_Tag.POSTED]), _encodings.of(event)
+    if isinstance(event, PostedClose) and len(event.root) == _LEAF.min_size:
+        return bytes([_Tag.CLOSED]), _encodings.of(event.posted), event.root
     if isinstance(event, Fetched) and type(event.entries) is tuple:
         parts = [_encodings.of(posted) for posted in event.entries]
         head = bytes([_Tag.FETCHED, event.phase]) + _FETCHED.prefix(sum(map(len, parts)))

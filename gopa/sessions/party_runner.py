@@ -32,6 +32,7 @@ from gopa.party import (
     Halted,
     Output,
     Part,
+    PostedClose,
     Supplied,
     TimedOut,
     Witnessed,
@@ -284,12 +285,20 @@ class PartyRunner(Guarded):
             await self._tell(posted)
             self._own_from = posted.index + 1
             return
+        event = await self._rooted(posted)
         news = self._progress.hear(posted)
-        await self._tell(posted)
+        await self._tell(event)
         await self._date()
         self._controls_from = posted.index + 1
         if news is not None:
             self._announce()
+
+    async def _rooted(self, posted: Posted) -> Event:
+        """The entry; of a close with the root that the log has at its cut (04-C7)."""
+        claim = self._party.state.chain.claim_in(posted)
+        if claim is None:
+            return posted
+        return PostedClose(posted, await self._shown(self._log.root(*claim, self._horizon)))
 
     async def _date(self) -> None:
         """Say when the party knows the roll, where its coins come from a beacon (04-V4)."""

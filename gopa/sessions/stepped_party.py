@@ -28,6 +28,7 @@ from gopa.party import (
     Party,
     PartyState,
     Post,
+    PostedClose,
     TimedOut,
 )
 from gopa.party.machine import forget_frames
@@ -222,7 +223,8 @@ class SteppedParty(Guarded, ABC):
         """
         if isinstance(self._state.stage, Done | Stopped):
             return Attempt((), _nothing)
-        if isinstance(event, Posted) and event.entry.session != self._session.id:
+        entry = _entry_in(event)
+        if entry is not None and entry.entry.session != self._session.id:
             raise UsageError("only entries of this session are followed", "posted")
         step = self._stepped(event)
         return Attempt(step.outputs, partial(self._keep, step))
@@ -272,11 +274,11 @@ class SteppedParty(Guarded, ABC):
         """Keep a step, durably, and take it; raises `VaultError`."""
 
     def _take(self, step: Step) -> None:
-        event = step.event
+        entry = _entry_in(step.event)
         self._state, self._chain, self._spoken = step.state, step.chain, step.spoken
         self._made.update(leaf_hash(raw) for post in step.posts for raw in post.entries)
-        if isinstance(event, Posted) and event.entry.author.data == self.manifest.organiser:
-            self._heard.append(event)
+        if entry is not None and entry.entry.author.data == self.manifest.organiser:
+            self._heard.append(entry)
         self._steps += 1
 
     def _ends(self, step: Step) -> bool:
@@ -354,6 +356,12 @@ def _retried(state: PartyState, spoken: frozenset[int]) -> frozenset[int]:
     if opened is None or spoken.isdisjoint(range(number - opened.attempt, number)):
         return frozenset()
     return frozenset({number})
+
+
+def _entry_in(event: Event) -> Posted | None:
+    """The entry that an event hands over."""
+    event = event.posted if isinstance(event, PostedClose) else event
+    return event if isinstance(event, Posted) else None
 
 
 def lacking(wanted: Fetch, entries: Iterable[Posted]) -> bool:

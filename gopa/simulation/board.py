@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO
 
 from bulletin_board import (
@@ -24,6 +25,7 @@ from bulletin_board.sequencer import MOST_IN_A_BATCH, Outcome
 from bulletin_board.storage import Storage
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.storage.memory import memory_storage
+from bulletin_board.tree import PastRoots
 from gopa.messages.framing import Posted, signature_claim
 from gopa.party import Fetch
 from wire.ed25519 import verify_many
@@ -54,6 +56,8 @@ class SimulatedBoard:
             raise UsageError("a simulation begins with an empty log", "directory")
         self.entries: list[Posted] = []
         self.sizes: list[int] = []
+        self._leaves: list[bytes] = []
+        self._past, self._lock = PastRoots(self._leaves), Lock()
         self._streams: dict[tuple[bytes, int, int], list[Posted]] = {}
 
     @property
@@ -73,6 +77,14 @@ class SimulatedBoard:
     @property
     def root(self) -> bytes:
         return self._sequencer.signed.root
+
+    def root_at(self, size: int) -> bytes:
+        """The root that the log had at this size."""
+        with self._lock:
+            found = self._past.at(size)
+        if found is None:
+            raise UsageError(f"the log has {self.size} entries", "size")
+        return found
 
     def post(self, raws: Sequence[bytes]) -> list[Posted]:
         """Append entries; what now stands in the log, evidence of equivocation too.
@@ -123,6 +135,7 @@ class SimulatedBoard:
         entry = submission.entry
         posted = Posted(index, submission.leaf, entry)
         self.entries.append(posted)
+        self._leaves.append(posted.leaf)
         self.sizes.append(len(submission.raw))
         stream = entry.author.data, entry.phase, entry.round
         self._streams.setdefault(stream, []).append(posted)

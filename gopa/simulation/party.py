@@ -18,6 +18,7 @@ from gopa.party import (
     PartyState,
     Post,
     TimedOut,
+    with_root,
 )
 from gopa.simulation.access import PartyAccess
 from gopa.simulation.script import Behaviour
@@ -89,7 +90,12 @@ class SimulatedParty(Guarded):
     def tell(
         self, event: Event, answer: Answer, size_of: Callable[[Sequence[Posted]], int]
     ) -> list[Post]:
-        """What the party posts when it is told this, fetches answered at once."""
+        """What the party posts when it is told this, fetches answered at once.
+
+        Of a close it is told the root that its board has at the cut.
+        """
+        if isinstance(event, Posted):
+            event = with_root(self.state.chain, event, self.access.board.root_at)
         said: list[Post] = []
         waiting: list[Event] = [event]
         while waiting:

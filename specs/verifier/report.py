@@ -17,8 +17,8 @@ from codec import Record, Unsupported, Wrong, require
 
 CODES = {"VALID": 0, "INVALID": 1, "INCOMPLETE": 3, "UNSUPPORTED": 4, "SIGNED-ONLY": 6}
 USAGE, NO_RESULT, EMBEDDED = 2, 7, 8
-ONE_VIEW = ("A1", "A5", "C1", "C2", "C3", "C4", "F2", "F3", "J6", "K1", "L3", "O1", "O3", "O4",
-            "P1", "P3", "U2", "U3", "U4", "X1", "X2", "Z1", "Z3")  # fmt: skip
+ONE_VIEW = ("A1", "A5", "C1", "C2", "C3", "C4", "C7", "F2", "F3", "J6", "K1", "L3", "O1", "O3",
+            "O4", "P1", "P3", "U2", "U3", "U4", "X1", "X2", "Z1", "Z3")  # fmt: skip
 """Rules that an honest author breaks in this log if it was shown another one ([E6])."""
 
 
@@ -46,7 +46,7 @@ def verify(data: bytes, anchors: Record, *, embedded: bool, since: bytes | None)
         header, note, raws = read_archive(data)
         tree = Tree(raws)
         entries = [read_entry(at, tree.leaves[at], raw) for at, raw in enumerate(raws)]
-        session = _follow(entries, header, anchors.manifest)
+        session = _follow(entries, tree, header, anchors.manifest)
         session.faults |= _strays(entries)
         _describe(report, session, tree)
         policy, signed = anchors.policy, None
@@ -65,12 +65,12 @@ def verify(data: bytes, anchors: Record, *, embedded: bool, since: bytes | None)
     return report
 
 
-def _follow(entries: list[Record], header: Record, anchor: bytes | None) -> Session:
+def _follow(entries: list[Record], tree: Tree, header: Record, anchor: bytes | None) -> Session:
     """[I7]: the rules over the session that the header names, or the anchor, or the only one."""
     named = any(header.session)
     found = []
     for each in [header.session] if named else dict.fromkeys(entry.session for entry in entries):
-        session = Session(each)
+        session = Session(each, tree)
         for entry in entries:
             if entry.session == each:
                 session.observe(entry)
@@ -78,7 +78,7 @@ def _follow(entries: list[Record], header: Record, anchor: bytes | None) -> Sess
             found.append(session)
     if len(found) > 1:
         raise SystemExit("the log holds several sessions, and the anchors name none")
-    chosen = (*found, Session(header.session))[0]
+    chosen = (*found, Session(header.session, tree))[0]
     chosen.finish()
     return chosen
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from hashlib import sha256
 
-from board import Assembler, chunks_of
+from board import Assembler, Tree, chunks_of
 from manifest import one_sum, read_manifest
 from joining import Outside
 from rounds import (
@@ -45,8 +45,8 @@ def worth_of(body: bytes, author: bytes) -> tuple[Record, str]:
 class Session:
     """Follows the entries of one session in the order of the log."""
 
-    def __init__(self, session: bytes) -> None:
-        self.session, self.body = session, b""
+    def __init__(self, session: bytes, tree: Tree) -> None:
+        self.session, self.tree, self.body = session, tree, b""
         self.manifest: Record | None = None
         self.assembler, self.faults, self.failed = Assembler(), set[Fault](), False
         self.rounds: list[Record] = []
@@ -213,13 +213,15 @@ class Session:
         self.seq = message.seq + chunks_of(len(message.body))
 
     def _proceed(self, book: Record, message: Record, said: Record, kind: str) -> None:
-        """[C2], then what the rules make of the log below the cut."""
+        """[C2], [C7], then what the rules make of the log below the cut."""
         if kind == "close":
             listed = {"join": "roll", "coins": "coins", "organiser": "", "accuse": ""}
             require(said.content.tag == listed.get(said.phase, "members"), "04-C1")
             said = said.changed(**vars(said.content))
         require(self.cut <= said.cut <= message.first, "04-C2")
         require(message.seen_size <= said.cut, "04-C2")
+        if kind == "close":
+            self._require_root(message, said)
         trial = book.changed()
         own = kind == "abort" and said.reason == "organiser"
         due = due_abort(trial, "organiser") if own else DUE[book.phase](trial, said.cut)  # [X1]
@@ -229,6 +231,12 @@ class Session:
         late = self._late(book, trial, message, said, due)
         accept(trial, message, said, kind, late)
         self.rounds[-1], self.cut = trial, said.cut
+
+    def _require_root(self, message: Record, said: Record) -> None:
+        """[C7], [E6]."""
+        if message.seen_size != said.cut:
+            self.views.append((said.cut, said.root, message.index))
+        require(said.root == self.tree.root(said.cut), "04-C7")
 
     @staticmethod
     def _late(

@@ -73,6 +73,12 @@ def unasked(*what: str) -> Disable:
     return disable
 
 
+ANY_ROOT: Final = together(
+    replaced(Chain, "require_root", _nothing),
+    replaced(RoundSequence, "_require_root", _nothing),
+)
+"""Nobody compares the root of a close with the log ([C7])."""
+
 FEW_CONFIRMED: Final = unasked("too few confirmed", "too few confirmed around a party")
 """Parties go on, however few confirmed among all or around one of them ([F2])."""
 

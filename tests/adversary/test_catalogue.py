@@ -59,8 +59,8 @@ WITHOUT_RESULT: Final = frozenset({"exchanged-nonce", "late-witnesses"})
 REPORTED: Final = frozenset({"early-cut", "early-cuts-bar"})
 """By the rules an organiser may do this: it is said who did, and the retry has its result."""
 
-UNATTRIBUTABLE: Final = frozenset({"another-manifest", "exact-downgrade"})
-"""Which of two manifests the organiser meant is for nobody to say."""
+UNATTRIBUTABLE: Final = frozenset({"another-manifest", "exact-downgrade", "root-of-another-size"})
+"""Which of two manifests the organiser meant, or of two logs it was shown, is for nobody to say."""
 
 
 def test_there_are_enough_and_all_that_were_promised() -> None:

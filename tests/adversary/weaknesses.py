@@ -41,6 +41,11 @@ OMISSIONS: Final = Weakness("whom a list leaves out", switches.OMISSIONS)
 ANY_CUT: Final = Weakness("cuts of closes", believed("4.2"))
 ANY_END: Final = Weakness("reasons, culprits, removals", believed("7.1"))
 ANY_CHECKPOINTS: Final = Weakness("checkpoints of closes", switches.UNWITNESSED)
+ANY_ROOT: Final = Weakness(
+    "roots in closes",
+    switches.ANY_ROOT,
+    "one rule: whoever stops is a party, whoever reads later an audit",
+)
 FEW_CONFIRMED: Final = Weakness("whether enough confirmed", switches.FEW_CONFIRMED)
 NO_GRACE: Final = Weakness("that what was cut off is held against nobody", switches.NO_GRACE)
 NO_RECORD: Final = Weakness("the record of removals", switches.NO_RECORD)
@@ -152,6 +157,8 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "early-cut": NO_GRACE,
     "early-cut-of-what-was-seen": Weakness("what the organiser says it saw", switches.BLIND),
     "early-cuts-bar": NO_GRACE,
+    "foreign-root": ANY_ROOT,
+    "root-of-another-size": ANY_ROOT,
     "two-closes": NO_EQUIVOCATION,
     "two-closes-in-a-row": Weakness("what a message acts on", overlooked("3.3")),
     "skipped-confirmations": FEW_CONFIRMED,

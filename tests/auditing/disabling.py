@@ -92,7 +92,9 @@ def believed(number: str) -> Disable:
                     raise
                 said = read_control(message.kind, message.body)
                 cut = min(getattr(said, "cut", message.first), message.first)
-                right = rounds.next_control(max(cut, rounds._cut), given_in(said))
+                cut, given = max(cut, rounds._cut), given_in(said)
+                root = rounds._tools.root_at(cut) or given.root
+                right = rounds.next_control(cut, replace(given, root=root))
                 assert right is not None
                 accept(rounds, replace(message, kind=int(right.kind), body=right.body))
 

@@ -393,6 +393,7 @@ NEGATIVES: Final = (
         twin_of(WITNESSED),
     ),
     lying_organiser("4.2", "organiser_cut_beyond_the_log", believed("4.2"), stops=True),
+    lying_organiser("4.2", "organiser_foreign_root", believed("4.2"), stops=True),
     lying_organiser("4.3", "organiser_wrong_publish_list", believed("4.3"), stops=True),
     lying_organiser("4.4", "organiser_drand_cosigned_late", ANY_CHECKPOINT, stops=True),
     conspiring(

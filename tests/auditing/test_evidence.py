@@ -182,6 +182,29 @@ def test_a_prefix_may_hold_another_session_and_is_no_longer_than_its_log() -> No
     assert not judged(note_of(entries[1:], signer), entries[1:])
 
 
+def test_a_foreign_root_convicts_who_has_seen_the_log() -> None:
+    """Whoever says that it has seen nothing may have been shown another log."""
+    convicting = evidence("organiser_foreign_root")
+    assert judge(convicting.to_bytes()).culprit is Culprit.ORGANISER
+    assert isinstance(convicting.shown, Prefix)
+    name = "organiser_root_of_another_size"
+    report, state = run(path_of(name), options_of(anchors=anchors_of(name)), None)
+    assert state is not None
+    assert [(each.rule, each.culprit) for each in report.faults] == [
+        ("04-C7", Culprit.UNATTRIBUTABLE)
+    ]
+    with path_of(name).open("rb") as stream:
+        entries = tuple(ArchiveReader(stream, log_policy(name)).entries())
+    shown = replace(convicting.shown, note=state.note, proof=(), entries=entries)
+    assert not judge(Evidence(convicting.statement, shown).to_bytes()).convicts
+
+
+def log_policy(name: str) -> TrustPolicy:
+    policy = anchors_of(name).policy
+    assert policy is not None
+    return policy
+
+
 def test_two_roots_of_one_size_convict_the_board(tmp_path: Path) -> None:
     log, path = clean(), tmp_path / "log.gopa"
     path.write_bytes(log.archive())

@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from bulletin_board import Submission
+from bulletin_board.tree import RightEdge, leaf_hash
 from gopa.adversary.deeds import accuse, wrong_share
 from gopa.auditing.auditor import options_of, run
 from gopa.auditing.evidence import Evidence, FaultStatement, Prefix
@@ -21,6 +24,7 @@ from gopa.messages.party import About
 from gopa.messages.phases import Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Ledger
+from gopa.rules.rounds import RoundSequence
 from gopa.simulation import Script
 from tests.auditing.logs import Log, note_of, played
 from tests.lies import lying
@@ -46,7 +50,9 @@ def closed(log: Log, entries: tuple[bytes, ...]) -> Log:
     for index, raw in enumerate(entries):
         submission = Submission.decode(raw)
         ledger.observe(Posted(index, submission.leaf, submission.entry))
-    control = ledger.next_control(len(entries))
+    edge = RightEdge()
+    edge.extend(map(leaf_hash, entries))
+    control = ledger.next_control(len(entries), root=edge.root())
     assert control is not None
     place = MessageSlot(
         log.manifest.session,
@@ -76,7 +82,13 @@ def accused(log: Log, place: Path) -> tuple[set[bytes], list[Evidence]]:
     return blamed, [Evidence.parse(data) for data in files]
 
 
-def test_who_accused_truly_is_not_convicted_in_another_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compared", [True, False], ids=["roots", "any roots"])
+def test_who_accused_truly_is_not_convicted_in_another_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compared: bool
+) -> None:
+    """Whether or not the close between shows that the organiser saw the first log."""
+    if not compared:
+        monkeypatch.setattr(RoundSequence, "_require_root", lambda *_: None)
     true = played(RECOVERY, Script().misbehave(DEALER, lying("commit", wrong_share())))
     honest = played(RECOVERY)
     accuser = Submission.decode(true.entries[at(true, Phase.ACCUSE)]).entry.author.data

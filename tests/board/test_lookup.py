@@ -38,6 +38,8 @@ from bulletin_board.storage import memory_storage
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.storage.sqlite import SqliteIndexReader
 from bulletin_board.tree import (
+    PastRoots,
+    RightEdge,
     inclusion_proof,
     subset_proof,
     tree_root,
@@ -121,6 +123,56 @@ def test_no_leaves_have_an_empty_proof() -> None:
     for indexes in ([5], [-1], [1, 1], [2, 1]):
         with pytest.raises(UsageError):
             subset_proof(indexes, 5, lambda *_: OTHER)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 33, 257])
+def test_a_proof_shows_the_roots_that_a_tree_had(size: int) -> None:
+    log, files = memory_log(size, 300)
+    reader = LogReader(source_of(files), log.signed)
+    past, choice = PastRoots([reader.leaf(at) for at in range(size)]), random.Random(size)
+    for _ in range(20):
+        indexes = sorted(choice.sample(range(size), choice.randint(0, min(size, 3))))
+        sizes = sorted(choice.sample(range(1, size + 1), choice.randint(1, min(size, 3))))
+        leaves = [(index, reader.leaf(index)) for index in indexes]
+        proof = subset_proof(indexes, size, reader.node, sizes)
+        roots = verify_subset(leaves, size, proof, log.signed.root, sizes)
+        assert roots == tuple(tree_root(each, reader.node) for each in sizes)
+        assert roots == tuple(map(past.at, sizes))
+        for wrong in damaged(leaves, proof):
+            if len(wrong[1]) != len(proof) or (leaves and wrong[0]):  # else it is the same again
+                with pytest.raises(InvalidProof):
+                    verify_subset(wrong[0], size, wrong[1], log.signed.root, sizes)
+        for others in ([0, *sizes], [*sizes, size + 1], [sizes[0], *sizes], [-1, *sizes]):
+            with pytest.raises(InvalidProof):
+                verify_subset(leaves, size, proof, log.signed.root, others)
+            with pytest.raises(UsageError):
+                subset_proof(indexes, size, reader.node, others)
+
+
+def test_a_leaf_that_is_shown_brings_the_root_before_it() -> None:
+    """What stands to its left is in its proof: the cut of a close is nearly always its place."""
+    log, files = memory_log(600, 600)
+    reader = LogReader(source_of(files), log.signed)
+    for index in (1, 5, 256, 511, 599):
+        alone = subset_proof([index], 600, reader.node)
+        assert subset_proof([index], 600, reader.node, [index]) == alone
+
+
+def test_past_roots_in_any_order() -> None:
+    leaves = [bytes([number]) * 32 for number in range(40)]
+    past = PastRoots(leaves)
+    edge = RightEdge()
+    roots = [edge.root()]
+    for leaf in leaves:
+        edge.extend([leaf])
+        roots.append(edge.root())
+    for size in (0, 3, 3, 40, 17, 39, 1, 40):
+        assert past.at(size) == roots[size]
+    assert past.at(41) is None
+    assert past.at(-1) is None
+    leaves.append(bytes(32))
+    edge.extend([bytes(32)])
+    assert past.at(41) == edge.root()
 
 
 def test_a_tree_of_many_proofs_is_smaller_than_their_sum() -> None:

@@ -24,6 +24,8 @@ from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.storage.sqlite import SqliteIndexReader
 from bulletin_board.tree import (
+    RightEdge,
+    leaf_hash,
     subset_proof,
     tree_root,
     verify_consistency,
@@ -53,6 +55,7 @@ from wire.errors import (
     InvalidSignature,
     MalformedMessage,
     ProtocolError,
+    UsageError,
 )
 
 
@@ -299,6 +302,37 @@ def test_a_short_proof_spares_tiles_and_a_bad_one_shows_nothing(
     assert any(path.startswith("tile/") for path in transport.paths)
     proofs = [path for path in transport.paths if path.startswith("v1/consistency/")]
     assert len(proofs) == (5 if asked_again else 3)
+
+
+@pytest.mark.parametrize("lie", [None, gone, lambda answer: replace(answer, body=b"")])
+@pytest.mark.parametrize("size", [1, 3, 4, 6, 7])
+def test_roots_that_a_log_had_are_proved(
+    size: int, lie: Callable[[Response], Response] | None, tmp_path: Path
+) -> None:
+    """A short proof shows a root that is right; else the tiles say which one it is."""
+    transport = Asked()
+    raws = [entry_bytes(0, author=number) for number in range(7)]
+    edge = RightEdge()
+    edge.extend(map(leaf_hash, raws[:size]))
+    with live_board(tmp_path / "log") as url:
+        poster = client(url)
+        for raw in raws:
+            poster.submit(raw)
+        board = BoardClient(
+            url, trust(), MemoryState(), transport, rng=seeded("roots"), short_proofs=True
+        )
+        with pytest.raises(UsageError):
+            board.root_at(size, edge.root())
+        board.update()
+        transport.lie = lie or transport.lie
+        transport.paths.clear()
+        assert board.root_at(size, edge.root()) == edge.root()
+        tiles = [path for path in transport.paths if path.startswith("tile/")]
+        assert bool(tiles) == (lie is not None and size < 7)
+        assert board.root_at(size, bytes(32)) == edge.root()
+        for wrong in (0, -1, 8):
+            with pytest.raises(UsageError):
+                board.root_at(wrong, edge.root())
 
 
 def test_a_fork_is_found_where_short_proofs_are_asked_for(tmp_path: Path) -> None:

@@ -120,9 +120,9 @@ def _tunnel() -> Iterator[Any]:
     shown = (TunnelEntry(4, entries()[0]), OwnEntry(7, bytes(32)))
     yield from shown
     yield fetch
-    yield TunnelRequest(1, place, b"note", (place,), shown, (place,), some, (place,))
-    yield TunnelReply(1, place, place, 9, 4, Want.LOG, fetch, True, False, some)
-    yield TunnelReply(1, place, place, 0, 0, Want.NOTHING, None, False, True, ())
+    yield TunnelRequest(3, place, b"note", (place,), shown, (3,), (place,), some, (place,))
+    yield TunnelReply(3, place, place, 9, 4, Want.LOG, fetch, True, False, some)
+    yield TunnelReply(3, place, place, 0, 0, Want.NOTHING, None, False, True, ())
     yield PackedMessage(PACKED_VERSION, 3, b"packed")
     yield Mark(1, 3, 1, place)
     yield TunnelState(STATE_VERSION, place, 1, b"manifest", b"note", 4, b"machine", (place,), b"")

@@ -51,7 +51,7 @@ def records() -> dict[str, Any]:
 def special(name: str, body: bytes) -> dict[str, bytes]:
     """Damage that only one message can take."""
     at = {
-        "close of join": (40, 3, "the phase of another list"),
+        "close of join": (72, 3, "the phase of another list"),
         "result": (67, 9, "an unknown cause"),
         "abort": (41, 2, "something else released"),
         "accusation": (32, 3, "about something else"),

@@ -176,30 +176,35 @@ def h(number: int) -> bytes:
 
 
 ROLL = Close(
-    h(1), 9, Phase.JOIN, b"", Roll((RollEntry(h(2), h(3), h(4)), RollEntry(h(5), h(6), h(7))), 0)
+    h(1),
+    9,
+    bytes(32),
+    Phase.JOIN,
+    b"",
+    Roll((RollEntry(h(2), h(3), h(4)), RollEntry(h(5), h(6), h(7))), 0),
 )
 MESSAGES: dict[str, tuple[Kind, Any]] = {
     "open": (Kind.OPEN, Open(h(1), 3, 2)),
     "close of join": (Kind.CLOSE, ROLL),
     "close of join with a round of the beacon": (
         Kind.CLOSE,
-        Close(h(1), 9, Phase.JOIN, b"", Roll((RollEntry(h(2), h(3), b""),), 4_242_424)),
+        Close(h(1), 9, bytes(32), Phase.JOIN, b"", Roll((RollEntry(h(2), h(3), b""),), 4_242_424)),
     ),
     "close of coins": (
         Kind.CLOSE,
-        Close(h(1), 12, Phase.COINS, b"", Coins(b"\x05", (h(8), h(9)), b"", b"")),
+        Close(h(1), 12, bytes(32), Phase.COINS, b"", Coins(b"\x05", (h(8), h(9)), b"", b"")),
     ),
     "close of coins with a beacon": (
         Kind.CLOSE,
-        Close(h(1), 12, Phase.COINS, b"note\n", Coins(b"\x07", (), b"\x0a" * 48, b"")),
+        Close(h(1), 12, bytes(32), Phase.COINS, b"note\n", Coins(b"\x07", (), b"\x0a" * 48, b"")),
     ),
     "close of commit": (
         Kind.CLOSE,
-        Close(h(1), 20, Phase.COMMIT, b"", Members(b"\x1f\x01", final=False)),
+        Close(h(1), 20, bytes(32), Phase.COMMIT, b"", Members(b"\x1f\x01", final=False)),
     ),
     "final close": (
         Kind.CLOSE,
-        Close(h(1), 2**40, Phase.ROLLBACK, b"note\n", Members(b"\x1d", final=True)),
+        Close(h(1), 2**40, bytes(32), Phase.ROLLBACK, b"note\n", Members(b"\x1d", final=True)),
     ),
     "result": (
         Kind.RESULT,

@@ -196,7 +196,7 @@ def test_huge_lengths_cost_nothing(name: str, tail: int) -> None:
 @pytest.mark.parametrize("value", [0xFE, 0xFF])
 def test_unknown_members_of_enumerations(field: str, value: int) -> None:
     name, at = {
-        "phase": ("close of join", 40),
+        "phase": ("close of join", 32 + 8 + 32),
         "cause": ("result", 32 + 8 + 3 + 16 + 3 + 5),
         "reason": ("abort", 40),
         "released": ("abort", 41),
@@ -219,17 +219,17 @@ def test_a_close_lists_what_its_phase_makes(phase: Phase) -> None:
     closed = phase not in {Phase.ORGANISER, Phase.ACCUSE}
     for content in contents:
         if closed and type(content) is wanted:
-            close = Close(h(1), 1, phase, b"", content)
+            close = Close(h(1), 1, bytes(32), phase, b"", content)
             assert CLOSE.decode(CLOSE.encode(close)) == close
         else:
             with pytest.raises(UsageError):
-                Close(h(1), 1, phase, b"", content)
+                Close(h(1), 1, bytes(32), phase, b"", content)
 
 
 def test_a_close_of_another_phase_does_not_decode() -> None:
     data = bytearray(CLOSE.encode(ROLL))
     assert CLOSE.decode(bytes(data)) == ROLL
-    data[40] = Phase.COMMIT
+    data[72] = Phase.COMMIT
     with pytest.raises(MalformedMessage):
         CLOSE.decode(bytes(data))
 

@@ -172,9 +172,9 @@ def closes(given: Manifest) -> list[tuple[Kind, Any]]:
     signature = bytes(96 if given.terms.beacon == "drand" else 0)
     coins = Coins(bits, (h(1),) * parties if reveals else (), signature, signature)
     return [
-        (Kind.CLOSE, Close(h(1), 1, Phase.JOIN, b"", Roll((enrolled,) * parties, 1))),
-        (Kind.CLOSE, Close(h(1), 1, Phase.COINS, checkpoint, coins)),
-        (Kind.CLOSE, Close(h(1), 1, Phase.COMMIT, checkpoint, Members(bits, final=True))),
+        (Kind.CLOSE, Close(h(1), 1, bytes(32), Phase.JOIN, b"", Roll((enrolled,) * parties, 1))),
+        (Kind.CLOSE, Close(h(1), 1, bytes(32), Phase.COINS, checkpoint, coins)),
+        (Kind.CLOSE, Close(h(1), 1, h(2), Phase.COMMIT, checkpoint, Members(bits, final=True))),
         (
             Kind.RESULT,
             ResultMessage(

@@ -19,6 +19,7 @@ from gopa.party.states import Checking, Stopped
 from gopa.rounds.toolkit import Toolkit
 from gopa.simulation import Simulation, SimulationOptions
 from gopa.simulation.party import SimulatedParty
+from tests.party.roots import as_claimed
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import FULL, SCALAR, TEST_COINS, inputs_for, simulate
@@ -84,7 +85,7 @@ def asking(setting: SessionSetting = FULL, toolkit: Toolkit = RING) -> Asking:
     told = {simulation.manifest.organiser, simulation.parties[SUBJECT].author}
     for posted in simulation.parties[SUBJECT].access.board.entries:
         if posted.entry.author.data in told and not isinstance(state.stage, Checking):
-            state, _ = party.step(state, posted)
+            state, _ = party.step(state, as_claimed(state, posted))
     assert isinstance(state.stage, Checking)
     return Asking(simulation, party, state, state.stage.wanted)
 

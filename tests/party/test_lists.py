@@ -33,7 +33,7 @@ def roll(agreed: Manifest) -> Roll:
 
 
 def body(content: Roll) -> bytes:
-    return CLOSE.encode(Close(h(1), 9, Phase.JOIN, b"", content))
+    return CLOSE.encode(Close(h(1), 9, bytes(32), Phase.JOIN, b"", content))
 
 
 def first(**fields: bytes) -> Change:
@@ -111,17 +111,17 @@ COINS: dict[str, tuple[Manifest, Coins, Coins, str]] = {
 
 @pytest.mark.parametrize(("agreed", "right", "wrong", "field"), COINS.values(), ids=COINS)
 def test_coins_that_no_rules_make(agreed: Manifest, right: Coins, wrong: Coins, field: str) -> None:
-    found, _ = read_coins(Close(h(1), 9, Phase.COINS, b"", right), agreed, 5)
+    found, _ = read_coins(Close(h(1), 9, bytes(32), Phase.COINS, b"", right), agreed, 5)
     assert found == right
     with pytest.raises(MalformedMessage) as caught:
-        read_coins(Close(h(1), 9, Phase.COINS, b"", wrong), agreed, 5)
+        read_coins(Close(h(1), 9, bytes(32), Phase.COINS, b"", wrong), agreed, 5)
     assert caught.value.field == field
 
 
 def test_close_of_another_phase_is_no_roll_and_no_coins() -> None:
-    enrolled = Close(h(1), 9, Phase.JOIN, b"", roll(REVEALED))
-    drawn = Close(h(1), 9, Phase.COINS, b"", coins(nonces=5))
-    later = Close(h(1), 9, Phase.COMMIT, b"", Members(b"\x1f", final=False))
+    enrolled = Close(h(1), 9, bytes(32), Phase.JOIN, b"", roll(REVEALED))
+    drawn = Close(h(1), 9, bytes(32), Phase.COINS, b"", coins(nonces=5))
+    later = Close(h(1), 9, bytes(32), Phase.COMMIT, b"", Members(b"\x1f", final=False))
     read_roll(CLOSE.encode(enrolled), REVEALED)
     read_coins(drawn, REVEALED, 5)
     for wrong in (drawn, later):

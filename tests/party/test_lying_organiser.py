@@ -178,7 +178,8 @@ class ClosedInsteadOfTheResult:
         if control.kind is not Kind.RESULT:
             return [control]
         result = RESULT.decode(body_of(control.entries))
-        close = Close(result.acts_on, result.cut, self.phase, b"", Members(b"\xff", final=False))
+        members, root = Members(b"\xff", final=False), access.board.root_at(result.cut)
+        close = Close(result.acts_on, result.cut, root, self.phase, b"", members)
         return [access.instead(control, Kind.CLOSE, CLOSE.encode(close))]
 
 

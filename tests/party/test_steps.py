@@ -53,6 +53,7 @@ from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.script import Skip
 from gopa.simulation.setup import permissive
 from tests.lies import lying
+from tests.party.roots import as_claimed
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import SCALAR, inputs_for, simulate
@@ -99,7 +100,7 @@ def tell_again(
     for posted in log.board.entries:
         if posted.entry.author.data not in {organiser, log.actor.author}:
             continue
-        state, outputs = party.step(state, posted)
+        state, outputs = party.step(state, as_claimed(state, posted))
         history.append((state, outputs))
         while any(isinstance(output, Fetch) for output in outputs):
             fetch = next(output for output in outputs if isinstance(output, Fetch))
@@ -166,7 +167,7 @@ def test_entries_name_the_newest_checkpoint_and_the_entry_before() -> None:
     organiser = [each for each in log.board.entries if each.entry.phase == Phase.ORGANISER]
     outputs: tuple[Output, ...] = ()
     for posted in organiser[:3]:
-        state, new = party.step(state, posted)
+        state, new = party.step(state, as_claimed(state, posted))
         outputs += new
     posts = [output for output in outputs if isinstance(output, Post)]
     entries = [Submission.decode(raw) for post in posts for raw in post.entries]
@@ -278,7 +279,7 @@ def test_timeout_ends_the_round_for_the_party(phase: Phase) -> None:
     finished: list[Finished] = []
     for posted in log.board.entries:
         if posted.entry.phase == Phase.ORGANISER:
-            state, outputs = party.step(state, posted)
+            state, outputs = party.step(state, as_claimed(state, posted))
             assert all(isinstance(output, Finished) for output in outputs)
             finished += [output for output in outputs if isinstance(output, Finished)]
     assert [each.part for each in finished] == [Part.TIMED_OUT]
@@ -298,7 +299,7 @@ def test_who_is_out_of_a_round_counts_its_release_all_the_same() -> None:
     organiser = log.simulation.manifest.organiser
     for posted in log.board.entries:
         if posted.entry.author.data == organiser and posted.index > state.chain.last:
-            state, _ = party.step(state, posted)
+            state, _ = party.step(state, as_claimed(state, posted))
     assert state.tally.releases == 1
     assert state.tally.decided
 
@@ -407,7 +408,7 @@ def test_commits_of_neighbours_are_read_and_reveals_and_confirmations_of_everybo
         event = events.pop(0)
         if isinstance(event, Posted) and event.entry.author.data not in told:
             continue
-        state, outputs = party.step(state, event)
+        state, outputs = party.step(state, as_claimed(state, event))
         for fetch in [output for output in outputs if isinstance(output, Fetch)]:
             fetches.append(fetch)
             events.insert(0, Fetched(fetch.phase, log.fetch(fetch, simulation.session)))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bulletin_board.entry import Submission
-from bulletin_board.tree import leaf_hash
+from bulletin_board.tree import PastRoots, leaf_hash
 from commitments.group import Point, SecretScalar, SecretScalarVec
 from gopa.beacon import reveal_hash
 from gopa.masks import (
@@ -43,7 +43,7 @@ from gopa.masks import (
 )
 from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, party_id, sign_message
 from gopa.messages.manifest import CommitReveal, Manifest, Mode, Trust
-from gopa.messages.organiser import ABORT, CLOSE, OPEN, RESULT
+from gopa.messages.organiser import ABORT, CLOSE, OPEN, RESULT, Close
 from gopa.messages.party import (
     ACCUSATION,
     COMMIT,
@@ -400,6 +400,7 @@ class World:
     name: str = "world"
     raws: list[bytes] = field(default_factory=list)
     log: list[Posted] = field(default_factory=list)
+    leaves: list[bytes] = field(default_factory=list)
     opened: set[tuple[int, int]] = field(default_factory=set)
     commits: dict[int, Commit] = field(default_factory=dict)
     joins: dict[int, Join] = field(default_factory=dict)
@@ -411,7 +412,7 @@ class World:
     _viewed: tuple[tuple[Ledger, int], RoundPicture] | None = None
 
     def __post_init__(self) -> None:
-        self.ledger = Ledger(self.toolkit, rng=seeded(f"{self.name} ledger"))
+        self.forget()
         dimension = self.manifest.terms.dimension
         self.keys = sorted(self.keys, key=lambda key: key.public.data)
         self.parties = [
@@ -429,6 +430,13 @@ class World:
         self.post(self.organiser, Phase.ORGANISER, self.manifest.to_bytes(), Kind.MANIFEST, 0)
 
     # What tests look at
+
+    def forget(self) -> None:
+        """Begin with an empty log."""
+        self.raws, self.log, self.leaves = [], [], []
+        self.past = PastRoots(self.leaves)
+        rng = seeded(f"{self.name} ledger")
+        self.ledger = Ledger(self.toolkit, rng=rng, root_at=self.past.at)
 
     @cached_property
     def session(self) -> bytes:
@@ -507,6 +515,7 @@ class World:
         posted = Posted(len(self.log), leaf_hash(raw), Submission.decode(raw).entry)
         self.raws.append(raw)
         self.log.append(posted)
+        self.leaves.append(posted.leaf)
         self.ledger.observe(posted)
 
     def say(self, party: ScribeParty, phase: Phase, message: Any, **where: Any) -> Posted:
@@ -537,7 +546,7 @@ class World:
         self.said.append(due)
         body = due.body
         if change is not None:
-            body = CONTROLS[due.kind].encode(change(due.message))
+            body = CONTROLS[due.kind].encode(self._rooted(due.message, change(due.message)))
         if due.kind is Kind.OPEN:
             self.opened, self.commits, self._joins, self._places = set(), {}, {}, {}
         self.post(self.organiser, Phase.ORGANISER, body, due.kind, due.round)
@@ -546,6 +555,12 @@ class World:
             self._places = {each.author: place for place, each in enumerate(state.roll)}
             self.joins = {p: self._joins[a] for a, p in self._places.items() if a in self._joins}
         return due
+
+    def _rooted(self, due: Any, said: Any) -> Any:
+        """A close of which the cut was moved has the root that the log has there."""
+        moved = isinstance(due, Close) and isinstance(said, Close) and due.cut != said.cut
+        root = self.past.at(said.cut) if moved else None
+        return said if root is None else replace(said, root=root)
 
     def phase(
         self,

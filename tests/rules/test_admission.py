@@ -506,7 +506,7 @@ def test_a_round_that_did_not_open_has_no_end(kind: Kind) -> None:
     assert attempt(policy, world, key, Phase.JOIN, bytes(32)) is RefusalReason.PHASE
     bodies = {
         Kind.CLOSE: CLOSE.encode(
-            Close(world.log[0].leaf, 1, Phase.COMMIT, b"", Members(b"\x1f", final=False))
+            Close(world.log[0].leaf, 1, bytes(32), Phase.COMMIT, b"", Members(b"\x1f", final=False))
         ),
         Kind.ABORT: ABORT.encode(
             Abort(world.log[0].leaf, 1, AbortReason.ORGANISER, Released.NONE, ())

@@ -107,7 +107,9 @@ def test_an_open_in_the_middle_of_a_round() -> None:
 
 def test_a_close_before_the_round() -> None:
     world = make()
-    close = Close(world.log[-1].leaf, 1, Phase.COMMIT, b"", Members(b"\x1f", final=False))
+    close = Close(
+        world.log[-1].leaf, 1, bytes(32), Phase.COMMIT, b"", Members(b"\x1f", final=False)
+    )
     world.post(world.organiser, Phase.ORGANISER, CLOSE.encode(close), Kind.CLOSE, 1)
     assert [fault.rule for fault in world.check().faults] == ["04-X3"]
 
@@ -178,7 +180,7 @@ def test_the_organiser_goes_on_after_a_wrong_close() -> None:
     world.phase()
     due = world.control(change=lambda close: replace(close, content=Members(b"\x0f", final=False)))
     leaf, seq = world.log[-1].leaf, due.seq + 1
-    close = Close(leaf, len(world.log), Phase.PUBLISH, b"", Members(b"\x0f", final=True))
+    close = Close(leaf, len(world.log), bytes(32), Phase.PUBLISH, b"", Members(b"\x0f", final=True))
     world.post(world.organiser, Phase.ORGANISER, CLOSE.encode(close), Kind.CLOSE, seq=seq)
     world.post(world.parties[0].key, Phase.PUBLISH, leaf)
     found = require(world, (), [("organiser", "04-C3")])
@@ -190,8 +192,8 @@ def test_polling_gives_the_same_close_and_forgets_it_when_entries_come() -> None
     world.run(until=Phase.COMMIT)
     world.phase(skip=[4])
     size = len(world.log)
-    first = world.ledger.next_control(size + 1)
-    assert world.ledger.next_control(size + 1) == first
+    first = world.ledger.next_control(size + 1, root=bytes(32))
+    assert world.ledger.next_control(size + 1, root=bytes(32)) == first
     party = world.parties[4]
     world.say(party, Phase.COMMIT, party.commit(world.view))
     second = world.ledger.next_control(size + 1)

@@ -11,9 +11,7 @@ from bulletin_board.entry import LARGEST_BODY
 from gopa.messages.organiser import RemovalCause
 from gopa.messages.party import CONFIRM, REVEAL, Confirm, Reveal
 from gopa.messages.phases import Kind, Phase
-from gopa.rules import Ledger
 from tests.protocol.scribe import CODECS, World
-from tests.randomness import seeded
 from tests.rules.worlds import baseline, make, require
 
 EVERY = [
@@ -261,8 +259,7 @@ def test_chunks_that_do_not_continue_are_no_message() -> None:
     assert len(world.log) == posted + 2
     # The same log with the chunks in the other order.
     other = make("signed", **long)
-    other.raws, other.log = [], []
-    other.ledger = Ledger(other.toolkit, rng=seeded("other"))
+    other.forget()
     for raw in [*world.raws[:posted], world.raws[posted + 1], world.raws[posted]]:
         other.append(raw)
     due = other.ledger.next_control(len(other.log))

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from gopa.messages.organiser import ResultMessage
 from gopa.messages.phases import KIND_IN, Kind, Phase
-from gopa.rules import Ledger
 from tests.messages.samples import signing_key
 from tests.pace import examples
 from tests.protocol.scribe import World
-from tests.randomness import seeded
 from tests.rules.worlds import baseline, blamed, make, require
 
 QUIET = [HealthCheck.too_slow]
@@ -116,8 +114,7 @@ def test_a_board_that_reorders_and_omits_blames_no_party(data: st.DataObject) ->
     some = data.draw(st.booleans())
     chosen = sorted(kept) if some else kept
     other = make()
-    other.raws, other.log = [], []
-    other.ledger = Ledger(other.toolkit, rng=seeded("reordered"))
+    other.forget()
     for at in [0, *chosen]:
         other.append(world.raws[at])
     found = other.ledger.findings()

@@ -271,8 +271,11 @@ def test_open_admission_names_a_number() -> None:
     assert made.admission == OpenAdmission(8)
 
 
-def forked(*, seen: bool) -> tuple[Findings, Findings]:
-    """What the close of join shows in its own log, and in one that lacks the first join."""
+def forked(*, swapped: bool) -> tuple[Findings, Findings]:
+    """What the close of join shows in its own log, and in one that lacks the first join.
+
+    Or has the first two joins in another order: then the roll is the same, and the root is not.
+    """
     simulation = simulate(toolkit=SWIFT)
     simulation.run_round(inputs_for(SCALAR))
     entries = simulation.parties[0].access.board.entries
@@ -282,26 +285,47 @@ def forked(*, seen: bool) -> tuple[Findings, Findings]:
     organiser = Organiser(simulation.manifest, key, rng=seeded(2), toolkit=SWIFT)
     for posted in log:
         organiser.step(posted)
-    if seen:
-        edge = RightEdge()
-        edge.extend([posted.leaf for posted in log])
-        organiser.step(Seen(len(log), edge.root()))
+    edge = RightEdge()
+    edge.extend([posted.leaf for posted in log])
+    organiser.step(Seen(len(log), edge.root()))
     (close,) = organiser.step(PhaseOver(len(log)))
     assert isinstance(close, SendMessage)
     (raw,) = close.entries
     last = Posted(len(log), leaf_hash(raw), Submission.decode(raw).entry)
-    assert last.entry.seen_size == (len(log) if seen else 0)
+    assert last.entry.seen_size == len(log)
     joined = next(e.index for e in log if e.entry.kind == Kind.JOIN)
-    others = [posted for posted in (*log, last) if posted.index != joined]
+    others = [*log, last]
+    first = others.pop(joined)
+    if swapped:
+        others.insert(joined + 1, first)
     fork = [replace(posted, index=index) for index, posted in enumerate(others)]
     return check([*log, last], SWIFT, rng=seeded(3)), check(fork, SWIFT, rng=seeded(3))
 
 
 def test_an_organiser_that_was_shown_another_log_is_not_convicted_by_this_one() -> None:
-    for seen in (False, True):
-        own, fork = forked(seen=seen)
+    for swapped, rule in ((False, "04-C2"), (True, "04-C7")):
+        own, fork = forked(swapped=swapped)
         assert own.faults == ()
-        assert [(fault.rule, fault.proved) for fault in fork.faults] == [("04-C2", not seen)]
+        assert [(fault.rule, fault.proved) for fault in fork.faults] == [(rule, False)]
+
+
+def test_an_organiser_closes_no_phase_without_the_root_of_the_newest_checkpoint() -> None:
+    """The manifest and the open of a round need none."""
+    simulation = simulate(toolkit=SWIFT)
+    simulation.run_round(inputs_for(SCALAR))
+    entries = simulation.parties[0].access.board.entries
+    closed = next(e.index for e in entries if e.entry.kind == Kind.CLOSE)
+    key = simulation._organiser_access.key
+    organiser = Organiser(simulation.manifest, key, rng=seeded(2), toolkit=SWIFT)
+    for posted in entries[:closed]:
+        organiser.step(posted)
+    organiser.step(Seen(closed - 1, bytes(32)))
+    with pytest.raises(UsageError) as caught:
+        organiser.step(PhaseOver(closed))
+    assert caught.value.field == "size"
+    board = simulation.parties[0].access.board
+    organiser.step(Seen(closed, board.root_at(closed)))
+    assert organiser.step(PhaseOver(closed))
 
 
 def test_checkpoints_that_an_organiser_names_grow() -> None:

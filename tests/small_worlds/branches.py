@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bulletin_board.entry import Submission
+from bulletin_board.tree import RightEdge
 from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
 from gopa.messages.members import pack_members
 from gopa.messages.organiser import CLOSE, Close, Members
 from gopa.messages.party import CONFIRM, OPENING, RECOVER, Confirm
 from gopa.messages.phases import Kind, Phase
-from gopa.party import Event, Fetch, Fetched, Output, PartyState, Post
+from gopa.party import Event, Fetch, Fetched, Output, PartyState, Post, with_root
 from gopa.party.states import Published
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
@@ -70,13 +71,13 @@ class Forking:
 
 @dataclass(slots=True)
 class _Telling:
-    """One branch as it grows: `index` is that of its next entry, `said` has confirmations."""
+    """One branch as it grows: `leaves` are those of its entries, `said` has confirmations."""
 
     forking: Forking
     branch: Branch
     corrupt: frozenset[int]
     states: dict[int, PartyState]
-    index: int = 0
+    leaves: list[bytes] = field(default_factory=list)
     seq: int = 0
     leaf: bytes = NO_LEAF
     gained: Gained = field(default_factory=Gained)
@@ -84,7 +85,9 @@ class _Telling:
 
     def told(self) -> Gained:
         honest = self.forking.close_of_publish()
-        self.index, self.seq = honest.index, honest.entry.seq
+        board = self.forking.simulation.parties[0].access.board
+        self.leaves = [each.leaf for each in board.entries[: honest.index]]
+        self.seq = honest.entry.seq
         self.leaf = CLOSE.decode(honest.entry.body).acts_on
         everybody = len(self.branch.listed) == len(self.forking.simulation.parties)
         posts = self._close(Phase.PUBLISH, self.branch.listed, final=everybody)
@@ -111,16 +114,28 @@ class _Telling:
         """Post a close; what those who are shown it then say."""
         simulation = self.forking.simulation
         packed = pack_members(members, len(simulation.parties))
-        close = Close(self.leaf, self.index, phase, b"", Members(packed, final))
+        root = self._root_at(self.index)
+        close = Close(self.leaf, self.index, root, phase, b"", Members(packed, final))
         place = MessageSlot(simulation.session, Phase.ORGANISER, Kind.CLOSE, 1, self.seq, self.leaf)
         signed = sign_message(CLOSE.encode(close), place, simulation._organiser_access.key)
         posted = _posted(signed.entries, self.index)[0]
-        self.index, self.seq, self.leaf = self.index + 1, self.seq + 1, posted.leaf
+        self.leaves.append(posted.leaf)
+        self.seq, self.leaf = self.seq + 1, posted.leaf
         read = [self.said[u] for u in sorted(confirmed)]
         return {u: self._shown(u, posted, read) for u in sorted(self.branch.shown)}
 
-    def _shown(self, u: int, event: Event, read: Sequence[Posted]) -> list[Posted]:
-        outputs = self._step(u, event)
+    @property
+    def index(self) -> int:
+        """That of the next entry."""
+        return len(self.leaves)
+
+    def _root_at(self, size: int) -> bytes:
+        edge = RightEdge()
+        edge.extend(self.leaves[:size])
+        return edge.root()
+
+    def _shown(self, u: int, posted: Posted, read: Sequence[Posted]) -> list[Posted]:
+        outputs = self._step(u, with_root(self.states[u].chain, posted, self._root_at))
         for fetch in [each for each in outputs if isinstance(each, Fetch)]:
             answer = [each for each in read if each.entry.author.data in fetch.authors]
             outputs = self._step(u, Fetched(fetch.phase, tuple(answer)))
@@ -148,7 +163,7 @@ class _Telling:
         for u in sorted(posts):
             for posted in [each for each in posts[u] if each.entry.phase == phase]:
                 landed = replace(posted, index=self.index)
-                self.index += 1
+                self.leaves.append(landed.leaf)
                 self._understand(u, landed)
                 if u not in self.corrupt:
                     self._step(u, landed)

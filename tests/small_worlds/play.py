@@ -10,7 +10,7 @@ from typing import Final
 
 from gopa.messages.manifest import Mode
 from gopa.messages.phases import Phase
-from gopa.organiser import PhaseOver, SessionSetting
+from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.rounds.proofs import Proofs
 from gopa.rounds.toolkit import GraphOfRound, Toolkit
@@ -91,7 +91,7 @@ class BelowTheLast(Simulation):
         current = self._organiser.state.round
         phase = Phase.JOIN if current is None or current.opens is None else current.opens
         self._deliver([post for actor in self.parties for post in actor.last_words(phase)])
-        close = self._organiser.step(PhaseOver(self._board.size))
+        close = self._end_phase()
         self._deliver([post for actor in self.parties for post in actor.after(phase)])
         return self._run(close)
 

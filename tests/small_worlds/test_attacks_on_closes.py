@@ -18,6 +18,7 @@ from gopa.party.states import Confirmed, Published, Unmasked
 from gopa.simulation import Script, Simulation, SimulationOptions
 from gopa.simulation.party import SimulatedParty
 from gopa.simulation.script import Skip
+from tests.party.roots import as_claimed
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import FULL, RECOVERING, SCALAR, inputs_for
@@ -79,7 +80,7 @@ def signed(simulation: Simulation, close: Close, like: Posted, seq: int | None =
 def shown(
     simulation: Simulation, state: PartyState, party: int, posted: Posted
 ) -> tuple[PartyState, tuple[Output, ...]]:
-    return simulation.parties[party].party.step(state, posted)
+    return simulation.parties[party].party.step(state, as_claimed(state, posted))
 
 
 def said(outputs: Sequence[Output], phase: Phase) -> list[Posted]:
@@ -111,7 +112,12 @@ def fork(simulation: Simulation, moments: Moments) -> Mapping[int, list[Posted]]
         states[party], _ = shown(simulation, state, party, landed)
     assert opened == {(party, VICTIM) for party in OTHERS}
     final = Close(
-        without.leaf, honest.index + PARTIES + 1, Phase.ROLLBACK, b"", Members(rest, final=True)
+        acts_on=without.leaf,
+        cut=honest.index + PARTIES + 1,
+        root=bytes(32),
+        phase=Phase.ROLLBACK,
+        checkpoint=b"",
+        content=Members(rest, final=True),
     )
     like = in_the_log(honest, honest.index + PARTIES + 1)
     last = signed(simulation, final, like, honest.entry.seq + 1)

@@ -6,13 +6,17 @@ noise follows from what honest parties gave away on all branches together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from bulletin_board.tree import PastRoots
+from gopa.party import Halted, Post, PostedClose, with_root
+from gopa.party.chain import Chain
+from gopa.party.states import Confirmed
 from gopa.party.view import RoundView
 from tests.auditing.negatives import ANY_TERMS
 from tests.small_worlds.branches import Forking
@@ -33,6 +37,7 @@ from tests.small_worlds.forks import (
     subsets,
 )
 from tests.small_worlds.graphs import complete, connected_shapes, degrees, distinct_parties
+from wire.errors import SuspectedPartyOrBoard
 
 HALF = Fraction(1, 2)
 COMPLETE = connected_shapes(5)[-1]
@@ -192,3 +197,37 @@ def test_machines_give_away_what_the_model_says(
             assert gained == follow(world, branch, rules), branch
             released += bool(gained.seeds)
     assert released > 0
+
+
+@pytest.mark.parametrize("compared", [True, False], ids=["roots", "any roots"])
+def test_one_close_leads_nobody_along_two_branches(
+    compared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the other branch somebody has published other bytes, and the close lists the same."""
+    ANY_TERMS(monkeypatch)
+    if not compared:
+        monkeypatch.setattr(Chain, "require_root", lambda *_: None)
+    forking = Forking.of(SPARE)
+    close, one = forking.close_of_publish(), forking.simulation.parties[0]
+    leaves = [each.leaf for each in one.access.board.entries[: close.index]]
+    for branch, same in ((leaves, True), ([*leaves[:-1], bytes(32)], False)):
+        event = with_root(forking.states[0].chain, close, root_of(branch))
+        state, outputs = one.party.step(forking.states[0], event)
+        assert isinstance(event, PostedClose)
+        if same or not compared:
+            assert isinstance(state.stage, Confirmed)
+            assert [type(each) for each in outputs] == [Post]
+        else:
+            (halted,) = outputs
+            assert isinstance(halted, Halted)
+            assert isinstance(halted.error, SuspectedPartyOrBoard)
+            assert halted.error.party == forking.simulation.manifest.organiser
+
+
+def root_of(leaves: list[bytes]) -> Callable[[int], bytes]:
+    def root_at(size: int) -> bytes:
+        found = PastRoots(leaves).at(size)
+        assert found is not None
+        return found
+
+    return root_at

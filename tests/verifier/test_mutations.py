@@ -13,7 +13,7 @@ import pytest
 from bulletin_board import Submission, sign_entry
 from gopa.messages.bodies import BODIES, widest_body
 from gopa.messages.phases import Phase
-from tests.verifier.answers import ACCEPTED, first, program, second
+from tests.verifier.answers import ACCEPTED, any_roots, first, program, second
 from tests.verifier.mutations import MUTATIONS, NAMES, Material, material
 from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
@@ -38,6 +38,9 @@ def test_both_agree_and_nothing_changed_is_accepted(name: str, tries: int) -> No
         found = second(changed, given.anchors)
         assert found == first(changed, given.anchors), (mutation.__name__, number)
         assert found.verdict not in ACCEPTED or found.meaning == original.meaning
+        with any_roots():
+            further = second(changed, given.anchors)
+            assert further == first(changed, given.anchors), (mutation.__name__, number)
         verdicts[found.verdict] += 1
     assert verdicts["INVALID"]
 
@@ -96,6 +99,10 @@ def test_a_chunk_of_a_round_that_is_not_open_takes_its_slot(chunk: int) -> None:
     changed = given.packed([*left_out[:opened], entry, *left_out[opened:]])
     found = first(changed, given.anchors)
     assert second(changed, given.anchors) == found
+    assert {rule for _, _, rule in found.faults} >= {"04-C7"}
+    with any_roots():
+        found = first(changed, given.anchors)
+        assert second(changed, given.anchors) == found
     assert found.rounds == rounds
 
 

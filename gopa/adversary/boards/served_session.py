@@ -17,7 +17,7 @@ from typing import Final
 from bulletin_board import Entry, KeyKind, NoteSigner, Submission, TrustPolicy, VerifierKey
 from bulletin_board.entry import VERSION, sign_entry
 from bulletin_board.policy import KnownServer, WitnessGroup
-from bulletin_board.tree import leaf_hash
+from bulletin_board.tree import RightEdge, leaf_hash
 from bulletin_board.witness.service import Witness, WitnessStore, build_witness_app
 from gopa.adversary.boards.clients import (
     HonestClient,
@@ -281,7 +281,9 @@ class ServedSession:
         at = max(i for i, each in enumerate(entries) if each.author == self.organiser.public)
         raw, last = raws[at], entries[at]
         content = Members(pack_members(members, len(self.identities)), final=False)
-        close = Close(leaf_hash(raw), len(raws), phase, b"", content)
+        edge = RightEdge()
+        edge.extend(map(leaf_hash, raws))
+        close = Close(leaf_hash(raw), len(raws), edge.root(), phase, b"", content)
         place = MessageSlot(
             self.ticket.session,
             Phase.ORGANISER,

@@ -29,6 +29,7 @@ from gopa.adversary.deeds.organising import (
     ClosedAnyway,
     ClosesAgain,
     CutsOff,
+    ForeignRoot,
     GivesUp,
     added,
     as_confirmed,
@@ -199,6 +200,28 @@ def cut_goes_back(roles: AttackRoles) -> Sequence[Actor]:
     """
     del roles
     return _posts(AlteredClose(Phase.COMMIT, with_cut(-8)))
+
+
+@_attack("foreign-root", "04-C7", "04-C5")
+def foreign_root(roles: AttackRoles) -> Sequence[Actor]:
+    """Closes publish over the root of another log: entries below its cut could be written later.
+
+    Caught: parties and audits compare it with the root of the log that they have verified.
+    Costs: everybody stops. Its own `seen_root` is another one, and so the log convicts it.
+    """
+    del roles
+    return _posts(ForeignRoot(Phase.PUBLISH))
+
+
+@_attack("root-of-another-size", "04-C5", aim=believed)
+def root_of_another_size(roles: AttackRoles) -> Sequence[Actor]:
+    """Closes publish over the root before the last entry below its cut: that could be another one.
+
+    Caught: parties and audits compare it with the root of the log that they have verified.
+    Costs: everybody stops. It says that it has seen nothing, so that a forked log could explain it.
+    """
+    del roles
+    return _posts(ForeignRoot(Phase.PUBLISH, before=1, admits=False))
 
 
 @_attack("too-few-go-on", "04-L3")

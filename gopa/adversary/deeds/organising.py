@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from bulletin_board import Submission
@@ -37,7 +38,8 @@ from gopa.organiser import SendMessage
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Control, Ledger
 from gopa.rules.closes import given_in
-from gopa.simulation.access import OrganiserAccess, body_of
+from gopa.simulation.access import OrganiserAccess, body_of, first_entry
+from gopa.simulation.board import SimulatedBoard
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,32 @@ class AlteredClose:
         close = close_of(control)
         if close is None or close.phase is not self.phase:
             return [control]
-        wrong = access.altered(control, CLOSE, self.change)
+        wrong = access.altered(control, CLOSE, partial(_changed, access.board, self.change))
         return [control, wrong] if self.beside else [wrong]
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignRoot:
+    """Closes a phase over the root of another log, or of this one so many entries `before`.
+
+    It `admits` what it has seen of the log, or says that it has seen nothing.
+    """
+
+    phase: Phase
+    before: int = 0
+    admits: bool = True
+
+    def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
+        close = close_of(control)
+        if close is None or close.phase is not self.phase:
+            return [control]
+        root = access.board.root_at(close.cut - self.before) if self.before else flipped(close.root)
+        body, first = CLOSE.encode(replace(close, root=root)), first_entry(control.entries)
+        seen = (first.seen_size, first.seen_root) if self.admits else (0, NO_LEAF)
+        where = Kind.CLOSE, first.round, first.seq, first.prev_own_leaf
+        place = MessageSlot(access.session, Phase.ORGANISER, *where, *seen)
+        signed = sign_message(body, place, access.key)
+        return [SendMessage(Kind.CLOSE, first.round, signed.entries)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +120,8 @@ class ClosedAnyway:
             return [control]
         abort = ABORT.decode(body_of(control.entries))
         content = Members(pack_members(self.members, self.parties), final=False)
-        close = Close(abort.acts_on, abort.cut, self.phase, b"", content)
+        root = access.board.root_at(abort.cut)
+        close = Close(abort.acts_on, abort.cut, root, self.phase, b"", content)
         return [access.instead(control, Kind.CLOSE, CLOSE.encode(close))]
 
 
@@ -205,7 +232,10 @@ class CutsOff:
         if cut is None or current is None or current.opens is not self.phase:
             return [control]
         given = given_in(read_control(control.kind, body_of(control.entries)))
-        early = ledger.next_control(cut, checkpoint=given.checkpoint, beacon=given.beacon)
+        root = access.board.root_at(cut)
+        early = ledger.next_control(
+            cut, root=root, checkpoint=given.checkpoint, beacon=given.beacon
+        )
         return [control] if early is None else [self._signed(access, early)]
 
     def _signed(self, access: OrganiserAccess, early: Control) -> SendMessage:
@@ -228,6 +258,14 @@ class Vanishes:
         del access
         close = close_of(control)
         return [] if close is not None and close.phase is self.phase else [control]
+
+
+def _changed(board: SimulatedBoard, change: Callable[[Close], Close], close: Close) -> Close:
+    """The close after a change; one that moves the cut has the root that the log has there."""
+    other = change(close)
+    if other.cut == close.cut or not 0 <= other.cut <= board.size:
+        return other
+    return replace(other, root=board.root_at(other.cut))
 
 
 def close_of(control: SendMessage) -> Close | None:

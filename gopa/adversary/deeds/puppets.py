@@ -63,7 +63,8 @@ class Puppeteer:
         members = pack_members(range(len(content.parties)), len(content.parties))
         listed = tuple(nonces[party.author] for party in content.parties)
         coins = Coins(members, listed, b"", b"")
-        body = CLOSE.encode(Close(submission.leaf, access.board.size, Phase.COINS, b"", coins))
+        size, root = access.board.size, access.board.root
+        body = CLOSE.encode(Close(submission.leaf, size, root, Phase.COINS, b"", coins))
         seq = submission.entry.seq + 1
         place = MessageSlot(
             access.session, Phase.ORGANISER, Kind.CLOSE, self._roll.round, seq, submission.leaf

@@ -84,6 +84,12 @@ class SessionLog(Protocol):
     async def complete(self, wanted: Fetch, start: int, horizon: Horizon) -> tuple[Posted, ...]:
         """All that the fetch asks for, by reading the log from index `start` to its cut."""
 
+    async def root(self, size: int, claimed: bytes, horizon: Horizon) -> bytes:
+        """The root that the log had at this size, not above the horizon ([W1]).
+
+        `claimed` is what somebody says: if that is right, it is cheaper to prove.
+        """
+
     async def submit(self, entries: tuple[bytes, ...]) -> None:
         """Post in this order; returns when the log has promised all of them ([W7]).
 
@@ -213,6 +219,7 @@ async def _in_thread(pool: Executor, work: Callable[[], _T]) -> _T:
 
 
 _LONGEST: Final = 300
+_KEPT_ROOTS: Final = 64
 _LOG: Final = logging.getLogger("gopa.sessions")
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -255,6 +262,8 @@ class BoardFollower(ABC):
         self._pace = pace
         self._sleep = sleep
         self._horizon = Horizon(0, bytes(32))
+        self._roots = dict[int, bytes]()
+        self._rooting = asyncio.Lock()
         self._growth = Signal()
         self._speech = Signal()
         self._task: asyncio.Task[None] | None = None
@@ -291,6 +300,17 @@ class BoardFollower(ABC):
         self._require_sound()
         await self._link.submit(entries)
         self._hurry()
+
+    async def root(self, size: int, claimed: bytes, horizon: Horizon) -> bytes:
+        """The root that the log had at this size; asked of the board once for all that wait."""
+        self._require_known(horizon)
+        async with self._rooting:
+            if size not in self._roots:
+                work = partial(self._link.client.root_at, size, claimed)
+                self._roots[size] = await self._link.read(work)
+            while len(self._roots) > _KEPT_ROOTS:
+                del self._roots[next(iter(self._roots))]
+            return self._roots[size]
 
     async def reader(self) -> LogReader:
         """All of the log below the newest verified checkpoint."""

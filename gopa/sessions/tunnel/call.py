@@ -6,7 +6,7 @@ Requests are believed as far as they prove themselves. `specs/12-sessions.md`, s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -28,6 +28,7 @@ from gopa.party import (
     LocalPolicy,
     Output,
     Part,
+    PostedClose,
     Supplied,
     TimedOut,
     Witnessed,
@@ -126,6 +127,7 @@ class PartyCall(Guarded):
         self._rng = SeedRng(state.seed, told, str(self._now).encode())
         self._horizon = self._seen()
         self._pool: tuple[Posted, ...] = ()
+        self._roots: Mapping[int, bytes] = {}
         self._party = self._restored(self._manifest) if self._manifest and state.machine else None
 
     def run(self, supply: Supply | None) -> None:
@@ -279,7 +281,9 @@ class PartyCall(Guarded):
                 unverified.append(submission)
             found.append(Posted(each.index, submission.leaf, submission.entry))
             leaves.append((each.index, submission.leaf))
-        verify_subset(leaves, signed.size, request.proof, signed.root)
+        proof, cuts = request.proof, request.cuts
+        roots = verify_subset(leaves, signed.size, proof, signed.root, cuts)
+        self._roots = dict(zip(cuts, roots, strict=True))
         self._require_prefix(request, signed)
         for submission in unverified:  # last: it costs most, and only the log can ask for it
             verify_entry(submission)
@@ -328,16 +332,33 @@ class PartyCall(Guarded):
                 continue
             if author == party.manifest.organiser:
                 self._witness(party)
-            self._tell(party, posted)
+                self._obey(party, posted)
+            else:
+                self._tell(party, posted)
             self._start = posted.index + 1
             if not self._answer(party):
                 return False
         return True
 
-    def _tell(self, party: CalledParty, event: Event) -> None:
+    def _obey(self, party: CalledParty, posted: Posted) -> None:
+        """Tell an entry of the organiser; of a close with the root at its cut (04-C7).
+
+        A root that was proved to be another one stops the party: nothing was left out then.
+        """
+        claim = party.state.chain.claim_in(posted)
+        if claim is None:
+            self._tell(party, posted)
+            return
+        cut, named = claim
+        root = self._roots.get(cut)
+        if root is None:
+            raise InvalidProof("the root at the cut of a close is not shown", "12-N2")
+        self._tell(party, PostedClose(posted, root), shown=root != named)
+
+    def _tell(self, party: CalledParty, event: Event, *, shown: bool = False) -> None:
         attempt = party.attempt(event)
         # A request with a gap is refused: it must not make the party stop for good ([W2]).
-        if any(map(_leaves_out, attempt.outputs)):
+        if not shown and any(map(_leaves_out, attempt.outputs)):
             raise InvalidProof("something that the organiser said before is not shown", "12-N2")
         attempt.commit()
         stage = party.state.stage

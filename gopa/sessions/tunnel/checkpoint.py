@@ -248,7 +248,7 @@ def _graph(*parts: bytes) -> Graph:
 
 @lru_cache(maxsize=32)
 def _roll_bytes(enrolment: DecodedRoll) -> bytes:
-    return CLOSE.encode(Close(bytes(32), 0, Phase.JOIN, b"", enrolment.roll))
+    return CLOSE.encode(Close(bytes(32), 0, bytes(32), Phase.JOIN, b"", enrolment.roll))
 
 
 def _write_opening(writer: _Writer, value: Opening) -> None:

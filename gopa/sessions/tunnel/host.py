@@ -34,6 +34,7 @@ from bulletin_board.storage.memory import memory_storage
 from bulletin_board.tree import resources, subset_proof
 from gopa.admission import ProtocolAdmission
 from gopa.messages.framing import Posted
+from gopa.messages.organiser import CUT
 from gopa.messages.phases import Kind, Phase
 from gopa.rules import SessionState
 from gopa.sessions.following import ManifestSearch, matching
@@ -346,17 +347,31 @@ class TunnelHost:
             present = {posted.entry.author.data for posted in answer}
             if said.want is Want.LOG or not present.issuperset(said.fetch.authors):
                 whole = tuple(reader.entries(0, min(said.fetch.cut, reader.size)))
-        indexes = sorted(shown)
+        indexes, cuts = sorted(shown), self._cuts(found, reader.size)
         return TunnelRequest(
             version=VERSION,
             session=self._session,
             checkpoint=reader.signed.to_bytes(),
             consistency=_consistency(reader, size),
             shown=tuple(self._entry(shown[index], party, line) for index in indexes),
-            proof=tuple(subset_proof(indexes, reader.size, reader.node)),
+            cuts=cuts,
+            proof=tuple(subset_proof(indexes, reader.size, reader.node, cuts)),
             whole=whole,
             prefix=_consistency(reader, len(whole)),
         )
+
+    def _cuts(self, found: Sequence[Posted], size: int) -> tuple[int, ...]:
+        """The cuts of the closes of which an entry is shown: the party wants the roots there."""
+        organiser = self._search.organiser
+        closes = [e for e in self._entries if _is_close(e, organiser) and not e.entry.chunk]
+        begun = {(e.entry.round, e.entry.seq): e for e in reversed(closes)}
+        cuts = set[int]()
+        for each in found:
+            place = each.entry.round, each.entry.seq - each.entry.chunk
+            first = begun.get(place) if each.entry.chunk else each
+            if _is_close(each, organiser) and first is not None:
+                cuts.add(int.from_bytes(first.entry.body[CUT]))
+        return tuple(sorted(cut for cut in cuts if 0 < cut <= size))
 
     def _packed(self, shown: TunnelRequest) -> list[Deflated]:
         """The large entries in a request that shrink."""
@@ -404,6 +419,10 @@ class TunnelHost:
             if size <= room:
                 ahead, room = [*ahead, *said], room - size
         return ahead
+
+
+def _is_close(posted: Posted, organiser: bytes | None) -> bool:
+    return posted.entry.author.data == organiser and posted.entry.kind == Kind.CLOSE
 
 
 def _not_taken(error: ProtocolError) -> None:

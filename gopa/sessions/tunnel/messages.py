@@ -28,10 +28,11 @@ from wire.codec import (
 )
 from wire.errors import UsageError
 
-VERSION: Final = 1
+VERSION: Final = 3
 _HASH: Final = fixed(32)
 _LARGEST_PROOF: Final = 63
 _LARGEST_SHOWN: Final = 2**26
+_MOST_CUTS: Final = 2**20
 _LARGEST_LOG: Final = 2**28
 
 
@@ -76,8 +77,9 @@ class TunnelRequest:
     """Shows a party what the log has for it ([N2]).
 
     `consistency` leads from the checkpoint that the party has to this one, `proof` shows that the
-    entries in `shown` are under it. `whole` is either empty or all of the log's first entries,
-    and `prefix` leads from them to the checkpoint.
+    entries in `shown` are under it, and which roots the log had at `cuts`, those of the closes
+    among them. `whole` is either empty or all of the log's first entries, and `prefix` leads from
+    them to the checkpoint.
     """
 
     version: int
@@ -85,6 +87,7 @@ class TunnelRequest:
     checkpoint: bytes
     consistency: tuple[bytes, ...] = ()
     shown: tuple[Shown, ...] = ()
+    cuts: tuple[int, ...] = ()
     proof: tuple[bytes, ...] = ()
     whole: tuple[bytes, ...] = ()
     prefix: tuple[bytes, ...] = ()
@@ -100,6 +103,7 @@ REQUEST: Final[Codec[TunnelRequest]] = record(
     checkpoint=opaque(1, LARGEST_NOTE),
     consistency=vector(_HASH, 0, _LARGEST_PROOF),
     shown=Run(SHOWN, _LARGEST_SHOWN),
+    cuts=vector(u64, 0, _MOST_CUTS),
     proof=Run(_HASH, 2**24),
     whole=Run(_RAW, _LARGEST_LOG),
     prefix=vector(_HASH, 0, _LARGEST_PROOF),

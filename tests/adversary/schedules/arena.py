@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -256,7 +256,7 @@ class Arena:
                 toolkit=self.world.toolkit,
             )
             machine.start()
-            side.desk = Desk(machine, first.desk.access)
+            side.desk = Desk(machine, replace(first.desk.access, board=board))
             side.desk.read(board.entries, board.size, board.root)
         for party in others:
             self.side_of[party] = 1

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bulletin_board import Submission
+from bulletin_board.tree import PastRoots
 from gopa.party import Fetch
 from gopa.sessions.following import Horizon, SelectiveLog, SessionLog, WholeLog
 from tests.board.live import client
@@ -81,6 +82,34 @@ def test_answers_are_those_of_the_log(opened: Open, seed: int, tmp_path: Path) -
             await log.close()
 
     with board_with(tmp_path / "log", raws) as url:
+        asyncio.run(work(url))
+
+
+@BOTH
+def test_roots_are_those_of_the_log_whatever_is_claimed(opened: Open, tmp_path: Path) -> None:
+    """Many who wait ask once; nobody has to read the log for it."""
+    record = recorded()
+    leaves = [Submission.decode(raw).leaf for raw in record.raws]
+    past = PastRoots(leaves)
+
+    async def work(url: str) -> None:
+        log = opened(url, record.session)
+        try:
+            horizon = await log.grown(len(leaves) - 1)
+            read = log.bytes_read
+            for size in (1, 7, 8, len(leaves) - 1, len(leaves)):
+                right = past.at(size)
+                assert right is not None
+                asked = [log.root(size, right, horizon) for _ in range(20)]
+                assert set(await asyncio.gather(*asked)) == {right}
+            assert log.bytes_read - read < 4 * 32 * 8
+            assert await log.root(9, bytes(32), horizon) == past.at(9)
+            with pytest.raises(UsageError):
+                await log.root(9, bytes(32), Horizon(horizon.size + 1, bytes(32)))
+        finally:
+            await log.close()
+
+    with board_with(tmp_path / "log", record.raws) as url:
         asyncio.run(work(url))
 
 

@@ -17,7 +17,17 @@ from gopa.messages.phases import Kind, Phase
 from gopa.party.states import Confirmed
 from gopa.sessions.contribution import Contribution
 from tests.sessions.hostile.observer import Observer
-from tests.sessions.hostile.worlds import World, closing, journal, of, said, sooner, vaults, world
+from tests.sessions.hostile.worlds import (
+    World,
+    closing,
+    journal,
+    of,
+    root_of,
+    said,
+    sooner,
+    vaults,
+    world,
+)
 from tests.simulation.worlds import FEW
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import FaultyParty
@@ -78,7 +88,7 @@ def close_as_if_all_had_confirmed(here: World) -> None:
     own = [i for i, each in enumerate(entries) if each.author == here.organiser.public]
     last = entries[own[-1]]
     members = Members(pack_members(range(ONCE.parties), ONCE.parties), final=False)
-    close = Close(leaf_hash(raws[own[-1]]), len(raws), Phase.CONFIRM, b"", members)
+    close = Close(leaf_hash(raws[own[-1]]), len(raws), root_of(raws), Phase.CONFIRM, b"", members)
     place = MessageSlot(
         here.ticket.session,
         Phase.ORGANISER,

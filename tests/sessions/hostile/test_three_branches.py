@@ -32,7 +32,7 @@ from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.contribution import Contribution
 from tests.auditing.negatives import ANY_TERMS
 from tests.sessions.hostile.observer import Observer
-from tests.sessions.hostile.worlds import World, closing, of, sooner, world
+from tests.sessions.hostile.worlds import World, closing, of, root_of, sooner, world
 from tests.simulation.worlds import RECOVERING
 
 VICTIM = 3
@@ -121,7 +121,7 @@ def close_of_publish(here: World, raws: list[bytes], members: Iterable[int]) -> 
     last = next(i for i in reversed(range(len(raws))) if entries[i].author == here.organiser.public)
     leaf = leaf_hash(raws[last])
     packed = pack_members(members, here.terms.parties)
-    close = Close(leaf, len(raws), Phase.PUBLISH, b"", Members(packed, final=False))
+    close = Close(leaf, len(raws), root_of(raws), Phase.PUBLISH, b"", Members(packed, final=False))
     place = MessageSlot(
         here.ticket.session,
         Phase.ORGANISER,

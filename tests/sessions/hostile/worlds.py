@@ -15,6 +15,7 @@ from typing import Any
 from bulletin_board import Entry, Submission
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.client.state import ClientState, MemoryState
+from bulletin_board.tree import RightEdge, leaf_hash
 from gopa.admission import ProtocolAdmission
 from gopa.messages.organiser import CLOSE
 from gopa.messages.phases import Kind, Phase
@@ -52,6 +53,13 @@ def nothing(_: Entry) -> bool:
 def said(phase: Phase) -> Stops:
     """What a party says in this phase."""
     return lambda entry: entry.phase == phase
+
+
+def root_of(raws: Iterable[bytes]) -> bytes:
+    """The root of a log of these entries."""
+    edge = RightEdge()
+    edge.extend(map(leaf_hash, raws))
+    return edge.root()
 
 
 def closing(phase: Phase) -> Stops:

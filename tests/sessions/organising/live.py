@@ -11,10 +11,22 @@ from dataclasses import dataclass, field
 from bulletin_board import Refused, Submission
 from bulletin_board.client.board import BoardClient
 from bulletin_board.client.http import NetworkError
+from bulletin_board.tree import PastRoots
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Phase
-from gopa.party import Event, Fetch, Fetched, Finished, Halted, Party, PartyState, Post, Supplied
+from gopa.party import (
+    Event,
+    Fetch,
+    Fetched,
+    Finished,
+    Halted,
+    Party,
+    PartyState,
+    Post,
+    Supplied,
+    with_root,
+)
 from gopa.party.events import Witnessed
 from gopa.rounds.toolkit import Toolkit
 from gopa.simulation.setup import permissive
@@ -54,6 +66,8 @@ class LiveParties:
         self._manifest, self._session = manifest, manifest.session
         self.members: list[Member] = []
         self._entries: list[Posted] = []
+        self._leaves: list[bytes] = []
+        self._past = PastRoots(self._leaves)
         self._read = 0
         for index, key in enumerate(keys):
             rng = seeded(f"live party {index}")
@@ -77,6 +91,7 @@ class LiveParties:
         for index, raw in enumerate(reader.entries(self._read, reader.size), self._read):
             self._read = index + 1
             submission = Submission.decode(raw)
+            self._leaves.append(submission.leaf)
             if submission.entry.session != self._session:
                 continue
             posted = Posted(index, submission.leaf, submission.entry)
@@ -99,6 +114,8 @@ class LiveParties:
 
     def _tell(self, member: Member, event: Event) -> list[Post]:
         said: list[Post] = []
+        if isinstance(event, Posted):
+            event = with_root(member.state.chain, event, self._root_at)
         waiting = [event]
         while waiting:
             member.state, outputs = member.party.step(member.state, waiting.pop(0))
@@ -112,6 +129,11 @@ class LiveParties:
                 elif isinstance(output, Halted):
                     member.halted = output.error
         return said
+
+    def _root_at(self, size: int) -> bytes:
+        root = self._past.at(size)
+        assert root is not None
+        return root
 
     def _answer(self, wanted: Fetch) -> tuple[Posted, ...]:
         return tuple(

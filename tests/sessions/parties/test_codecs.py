@@ -86,7 +86,7 @@ def test_events_come_back() -> None:
         assert EVENT.encode(found) == data
         if not isinstance(event, Supplied):
             assert found == event
-    assert kinds == {1, 2, 3, 4, 5, 6}
+    assert kinds == {1, 2, 3, 4, 5, 6, 7}
 
 
 def test_parts_are_the_encoding() -> None:

@@ -12,7 +12,17 @@ from bulletin_board.entry import Slot
 from bulletin_board.tree import leaf_hash
 from gopa.messages.framing import Posted
 from gopa.organiser import SessionSetting
-from gopa.party import Event, Fetched, Finished, Output, Party, PartyState, Post, Witnessed
+from gopa.party import (
+    Event,
+    Fetched,
+    Finished,
+    Output,
+    Party,
+    PartyState,
+    Post,
+    Witnessed,
+    with_root,
+)
 from gopa.party.states import Done, Stopped
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
@@ -160,7 +170,8 @@ def replace_party(actor: SimulatedParty, restarting: Restarting) -> None:
     """Let a durable party act instead of the actor's own; it hears of the manifest first."""
     actor.party = cast("Party", restarting)
     for posted in actor.access.board.entries:
-        restarting.step(restarting.durable.state, posted)
+        event = with_root(restarting.durable.state.chain, posted, actor.access.board.root_at)
+        restarting.step(restarting.durable.state, event)
     actor.access.state = restarting.durable.state
 
 
@@ -204,7 +215,10 @@ def catch_up(party: DurableParty, actor: SimulatedParty) -> list[Output]:
     missed = [posted for posted in board.entries[start:] if posted.entry.author.data in mine]
     events: list[Event] = [Witnessed(board.size, board.root), *missed]
     for event in events:
-        outputs += party.step(event)
+        if isinstance(event, Posted):
+            outputs += party.step(with_root(party.state.chain, event, board.root_at))
+        else:
+            outputs += party.step(event)
         while (wanted := party.wanted) is not None:
             outputs += party.step(Fetched(wanted.phase, board.fetch(wanted, access.session)))
     return outputs

@@ -43,7 +43,7 @@ def frame(data: bytes, size: int | None = None, known: bytes = b"", behind: byte
     return PACKED.encode(PackedMessage(PACKED_VERSION, len(data) if size is None else size, packed))
 
 
-PLAIN = REQUEST.encode(TunnelRequest(1, SESSION, b"note"))
+PLAIN = REQUEST.encode(TunnelRequest(3, SESSION, b"note"))
 
 
 @pytest.mark.parametrize(("setting", "most"), [(None, 13_000), (SIGNED, 9_000)])

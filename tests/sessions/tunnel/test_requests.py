@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache
+from typing import Any
 
 import pytest
 
-from bulletin_board import Submission
+from bulletin_board import Submission, sign_entry
 from bulletin_board.client.forks import verify_fork
 from bulletin_board.note import Checkpoint, KeyKind, cosign, open_checkpoint, sign_note
 from bulletin_board.tree import (
@@ -19,7 +20,9 @@ from bulletin_board.tree import (
     subset_proof,
     tree_root,
 )
-from gopa.messages.phases import Phase
+from gopa.messages.framing import Posted
+from gopa.messages.organiser import CLOSE
+from gopa.messages.phases import Kind, Phase
 from gopa.party import Fetch, Refusal
 from gopa.sessions.tunnel import TunnelHost, Unguarded
 from gopa.sessions.tunnel import call as call_module
@@ -27,6 +30,7 @@ from gopa.sessions.tunnel import host as host_module
 from gopa.sessions.tunnel.messages import (
     REPLY,
     REQUEST,
+    VERSION,
     OwnEntry,
     TunnelEntry,
     TunnelRequest,
@@ -38,7 +42,15 @@ from gopa.simulation.setup import permissive
 from tests.board.tools import entry_bytes, log_key, signer
 from tests.sessions.tunnel.worlds import Caller, Tunnelled
 from tests.simulation.worlds import FEW, SIGNED
-from wire.errors import FaultyBoard, InvalidProof, InvalidSignature, MalformedMessage, UsageError
+from wire.errors import (
+    FaultyBoard,
+    FaultyParty,
+    InvalidProof,
+    InvalidSignature,
+    MalformedMessage,
+    SuspectedPartyOrBoard,
+    UsageError,
+)
 from zkp.noise_table import NoNoise
 
 ONCE = replace(FEW, rounds=1)
@@ -92,6 +104,11 @@ LIES: dict[str, Callable[[TunnelRequest], TunnelRequest]] = {
     "more consistency": lambda shown: replace(shown, consistency=(*shown.consistency, bytes(32))),
     "an entry less": without(0),
     "a proof less": lambda shown: replace(shown, proof=shown.proof[1:]),
+    "a cut less": lambda shown: replace(shown, cuts=shown.cuts[1:]),
+    "a cut more": lambda shown: replace(shown, cuts=(1, *shown.cuts)),
+    "a cut twice": lambda shown: replace(shown, cuts=shown.cuts * 2),
+    "a cut of nothing": lambda shown: replace(shown, cuts=(0, *shown.cuts)),
+    "a cut beyond the log": lambda shown: replace(shown, cuts=(*shown.cuts, 2**40)),
     "another signature": resigned,
     "an entry of another session": foreign,
     "a prefix of nothing": lambda shown: replace(shown, prefix=(bytes(32),)),
@@ -112,6 +129,60 @@ def test_a_request_that_lies_is_refused(lie: str) -> None:
     wrong = REQUEST.encode(LIES[lie](shown))
     with pytest.raises(LYING):
         caller.party().answer(state, wrong, caller.supply)
+
+
+def closing_call() -> tuple[Caller, bytes, TunnelRequest, Posted]:
+    """The first call in which party 0 is shown a close, and the close."""
+    number, close = next(
+        (number, Posted(each.index, leaf_hash(each.raw), Submission.decode(each.raw).entry))
+        for number, (_, request, _) in enumerate(held().caller(0).seen)
+        for each in REQUEST.decode(request).shown
+        if isinstance(each, TunnelEntry) and Submission.decode(each.raw).entry.kind == Kind.CLOSE
+    )
+    return *call(number), close
+
+
+def test_a_close_needs_the_root_at_its_cut() -> None:
+    """A request without it is refused; the party goes on with one that has it."""
+    caller, state, shown, close = closing_call()
+    assert CLOSE.decode(close.entry.body).cut in shown.cuts
+    size = open_checkpoint(shown.checkpoint, log_key()).size
+    leaves = [leaf_hash(raw) for raw in held().raws()[:size]]
+    proof = tuple(subset_proof([each.index for each in shown.shown], size, _node(leaves)))
+    with pytest.raises(InvalidProof) as caught:
+        caller.party().answer(
+            state, REQUEST.encode(replace(shown, cuts=(), proof=proof)), caller.supply
+        )
+    assert caught.value.check == "12-N2"
+
+
+@pytest.mark.parametrize("denies", [False, True])
+@pytest.mark.parametrize("right", [True, False], ids=["the log's", "another"])
+def test_a_party_compares_the_root_of_a_close(right: bool, denies: bool) -> None:
+    """It accuses the organiser of a close that says itself that it has seen another root."""
+    caller, state, shown, posted = closing_call()
+    entry, raws = posted.entry, held().raws()[: posted.index]
+    close = CLOSE.decode(entry.body)
+    root = close.root if right else bytes(32)
+    body = CLOSE.encode(replace(close, root=root))
+    assert (entry.seen_size, entry.seen_root) == (close.cut, close.root)
+    seen: dict[str, Any] = {"seen_size": 0, "seen_root": bytes(32)} if denies else {}
+    raws.append(sign_entry(replace(entry, body=body, **seen), held().organiser))
+    indexes = [each.index for each in shown.shown if each.index <= posted.index]
+    assert indexes[-1] == posted.index
+    told = logged(raws, indexes, (close.cut,))
+    party = held().caller(0).party()
+    size = REPLY.decode(party.position(state)).size
+    node = _node([leaf_hash(raw) for raw in raws])
+    consistency = tuple(consistency_proof(size, len(raws), node)) if size else ()
+    told = replace(told, consistency=consistency)
+    after, reply = party.answer(state, REQUEST.encode(told), caller.supply)
+    error = party.standing(after).error
+    assert REPLY.decode(reply).over == (not right)
+    if not right:
+        assert isinstance(error, SuspectedPartyOrBoard if denies else FaultyParty)
+        assert error.party == held().organiser.public.data
+        assert REPLY.decode(reply).posts == ()
 
 
 def test_a_request_from_before_is_refused() -> None:
@@ -140,7 +211,8 @@ def test_what_the_organiser_said_is_not_left_out() -> None:
     assert len(spoken) > 2
     reader = held().board.reader()
     rest = [each for each in shown.shown if each is not spoken[0]]
-    proof = tuple(subset_proof([each.index for each in rest], reader.size, reader.node))
+    left = [each.index for each in rest]
+    proof = tuple(subset_proof(left, reader.size, reader.node, shown.cuts))
     with pytest.raises(InvalidProof) as caught:
         caller.party().answer(
             state, REQUEST.encode(replace(shown, shown=tuple(rest), proof=proof)), caller.supply
@@ -203,7 +275,7 @@ def _hiding(world: Tunnelled, shown: TunnelRequest, author: bytes) -> TunnelRequ
     assert len(rest) < len(shown.shown)
     size = open_checkpoint(shown.checkpoint, log_key()).size
     leaves = [leaf_hash(raw) for raw in world.raws()[:size]]
-    proof = subset_proof([each.index for each in rest], size, _node(leaves))
+    proof = subset_proof([each.index for each in rest], size, _node(leaves), shown.cuts)
     return replace(shown, shown=rest, proof=tuple(proof))
 
 
@@ -227,7 +299,7 @@ def test_a_fork_ends_the_session_for_the_party() -> None:
     forked, raws = SimulatedBoard(signer()), held().raws()
     forked.post([*raws[: seen.size - 1], raws[seen.size]])
     assert forked.size == seen.size
-    lie = replace(shown, checkpoint=forked.checkpoint, consistency=(), shown=(), proof=())
+    lie = replace(shown, checkpoint=forked.checkpoint, consistency=(), shown=(), cuts=(), proof=())
     stopped, reply = caller.party().answer(state, REQUEST.encode(lie))
     assert REPLY.decode(reply).over
     assert REPLY.decode(reply).posts == ()
@@ -325,7 +397,7 @@ def test_an_exact_sum_is_accepted_by_name_only() -> None:
     assert found.rounds[0].sums == (sum(range(5)),)
 
 
-@pytest.mark.parametrize("version", [0, 3])
+@pytest.mark.parametrize("version", [0, 1, 4])
 def test_other_versions_are_refused_by_name(version: int) -> None:
     caller, state, shown = call(1)
     data = version.to_bytes(2) + REQUEST.encode(shown)[2:]
@@ -373,7 +445,7 @@ def test_what_a_host_hides_it_may_show_later() -> None:
     """A party that was not shown the newest message of the organiser goes on when it is."""
     caller, state, shown = call(3)
     late, reply = caller.party().answer(
-        state, REQUEST.encode(replace(shown, shown=(), proof=())), caller.supply
+        state, REQUEST.encode(replace(shown, shown=(), cuts=(), proof=())), caller.supply
     )
     assert REPLY.decode(reply).size == open_checkpoint(shown.checkpoint, log_key()).size
     told = replace(shown, consistency=())
@@ -383,16 +455,17 @@ def test_what_a_host_hides_it_may_show_later() -> None:
     }
 
 
-def logged(raws: list[bytes], indexes: list[int]) -> TunnelRequest:
+def logged(raws: list[bytes], indexes: list[int], cuts: tuple[int, ...] = ()) -> TunnelRequest:
     """Shows some entries of a log of exactly these, whatever they are: a board can log anything."""
     node = _node([leaf_hash(raw) for raw in raws])
     text = Checkpoint(signer().verifier.name, len(raws), tree_root(len(raws), node)).to_text()
     return TunnelRequest(
-        version=1,
+        version=VERSION,
         session=held().manifest.session,
         checkpoint=sign_note(text, signer()).to_bytes(),
         shown=tuple(TunnelEntry(at, raws[at]) for at in indexes),
-        proof=tuple(subset_proof(indexes, len(raws), node)),
+        cuts=cuts,
+        proof=tuple(subset_proof(indexes, len(raws), node, cuts)),
     )
 
 

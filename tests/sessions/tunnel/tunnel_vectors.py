@@ -31,25 +31,25 @@ _FETCH = Fetch(Phase.COINS, 1, 9, (HASH, PARTY[:31] + b"\xff"))
 _SHOWN = (TunnelEntry(4, entry_bytes(0)), OwnEntry(7, HASH))
 
 MESSAGES: dict[str, bytes] = {
-    "request: nothing but a checkpoint": REQUEST.encode(TunnelRequest(1, SESSION, b"note")),
+    "request: nothing but a checkpoint": REQUEST.encode(TunnelRequest(3, SESSION, b"note")),
     "request: everything": REQUEST.encode(
         TunnelRequest(
-            1, SESSION, b"note", (HASH,), _SHOWN, (HASH, HASH), (entry_bytes(1),), (HASH,)
+            3, SESSION, b"note", (HASH,), _SHOWN, (3,), (HASH, HASH), (entry_bytes(1),), (HASH,)
         )
     ),
     "reply: nothing is wanted": REPLY.encode(
-        TunnelReply(1, SESSION, PARTY, 0, 0, Want.NOTHING, None, True, False, ())
+        TunnelReply(3, SESSION, PARTY, 0, 0, Want.NOTHING, None, True, False, ())
     ),
     "reply: a fetch and a post": REPLY.encode(
-        TunnelReply(1, SESSION, PARTY, 9, 5, Want.LOG, _FETCH, False, False, (entry_bytes(1),))
+        TunnelReply(3, SESSION, PARTY, 9, 5, Want.LOG, _FETCH, False, False, (entry_bytes(1),))
     ),
     "mark": MARK.encode(Mark(1, COUNTER, 1, HASH)),
 }
 
 # Written down: another version of zlib may compress to other bytes.
 _MANIFEST = b"a manifest"
-_PACKED = "0002000000390000001978f990f503f9636024a88281252fbf2495010d0000256701dc"
-_PACKED_ALONE = "0002000000390000001978f90230002163602404181858f2f24b5219d00000256701dc"
+_PACKED = "00020000003c0000001978bb90f503f9636026a88281252fbf2495011300002b7101de"
+_PACKED_ALONE = "00020000003c0000001b78bb02300021636026a080918181252fbf2495011300002b7101de"
 
 
 def records() -> dict[str, Any]:

@@ -17,6 +17,7 @@ from gopa.adversary.deeds.organising import (
     ClosedAnyway,
     ClosesAgain,
     CutsOff,
+    ForeignRoot,
     GivesUp,
     Vanishes,
     lacking,
@@ -206,6 +207,16 @@ CASES: Final = {
         "A close with a cut below the one before.",
         AlteredClose(Phase.COMMIT, with_cut(-8)),
         "04-C2",
+    ),
+    "organiser_foreign_root": cheat(
+        "A close over the root of another log than it says it has seen.",
+        ForeignRoot(Phase.PUBLISH),
+        "04-C7",
+    ),
+    "organiser_root_of_another_size": cheat(
+        "A close over the root before the last entry below its cut, from who has seen nothing.",
+        ForeignRoot(Phase.PUBLISH, before=1, admits=False),
+        "04-C7",
     ),
     "organiser_two_closes_in_one_slot": cheat(
         "Two closes of publish in one slot: the first stands; who sees the second stops.",

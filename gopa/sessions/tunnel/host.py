@@ -362,16 +362,21 @@ class TunnelHost:
 
     def _cuts(self, found: Sequence[Posted], size: int) -> tuple[int, ...]:
         """The cuts of the closes of which an entry is shown: the party wants the roots there."""
-        organiser = self._search.organiser
-        closes = [e for e in self._entries if _is_close(e, organiser) and not e.entry.chunk]
-        begun = {(e.entry.round, e.entry.seq): e for e in reversed(closes)}
-        cuts = set[int]()
-        for each in found:
-            place = each.entry.round, each.entry.seq - each.entry.chunk
-            first = begun.get(place) if each.entry.chunk else each
-            if _is_close(each, organiser) and first is not None:
-                cuts.add(int.from_bytes(first.entry.body[CUT]))
+        firsts = map(self._first_of, filter(self._is_close, found))
+        cuts = {int.from_bytes(each.entry.body[CUT]) for each in firsts if each is not None}
         return tuple(sorted(cut for cut in cuts if 0 < cut <= size))
+
+    def _is_close(self, posted: Posted) -> bool:
+        own = posted.entry.author.data == self._search.organiser
+        return own and posted.entry.kind == Kind.CLOSE
+
+    def _first_of(self, posted: Posted) -> Posted | None:
+        """The first chunk of a close, which may have been shown before."""
+        if not posted.entry.chunk:
+            return posted
+        place = posted.entry.round, posted.entry.seq - posted.entry.chunk
+        closes = filter(self._is_close, self._entries)
+        return next((e for e in closes if (e.entry.round, e.entry.seq) == place), None)
 
     def _packed(self, shown: TunnelRequest) -> list[Deflated]:
         """The large entries in a request that shrink."""
@@ -419,10 +424,6 @@ class TunnelHost:
             if size <= room:
                 ahead, room = [*ahead, *said], room - size
         return ahead
-
-
-def _is_close(posted: Posted, organiser: bytes | None) -> bool:
-    return posted.entry.author.data == organiser and posted.entry.kind == Kind.CLOSE
 
 
 def _not_taken(error: ProtocolError) -> None:

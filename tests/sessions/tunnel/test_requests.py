@@ -156,6 +156,34 @@ def test_a_close_needs_the_root_at_its_cut() -> None:
     assert caught.value.check == "12-N2"
 
 
+def test_a_host_proves_the_root_for_any_chunk_of_a_close() -> None:
+    """The chunk that has the cut may have been shown in a call before."""
+    *_, close = closing_call()
+    host = TunnelHost(held().board, held().manifest.session)
+    host.refresh()
+    cut = CLOSE.decode(close.entry.body).cut
+    first = replace(close, entry=replace(close.entry, chunks=2))
+    second = replace(
+        first, index=close.index + 1, entry=replace(first.entry, seq=first.entry.seq + 1, chunk=1)
+    )
+    alien = replace(
+        close, entry=replace(close.entry, author=Submission.decode(entry_bytes(0)).entry.author)
+    )
+    host._entries = [first, second]
+    for found, size, cuts in (
+        ([first], 99, (cut,)),
+        ([second], 99, (cut,)),
+        ([first, second], 99, (cut,)),
+        ([first], cut - 1, ()),
+        ([alien], 99, ()),
+        ([replace(close, entry=replace(close.entry, kind=Kind.OPEN))], 99, ()),
+        ([], 99, ()),
+    ):
+        assert host._cuts(found, size) == cuts
+    host._entries = [second]
+    assert host._cuts([second], 99) == ()
+
+
 @pytest.mark.parametrize("denies", [False, True])
 @pytest.mark.parametrize("right", [True, False], ids=["the log's", "another"])
 def test_a_party_compares_the_root_of_a_close(right: bool, denies: bool) -> None:

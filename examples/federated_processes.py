@@ -1,8 +1,10 @@
 """Clinics on machines of their own train one model, and every round is a verified session.
 
-A board, an organiser and each of the clinics are processes. A clinic knows its own rows alone: it
-improves the model on them, and gives in the change by `mean_round`. All of them follow the same
-published sums, so they end with the same model, and whoever audits the log can compute it again.
+A board, an organiser and each of the clinics are processes. A clinic knows its own rows alone. In
+a first session all learn mean and variance of the columns, with noise that hides single patients.
+In a second one each improves the model on its rows, and gives in the change by `mean_round`. All of
+them follow the same published sums, so they end with the same model, and whoever audits the logs
+can compute it again.
 
     python examples/federated_processes.py
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import math
 import socket
 import subprocess
 import sys
@@ -24,7 +27,8 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 import gopa
-from gopa.learning.federated import RoundShape, mean_round
+from gopa.learning import Privacy, PrivacyLedger, Table, Users
+from gopa.learning.federated import RoundShape, mean_round, variance
 from gopa.sessions.vault import identity
 
 CLINICS, ROUNDS, PATIENTS = 6, 3, 60
@@ -32,6 +36,10 @@ EPSILON, BOUND = 20, 2.0
 COLUMNS = [0, 1, 6, 7, 21]
 SHAPE = RoundShape(len(COLUMNS) + 1, most=PATIENTS)
 """Public: how long an update is, and how many patients a clinic has at most."""
+
+STATISTIC = Privacy(5, 1e-5, unit="record")
+NORM = math.sqrt(len(COLUMNS)) / PATIENTS * (1 + 1e-6)
+"""Public: how far one patient moves a sum of numbers from -1 to 1 and of their squares, at most."""
 
 
 def rows(clinic: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -51,11 +59,18 @@ def improved(model: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return model
 
 
-def clinic(number: int, ticket: str, key: str) -> None:
-    """What runs at a clinic: it checks the plan, and takes part in every round."""
+def clinic(number: int, statistic: str, ticket: str, key: str) -> None:
+    """What runs at a clinic: it checks the plans, and takes part in every round."""
     x, y = rows(number)
-    policy = gopa.LocalPolicy(epsilon=Decimal(EPSILON), delta=Decimal("1e-5"))
+    # It lets this program answer for sums that are longer than the norm.
+    policy = gopa.LocalPolicy(epsilon=Decimal(EPSILON), delta=Decimal("1e-5"), vouched=True)
     member = gopa.Client(identity.load(Path(key)), policy, home=f"{key}.sessions")
+    mine = Users(Table(x[:, :-1], y, "own patients"), (np.arange(len(x)),))
+    with gopa.SessionAggregator(statistic, member, vouched=True) as aggregator:
+        about = variance(
+            mine, low=-0.25, high=0.75, privacy=STATISTIC, most_rows=PATIENTS, seed=1,
+            ledger=PrivacyLedger(STATISTIC), aggregator=aggregator,
+        ).model  # fmt: skip
     model = np.zeros(SHAPE.width)
     with gopa.SessionAggregator(ticket, member) as aggregator:
         for _ in range(ROUNDS):
@@ -64,7 +79,7 @@ def clinic(number: int, ticket: str, key: str) -> None:
             if found.shortened:
                 print("my update was shortened", file=sys.stderr)
             model = model + found.mean
-    print(json.dumps(model.tolist()))
+    print(json.dumps([about["mean"].tolist(), about["variance"].tolist(), model.tolist()]))
 
 
 def answer(*arguments: object) -> dict[str, str]:
@@ -91,6 +106,17 @@ def serving(address: str) -> bool:
             return bool(response.status == 200)
     except OSError:
         return False
+
+
+def opened(organiser: Path, *asked: object) -> dict[str, str]:
+    """Creates a session, and starts its organiser: where its ticket and its anchors are."""
+    created = answer(
+        *("session", "create", organiser, *asked, "--low", -1, "--high", 1),
+        *("--delta", "1e-5", "--corrupt", 1, "--dropout", 0.01),
+    )
+    quiet = ("--quiet", "--poll", 0.1, "--log-level", "error")
+    start(["-m", "gopa", "session", "open", organiser, *quiet])
+    return created
 
 
 def main(place: Path) -> None:
@@ -120,43 +146,36 @@ def main(place: Path) -> None:
     while not serving(address):
         time.sleep(0.1)
 
-    created = answer(
-        *("session", "create", place / "organiser", "--board", address, "--log-key", log_key),
-        *("--roster", place / "roster", "--rounds", ROUNDS),
-        *("--dimension", SHAPE.dimension, "--low", -1, "--high", 1, "--norm", SHAPE.half),
-        *("--epsilon", EPSILON, "--delta", "1e-5", "--corrupt", 1, "--dropout", 0.01),
+    common = ("--board", address, "--log-key", log_key, "--roster", place / "roster")
+    first = opened(
+        *(place / "statistic", *common, "--rounds", 1, "--dimension", 2 * len(COLUMNS) + 1),
+        *("--norm", NORM, "--epsilon", STATISTIC.epsilon),
     )
-    start(
-        [
-            "-m",
-            "gopa",
-            "session",
-            "open",
-            place / "organiser",
-            "--quiet",
-            "--poll",
-            0.1,
-            "--log-level",
-            "error",
-        ]
+    second = opened(
+        *(place / "training", *common, "--rounds", ROUNDS, "--dimension", SHAPE.dimension),
+        *("--norm", SHAPE.half, "--epsilon", EPSILON),
     )
     clinics = [
-        start([__file__, "clinic", number, created["ticket"], key])
+        start([__file__, "clinic", number, first["ticket"], second["ticket"], key])
         for number, key in enumerate(keys)
     ]
-    models = [json.loads(each.communicate()[0]) for each in clinics]
+    found = [json.loads(each.communicate()[0]) for each in clinics]
 
-    audited = gopa.audit(address, anchors=created["anchors"])
-    print(audited)
+    reports = [gopa.audit(address, anchors=each["anchors"]) for each in (first, second)]
+    for report in reports:
+        print(report)
+    mean, squares, model = found[0]
+    print("means", np.round(mean, 2), "deviations", np.round(np.sqrt(squares), 2))
     x, y = rows(None)
-    print(f"accuracy {np.mean(np.sign(x @ models[0]) == y):.3f} on other patients")
-    if audited.verdict.value != "VALID" or any(each != models[0] for each in models):
-        sys.exit("the log does not hold, or clinics disagree")
+    print(f"accuracy {np.mean(np.sign(x @ model) == y):.3f} on other patients")
+    valid = all(each.verdict.value == "VALID" for each in reports)
+    if not valid or any(each != found[0] for each in found):
+        sys.exit("a log does not hold, or clinics disagree")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["clinic"]:
-        clinic(int(sys.argv[2]), *sys.argv[3:5])
+        clinic(int(sys.argv[2]), *sys.argv[3:6])
     else:
         with tempfile.TemporaryDirectory() as folder:
             main(Path(folder))

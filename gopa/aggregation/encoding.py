@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -101,6 +101,12 @@ class Encoding(Protocol):
     def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded: ...
 
     def decode(self, total: NoisySum) -> ValueEstimate: ...
+
+
+VOUCHED: Final = (
+    "this is about any two vectors of a party that are no farther apart than twice the planned "
+    "norm; longer vectors are allowed"
+)
 
 
 @dataclass(frozen=True, slots=True)

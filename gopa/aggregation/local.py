@@ -9,7 +9,6 @@ import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
@@ -55,11 +54,6 @@ def make_engine(terms: Terms, settings: Settings, group: Group, rng: Rng) -> Eng
 
     return LocalSession(terms, settings, rng)
 
-
-VOUCHED: Final = (
-    "this is about any two vectors of a party that are no farther apart than twice the planned "
-    "norm; longer vectors are allowed"
-)
 
 _LOG: Final = logging.getLogger("gopa.aggregation")
 
@@ -227,9 +221,6 @@ class LocalAggregator(AggregatorBase):
         return encoding_with(checked, self._terms, proved=self._settings.mode == "full")
 
     def _result(self, encoding: Encoding, encoded: Encoded, carried: Carried) -> Result:
-        if self._vouched and carried.privacy is not None:
-            assumed = (VOUCHED, *carried.privacy.assumptions)
-            carried = replace(carried, privacy=replace(carried.privacy, assumptions=assumed))
         return result_of(
             carried,
             Reading(self._terms, encoding, encoded.structure, exact=encoded.exact),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gopa.aggregation.encoding import Encoding, NoisySum, ValueEstimate
+from gopa.aggregation.encoding import VOUCHED, Encoding, NoisySum, Plain, ValueEstimate
 from gopa.aggregation.engine import Carried, Mode, Trust
 from gopa.aggregation.result import Result, WeightTooSmall
 from gopa.aggregation.structure import Structure
-from gopa.planning import Terms
+from gopa.planning import PrivacyStatement, Terms
 from gopa.planning.usefulness import terms_warning
 from gopa.rounding import plus_minus
 
@@ -49,7 +49,7 @@ def result_of(  # noqa: PLR0913 - what a result says besides its numbers
         sum=restore(found.total),
         stderr=restore(found.mean_deviation),
         sum_stderr=restore(found.total_deviation),
-        privacy=carried.privacy,
+        privacy=_stated(carried.privacy, reading.encoding),
         included=carried.included,
         excluded=carried.excluded,
         rolled_back=carried.rolled_back,
@@ -76,6 +76,13 @@ def result_of(  # noqa: PLR0913 - what a result says besides its numbers
         )
         raise WeightTooSmall(message, result)
     return result
+
+
+def _stated(privacy: PrivacyStatement | None, encoding: Encoding) -> PrivacyStatement | None:
+    """The statement, with what the caller answers for."""
+    if privacy is None or not (isinstance(encoding, Plain) and encoding.vouched):
+        return privacy
+    return replace(privacy, assumptions=(VOUCHED, *privacy.assumptions))
 
 
 def warnings_of(terms: Terms, found: ValueEstimate) -> tuple[str, ...]:

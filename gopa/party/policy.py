@@ -59,6 +59,8 @@ class LocalPolicy:
     noise of others. `witnesses`: closes need a quorum. `chains` are the hashes of the drand
     chains whose values it believes nobody knows in advance. `exact_sums`: it takes part in
     sessions without noise, whatever `epsilon` is; no epsilon, however large, stands for that.
+    `vouched`: programs on its side may give vectors longer than the plan's norm, and answer for how
+    far apart two of them are that are not to be told apart.
     """
 
     epsilon: Decimal
@@ -72,6 +74,7 @@ class LocalPolicy:
     open_admission: bool = False
     simulation: bool = False
     exact_sums: bool = False
+    vouched: bool = False
     chains: frozenset[bytes] = field(
         default_factory=lambda: frozenset(chain.chain_hash for chain in KNOWN_CHAINS)
     )
@@ -91,6 +94,16 @@ class LocalPolicy:
             needed = _upwards(worth)
             message = f"with the {joined} parties that joined delta is {needed}, you accept at most"
             raise Refusal(f"{message} {self.delta}", "joined", needed)
+
+    def require_vouching(self) -> None:
+        """Refuse long vectors, unless those who answer for them may ([Q14]).
+
+        Nothing that an organiser says asks for them, no ticket and no manifest: else it could have
+        a party send what the noise of the session does not hide.
+        """
+        if not self.vouched:
+            message = "you did not accept vectors longer than the plan's norm (vouched=True)"
+            raise Refusal(message, "vouched", "true")
 
     def _require_kind(self, manifest: Manifest) -> None:
         """Refuse weaker kinds of session, so that no organiser can choose one for the party."""

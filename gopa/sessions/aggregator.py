@@ -46,9 +46,13 @@ class SessionAggregator(AggregatorBase):
     `max_weight` is the largest weight of the session; with it every round takes weights.
     With `clip`, values the plan does not allow are moved to the nearest ones that it does. With
     `absent` "nan" a value that is NaN stands for a client that does not take part, as None does.
+    With `vouched` vectors may be longer than the plan's norm: the caller answers for it that no two
+    vectors that are not to be told apart are farther apart than twice the norm. The policy of each
+    client has to allow that. Others are hidden as before, and no proof says less than it did: how
+    long vectors are is proved in no mode.
 
     Raises:
-        Refusal: the session asks for more than a client's policy allows.
+        Refusal: the session, or `vouched`, asks for more than a client's policy allows.
         UsageError: no client, or one that is not on the roster.
         ProtocolError: what the board shows is wrong.
     """
@@ -60,6 +64,7 @@ class SessionAggregator(AggregatorBase):
         max_weight: float | str | Decimal | None = None,
         clip: bool = False,
         absent: Absent = "none",
+        vouched: bool = False,
     ) -> None:
         if not clients:
             raise UsageError("must be at least one client whose values are averaged", "clients")
@@ -67,6 +72,10 @@ class SessionAggregator(AggregatorBase):
         self._clip = clip
         check_name(absent, get_args(Absent), "absent")
         self._absent: Absent = absent
+        self._vouched = vouched
+        if vouched:
+            for client in clients:
+                client.policy.require_vouching()
         self._clients = clients
         self._background = Background()
         try:
@@ -121,7 +130,13 @@ class SessionAggregator(AggregatorBase):
     async def _average(self, values: Values, weights: Values | None) -> Result:
         given = self._given(values, weights)
         work = [
-            member.contribute(value, weight=weight, max_weight=self._most, clip=self._clip)
+            member.contribute(
+                value,
+                weight=weight,
+                max_weight=self._most,
+                clip=self._clip,
+                vouched=self._vouched,
+            )
             for member, (value, weight) in zip(self._members, given, strict=True)
             if value is not None
         ]
@@ -129,7 +144,7 @@ class SessionAggregator(AggregatorBase):
         first = next(value for value, _ in given if value is not None)
         carried = await self._carried(contributions[0])
         weight = None if self._most is None else 0.0
-        encoding = encoding_for(self._manifest, weight, self._most)
+        encoding = encoding_for(self._manifest, weight, self._most, vouched=self._vouched)
         return result_of(
             carried,
             Reading(self.terms, encoding, Structure.of(first), exact=False),

@@ -139,6 +139,11 @@ class Client(Guarded):
         """The Ed25519 key that stands on rosters."""
         return self._identity.public.data
 
+    @property
+    def policy(self) -> LocalPolicy:
+        """The least that it asks of a session."""
+        return self._policy
+
     async def join(self, session: Ticket | str | Path, *, watch: Watch | None = None) -> Membership:
         """Take part in a session, or go on with it after a restart.
 
@@ -167,6 +172,7 @@ class Client(Guarded):
         weight: float | None = None,
         max_weight: Any = None,
         clip: bool = False,
+        vouched: bool = False,
         watch: Watch | None = None,
     ) -> Contribution:
         """Join, if that is still to be done, and offer a value: see `Membership.contribute`."""
@@ -175,7 +181,9 @@ class Client(Guarded):
             membership = self._memberships.get(ticket.session)
             if membership is None:
                 membership = await self.join(ticket, watch=watch)
-        return await membership.contribute(value, weight=weight, max_weight=max_weight, clip=clip)
+        return await membership.contribute(
+            value, weight=weight, max_weight=max_weight, clip=clip, vouched=vouched
+        )
 
     async def close(self) -> None:
         """Follow no session any more. Vaults are free for another process."""
@@ -197,12 +205,19 @@ class Client(Guarded):
         weight: float | None = None,
         max_weight: Any = None,
         clip: bool = False,
+        vouched: bool = False,
         watch: Watch | None = None,
     ) -> Contribution:
         """`contribute`, for callers without an event loop. `watch` is called in a thread."""
         return self._blocking(
             self.contribute(
-                session, value, weight=weight, max_weight=max_weight, clip=clip, watch=watch
+                session,
+                value,
+                weight=weight,
+                max_weight=max_weight,
+                clip=clip,
+                vouched=vouched,
+                watch=watch,
             )
         )
 
@@ -338,20 +353,26 @@ class Membership(Guarded):
         weight: float | None = None,
         max_weight: Any = None,
         clip: bool = False,
+        vouched: bool = False,
     ) -> Contribution:
         """Offer a value for the next round that opens, and wait for its result.
 
         A value that was offered for this round before a restart counts: `value` must be the
-        same then. Several values may be offered at once; they go into rounds in turn.
+        same then. Several values may be offered at once; they go into rounds in turn. A vector
+        that is `vouched` for may be longer than the plan's norm: see `SessionAggregator`.
 
         Raises:
+            Refusal: `vouched`, which the policy does not allow; nothing was said.
             InvalidValue, OutOfRange, UsageError: the value does not fit the session; nothing
                 was said.
             RoundAborted: no attempt of the round had a result.
             SessionOver: the session has no round for it.
             ProtocolError: the party had to stop; the error says whose fault is proved.
         """
-        offered = self._offered(self._encoding(weight, max_weight), value, clip=clip)
+        if vouched:
+            self._party.policy.require_vouching()
+        encoding = self._encoding(weight, max_weight, vouched=vouched)
+        offered = self._offered(encoding, value, clip=clip)
         if self._following.done():
             self._following.result()
             raise self._runner.ended()
@@ -401,9 +422,9 @@ class Membership(Guarded):
                 return tuple(given.values), self._runner.expect(logical)
         return None
 
-    def _encoding(self, weight: float | None, most: Any) -> Encoding:
+    def _encoding(self, weight: float | None, most: Any, *, vouched: bool = False) -> Encoding:
         largest = None if most is None else largest_weight(most)
-        return encoding_for(self._manifest, weight, largest)
+        return encoding_for(self._manifest, weight, largest, vouched=vouched)
 
     def _offered(self, encoding: Encoding, value: Value, *, clip: bool) -> Offered:
         return offered(self._manifest, encoding, value, clip=clip, rng=self._rng)

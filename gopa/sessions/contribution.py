@@ -236,18 +236,24 @@ def _aborted(manifest: Manifest, abort: Abort, decided: Decided) -> RoundAborted
     )
 
 
-def encoding_for(manifest: Manifest, weight: float | None, most: Decimal | None) -> Encoding:
+def encoding_for(
+    manifest: Manifest, weight: float | None, most: Decimal | None, *, vouched: bool = False
+) -> Encoding:
     """The encoding of one value: the first of as many as the plan has parties.
+
+    With `vouched` a vector may be longer than the plan's norm.
 
     Raises:
         UsageError: the session has no weights, or needs one, or the weight is out of range.
     """
+    if vouched and manifest.weighted:
+        raise UsageError("weights keep to the plan's norm: leave one of both out", "vouched")
     if (weight is None) != (most is None):
         raise UsageError("must come together with the largest weight of the session", "weight")
     if weight is None or most is None:
         if manifest.weighted:
             raise UsageError("this session has weights: give weight and max_weight", "weight")
-        return Plain(manifest.terms)
+        return Plain(manifest.terms, vouched)
     if not manifest.weighted:
         raise UsageError("this session has no weights: leave them out", "weight")
     parties = manifest.terms.parties

@@ -127,6 +127,7 @@ class SteppedParty(Guarded, ABC):
         "_state",
         "_step_rng",
         "_steps",
+        "policy",
     )
 
     def __init__(  # noqa: PLR0913 - what a party is made of
@@ -142,6 +143,7 @@ class SteppedParty(Guarded, ABC):
         """`session` spares hashing the manifest again where the caller has done so."""
         require_carried_out(manifest)
         tools = toolkit or Toolkit()
+        self.policy = policy
         self._author = key.public.data
         self._rng = rng
         self._step_rng = StepRng()

@@ -7,7 +7,7 @@ import pytest
 
 import gopa
 from gopa import UsageError
-from gopa.aggregation.local import VOUCHED
+from gopa.aggregation.encoding import VOUCHED
 
 
 def plan(epsilon: float | None = 40.0) -> gopa.Plan:

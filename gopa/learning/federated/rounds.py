@@ -15,9 +15,10 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gopa import Result, UsageError
+from gopa import Aggregator, Result, UsageError
 from gopa.learning.checks import number
 from gopa.learning.clipping import clip, finite, length
+from gopa.learning.federated.setting import require_room
 from gopa.learning.privacy import Unit
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -163,9 +164,9 @@ def mean_round(  # noqa: PLR0913 - what a round is about
     """The weighted mean of one update for each user here, in one round of any aggregator of `gopa`.
 
     Its plan is for `shape.dimension` numbers in the range from -1 to 1, with `shape.half` as the
-    norm. Updates longer than `bound` are shortened to it, and counted. Where an update is the mean
-    of vectors of records, which were shortened before, `kept` says of which part that was not
-    needed.
+    norm; `shape.vouched` is for the aggregator, too. Updates longer than `bound` are shortened to
+    it, and counted. Where an update is the mean of vectors of records, which were shortened before,
+    `kept` says of which part that was not needed.
 
     >>> import gopa
     >>> from gopa.learning.federated import RoundShape, mean_round
@@ -180,6 +181,9 @@ def mean_round(  # noqa: PLR0913 - what a round is about
     >>> found.mean.round(3).tolist(), found.shortened
     ([0.667, 1.0], 1)
     """
+    # Where nothing is vouched for the aggregator itself holds vectors to the norm.
+    if shape.vouched and isinstance(aggregator, Aggregator):
+        require_room(aggregator, shape.dimension, shape.half)
     given = finite(updates, "updates")
     weighed = np.broadcast_to(np.asarray(weights, dtype=np.float64), len(given))
     whole = length(given, 2) <= bound if kept is None else np.asarray(kept)

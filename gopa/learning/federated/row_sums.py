@@ -114,7 +114,7 @@ class RowSums:
 
     def vector(self, rows: Floats) -> Floats:
         """What a user with these rows sends."""
-        vector = np.zeros(self.session.plan.terms.dimension)
+        vector = np.zeros(self.session.terms.dimension)
         share = min(len(rows) / self._most, 1.0)
         if len(rows):
             vector[: self.width] = np.clip(rows.mean(axis=0), -1, 1) * share
@@ -139,8 +139,11 @@ def known_length(
         if not (isinstance(given, int | float) and 0 < given < math.inf):
             raise UsageError("a length above 0", name)
         return float(given)
-    if setting.privacy is not None:
-        message = "with privacy it is public: say how long a row may be, longer ones are shortened"
+    if setting.privacy is not None or setting.aggregator is not None:
+        message = (
+            "with privacy, or between processes, it is public: say how long a row may be, longer "
+            "ones are shortened"
+        )
         raise UsageError(message, name)
     votes = []
     for each in rows:

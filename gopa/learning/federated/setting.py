@@ -6,13 +6,14 @@ Specification: `specs/22-federated.md`, section 1.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, Required, TypeAlias, TypedDict
 
 import gopa
-from gopa import Plan, UsageError
+from gopa import Aggregator, LocalAggregator, Plan, UsageError
 from gopa.learning.checks import whole
 from gopa.learning.data import Users
 from gopa.learning.fitting import require_seed
@@ -31,6 +32,9 @@ _MANY: Final = 2_000
 
 _EXACT_STEPS: Final = 2**30
 
+_NEAR: Final = 1e-9
+"""The part of a length that a sum of floats may be off by."""
+
 
 class SumOptions(TypedDict, total=False):
     """Says what every algorithm of sums is asked for: the fields of `Setting`."""
@@ -41,6 +45,7 @@ class SumOptions(TypedDict, total=False):
     mode: Mode
     session: Mapping[str, Any] | None
     ledger: PrivacyLedger | None
+    aggregator: Aggregator | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,10 @@ class Setting:
     `session` has keywords of `gopa.plan` (corrupt, dropout, charged, attempts, recovery, steps)
     and of `gopa.LocalAggregator` (storage, script, max_rollbacks, executor, jobs). `ledger` is
     an account beyond this run, which is charged first.
+
+    Between processes `aggregator` is one of a session that was opened for this algorithm: the users
+    are those of this process, `mode` and `session` are the session's, and everybody gives the same
+    `most_rows` and `seed`, from which public choices follow, but no noise.
     """
 
     privacy: Privacy | None
@@ -59,15 +68,13 @@ class Setting:
     mode: Mode = "signed"
     session: Mapping[str, Any] | None = None
     ledger: PrivacyLedger | None = None
+    aggregator: Aggregator | None = None
 
     def __post_init__(self) -> None:
         require_seed(self.seed)
+        self._check_session()
         if self.most_rows is not None:
             object.__setattr__(self, "most_rows", whole(self.most_rows, "most_rows"))
-        for name in self.session or {}:
-            if name not in _PLANNED | _RUN:
-                message = f"one of {', '.join(sorted(_PLANNED | _RUN))}"
-                raise UsageError(message, f"session[{name!r}]")
         if self.privacy is None:
             return
         if not isinstance(self.privacy, Privacy):
@@ -85,6 +92,16 @@ class Setting:
             message = f"it accounts for more than is hidden here: {account}"
             raise UsageError(message, "ledger")
 
+    def _check_session(self) -> None:
+        if isinstance(self.aggregator, LocalAggregator):
+            raise UsageError("leave it out: a simulation makes its own", "aggregator")
+        if self.aggregator is not None and self.session is not None:
+            raise UsageError("the session is there already: leave it out", "session")
+        for name in self.session or {}:
+            if name not in _PLANNED | _RUN:
+                message = f"one of {', '.join(sorted(_PLANNED | _RUN))}"
+                raise UsageError(message, f"session[{name!r}]")
+
     @property
     def unit(self) -> Unit:
         """What is hidden."""
@@ -94,7 +111,7 @@ class Setting:
         """How many rows a user has at most: said, or counted where counts need not be hidden."""
         if self.most_rows is not None:
             return self.most_rows
-        if self.privacy is not None and self.unit == "user":
+        if (self.privacy is not None and self.unit == "user") or self.aggregator is not None:
             message = (
                 "how many rows a user has stays private: say how many it has at most, beyond "
                 "which rows do not count"
@@ -121,11 +138,65 @@ class Setting:
         given = sorted((self.session or {}).items())
         options = tuple(each for each in given if each[0] in _PLANNED)
         found = _planned(users, width, half, rounds, asked, self.mode, options)
-        for each in (self.privacy, None if self.ledger is None else self.ledger.privacy):
-            if each is not None and each.colluders > found.terms.corrupt:
-                message = f"the session allows for {found.terms.corrupt}: say so in session"
-                raise UsageError(f"{message}, {{'corrupt': {each.colluders}}}", "colluders")
+        self._require_colluders(found.terms.corrupt)
         return found
+
+    def require_session(
+        self, given: Aggregator, users: int, width: int, half: float, rounds: int
+    ) -> None:
+        """Refuses a session between processes unless it hides what `plan` would.
+
+        Whoever opened it may have planned for vectors that are closer together, or for less
+        privacy: then nothing is told ([F19]).
+
+        Raises:
+            UsageError: it is another session than this algorithm needs.
+        """
+        terms = given.terms
+        if len(given.own) != users:
+            raise UsageError(f"{len(given.own)} users are of this process", "problem")
+        require_room(given, width, half)
+        if given.rounds_left < rounds:
+            raise UsageError(f"the session has {given.rounds_left} rounds left", "rounds")
+        asked, kept = self.privacy, (terms.epsilon, terms.delta)
+        if asked is None or terms.exact:
+            enough = asked is None and terms.exact
+        else:
+            enough = float(kept[0] or 0) <= asked.epsilon and float(kept[1]) <= asked.delta
+        if not enough:
+            raise UsageError(f"the session keeps epsilon {kept[0]} and delta {kept[1]}", "privacy")
+        self._require_colluders(terms.corrupt)
+
+    def _require_colluders(self, planned: int) -> None:
+        for each in (self.privacy, None if self.ledger is None else self.ledger.privacy):
+            if each is not None and each.colluders > planned:
+                message = f"the session allows for {planned}: say so in session"
+                raise UsageError(f"{message}, {{'corrupt': {each.colluders}}}", "colluders")
+
+
+def require_room(given: Aggregator, width: int, half: float) -> None:
+    """Refuses sums whose noise is not made for vectors that are twice `half` apart.
+
+    `UsageError` says what to plan with.
+    """
+    terms = given.terms
+    steps = math.sqrt(terms.squared_sensitivity) / 2
+    # A vector within the range stays there; one within a length is moved by rounding.
+    steps -= math.sqrt(width) if terms.bounds_length else 0
+    room = math.inf if terms.exact else 2 * steps / terms.steps
+    alike = terms.dimension == width and terms.low == -1 and terms.high == 1
+    if not alike or room < half * (1 - _NEAR):
+        message = (
+            f"it has dimension={terms.dimension}, range=({terms.low}, {terms.high}) and room for a "
+            f"norm of {room:.6g}: plan with dimension={width}, range=(-1, 1), norm={_above(half)}"
+        )
+        raise UsageError(message, "aggregator")
+
+
+def _above(value: float) -> float:
+    """Six digits, rounded up."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 5)
+    return float(f"{math.ceil(value / unit) * unit:.6g}")
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import gopa
-from gopa import Result, RoundAborted, UsageError
+from gopa import Aggregator, Result, RoundAborted, UsageError
 from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
 from gopa.learning.data import Users
@@ -42,11 +42,12 @@ class SumSession:
 
     The whole session is charged when it is made, before anything is sent. A context manager.
     With `vouched` vectors may be longer than `half`, as one record does not move them by more.
-    `before` are sessions that ended before and belong to the same outcome.
+    `before` are sessions that ended before and belong to the same outcome. A session between
+    processes is the setting's `aggregator`; whoever made that closes it.
 
     Raises:
         BudgetExceeded: the account of the setting does not cover it.
-        UsageError: there is no such plan.
+        UsageError: there is no such plan, or the aggregator has another one.
     """
 
     def __init__(  # noqa: PLR0913 - what is summed, and how
@@ -63,30 +64,37 @@ class SumSession:
     ) -> None:
         self.name, self.setting, self.before = name, setting, before
         self._start = perf_counter()
-        self.plan = setting.plan(users, width, half, whole(rounds, "rounds"))
-        assumed = [f"at most {self.plan.terms.corrupt} of {users} users collude", _SIMULATED]
-        assumed += [_NO_SESSION] if setting.mode == "off" else []
+        given, self._plan = setting.aggregator, None
+        if given is None:
+            self._plan = setting.plan(users, width, half, whole(rounds, "rounds"))
+            self.terms = self._plan.terms
+            assumed = [_SIMULATED, _NO_SESSION] if setting.mode == "off" else [_SIMULATED]
+        else:
+            setting.require_session(given, users, width, half, whole(rounds, "rounds"))
+            self.terms, assumed = given.terms, []
+        corrupt, parties = self.terms.corrupt, self.terms.parties
+        assumed = [f"at most {corrupt} of {parties} users collude", *assumed]
         assumed += [_VOUCHED.format(f"one {setting.unit}")] if vouched else []
         self._ledger = PrivacyLedger(setting.privacy, assumptions=assumed)
         for ledger in (setting.ledger, self._ledger):
             if ledger is not None:
                 ledger.charge(_price(setting.privacy), note=f"{name}, {rounds} rounds")
-        self._aggregator = gopa.LocalAggregator(
-            self.plan,
+        self._aggregator: Aggregator = given or gopa.LocalAggregator(
+            self.terms,
             mode=setting.mode,
             seed=setting.seed,
             progress=False,
             vouched=vouched,
             **setting.run,
         )
-        self._begun = 0
+        self.users, self._covered, self._begun = users, rounds, 0
         self.results: list[Result] = []
         self._warnings: list[str] = []
 
     @property
     def rounds_left(self) -> int:
         """How many more rounds were charged."""
-        return self._aggregator.rounds_left
+        return min(self._aggregator.rounds_left, self._covered - self._begun)
 
     def sum(self, vectors: Sequence[Floats | None]) -> Result:
         """One round; None stands for a user who stays away.
@@ -101,6 +109,8 @@ class SumSession:
             self.warn(f"round {self._begun} had no result: {error}")
             raise
         self.results.append(result)
+        if result.simulation and self.setting.aggregator is not None:
+            self.warn("this session is a simulation")
         return result
 
     def warn(self, text: str) -> None:
@@ -142,22 +152,26 @@ class SumSession:
         found = self._ledger.spent()
         if not found.hides:
             return found
-        used = np.ceil(np.array(self.plan.epsilon_by_round()[: self._begun]) * 1e6) / 1e6
+        if self._plan is None:
+            return found
+        used = np.ceil(np.array(self._plan.epsilon_by_round()[: self._begun]) * 1e6) / 1e6
         epsilons = np.concatenate([[0.0], np.minimum(used, found.epsilon)])
         curve = History({"round": range(len(epsilons)), "epsilon": epsilons})
         return replace(found, curve=curve)
 
     def traffic(self) -> tuple[int, int]:
         """Messages and bytes: all of the log, or in mode off what users would publish."""
-        if self.setting.mode == "off" or not self.results:
+        transcript = self.results[-1].transcript if self.results else None
+        if transcript is None:
             messages = sum(each.count for each in self.results)
-            return messages, 8 * self.plan.terms.dimension * messages
-        log = self.results[-1].transcript.log()
+            return messages, 8 * self.terms.dimension * messages
+        log = transcript.log()
         return log.size, sum(map(len, log.entries()))
 
     def close(self) -> None:
         """No more rounds; what was said stays."""
-        self._aggregator.close()
+        if isinstance(self._aggregator, gopa.LocalAggregator):
+            self._aggregator.close()
 
     def __enter__(self) -> Self:
         return self
@@ -177,8 +191,8 @@ class SumRun(ABC):
 
     def round(self, problem: Users) -> None:
         """One round over the rows of these users; without a result all stays as it is."""
-        if len(problem) != self.session.plan.terms.parties:
-            raise UsageError(f"the session has {self.session.plan.terms.parties} users", "groups")
+        if len(problem) != self.session.users:
+            raise UsageError(f"the session has {self.session.users} users", "groups")
         self.done += 1
         try:
             self._round(problem)

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gopa import UsageError
+from gopa import Aggregator, UsageError
 from gopa.graph import Graph
 from gopa.learning.checks import number, whole
 from gopa.learning.clipping import clip, length
@@ -223,21 +223,22 @@ def fedavg(  # noqa: PLR0913 - every algorithm is called like this
     mode: Mode = "signed",
     session: Mapping[str, Any] | None = None,
     ledger: PrivacyLedger | None = None,
+    aggregator: Aggregator | None = None,
     **recipe: Any,
 ) -> Outcome:
     """Trains a linear model by federated averaging, in `rounds` verified rounds.
 
     Labels are -1 and 1 for the logistic loss. Further keywords are those of `Recipe`. The noise
     is made for `planned` rounds, as many as `rounds` unless somebody says: more of them are
-    not begun, and the outcome says so. `most_rows`, `mode`, `session` and `ledger` are those of
-    `Setting`. Its model has `coef` and `intercept`.
+    not begun, and the outcome says so. `most_rows`, `mode`, `session`, `ledger` and
+    `aggregator` are those of `Setting`. Its model has `coef` and `intercept`.
 
     Raises:
         BudgetExceeded: the ledger does not cover the session.
         UsageError: anything else about the arguments; `field` names it.
     """
     require_neither(graph, clock, _NO_NETWORK)
-    setting = Setting(privacy, seed, most_rows, mode, session, ledger)
+    setting = Setting(privacy, seed, most_rows, mode, session, ledger, aggregator)
     covered = rounds if planned is None else planned
     training = Training(setting, Recipe(**recipe), problem, rounds=covered)
     return training.carried_out(problem, rounds, progress)

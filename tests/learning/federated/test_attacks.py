@@ -85,7 +85,7 @@ def colluders(training: Training, side: float, weaker: float = 1.0) -> Any:
 
     The user's update points to one side as long as it may be, in every round, at full weight.
     """
-    terms = training.session.plan.terms
+    terms = training.session.terms
     shape = RoundShape(3, most=8.0, adaptive=True)
     pair = shape.vectors([[1.0, 0, 0], [-1.0, 0, 0]], [8.0, 8.0], 1.0, [1.0, 0.0])
     along = np.rint((pair[0] - pair[1]) * terms.steps / 2)

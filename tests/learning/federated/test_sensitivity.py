@@ -99,7 +99,7 @@ def farthest(sent: Any, algorithm: Algorithm, privacy: Any) -> float:
             both = [joined(rows(scale, 1, 1), same), joined(rows(-scale, label, 1), same)]
         sends = [sent(algorithm, stacked([own, *others], "made up"), privacy) for own in both]
         (first, session), (second, _) = sends
-        terms = session.plan.terms
+        terms = session.terms
         allowed = math.sqrt(terms.squared_sensitivity) - 2 * math.sqrt(terms.dimension)
         found.append(float(np.linalg.norm(first - second)) * terms.steps / 2 / allowed)
     return max(found)

@@ -98,7 +98,7 @@ def test_no_user_and_no_record_moves_a_sum_by_more_than_noise_is_made_for() -> N
                 other = np.concatenate([-rows[:1], rows[1:]])
             apart = sums.vector(rows) - sums.vector(other)
             farthest = max(farthest, float(np.linalg.norm(apart)))
-        terms = sums.session.plan.terms
+        terms = sums.session.terms
         allowed = math.sqrt(terms.squared_sensitivity) * 2 / terms.steps
         assert 0.8 * allowed < farthest < allowed
 

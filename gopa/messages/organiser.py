@@ -26,6 +26,7 @@ from wire.codec import (
     u64,
     vector,
 )
+from wire.codec.sequences import LengthPrefix
 from wire.errors import MalformedMessage, UsageError
 
 MOST_ENROLLED = 2**20
@@ -234,11 +235,13 @@ CLOSE: Codec[Close] = record(
     checkpoint=opaque(0, LARGEST_CHECKPOINT),
     content=_CONTENT,
 )
+_SUMS = vector(i64, 1, MOST_COORDINATES)
+_SUMS_LENGTH = LengthPrefix(0, i64.max_size * MOST_COORDINATES).width
 RESULT: Codec[ResultMessage] = record(
     ResultMessage,
     acts_on=_LEAF,
     cut=u64,
-    sums=vector(i64, 1, MOST_COORDINATES),
+    sums=_SUMS,
     removed=vector(REMOVAL, 0, MOST_ENROLLED),
     attempt=u16,
     releases=u16,
@@ -251,6 +254,13 @@ ABORT: Codec[Abort] = record(
     released=enumeration(Released, u8),
     culprits=vector(u32, 0, MOST_ENROLLED),
 )
+
+
+def sums_end(beginning: bytes) -> int:
+    """Where the sums end in the body of a result that begins like this."""
+    begin = _LEAF.max_size + u64.max_size
+    length = beginning[begin : begin + _SUMS_LENGTH]
+    return begin + _SUMS_LENGTH + int.from_bytes(length)
 
 
 def read_control(kind: int, body: bytes) -> OrganiserMessage:

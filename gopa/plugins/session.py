@@ -108,7 +108,7 @@ class HostedSession:
             rng=rng,
             clock=lambda: self._now,
         )
-        self._host = TunnelHost(self._board, self.manifest.session)
+        self._host = TunnelHost(self._board, self.manifest.session, sums=False)
         self._present: frozenset[bytes] = frozenset()
         self._asked: frozenset[bytes] = frozenset()
         self._begun = 0

@@ -32,7 +32,14 @@ from gopa.sessions.organising.storage import STANDING, Covered, PhaseStart, Stor
 from gopa.sessions.party_journal import RECORD
 from gopa.sessions.party_memory import MEMORY, KeptInput
 from gopa.sessions.tunnel.guard import Mark
-from gopa.sessions.tunnel.messages import OwnEntry, TunnelEntry, TunnelReply, TunnelRequest, Want
+from gopa.sessions.tunnel.messages import (
+    HiddenEntry,
+    OwnEntry,
+    TunnelEntry,
+    TunnelReply,
+    TunnelRequest,
+    Want,
+)
 from gopa.sessions.tunnel.packing import PACKED_VERSION, PackedMessage
 from gopa.sessions.tunnel.state import VERSION as STATE_VERSION
 from gopa.sessions.tunnel.state import TunnelState
@@ -117,7 +124,7 @@ def _tunnel() -> Iterator[Any]:
     place = bytes(32)
     some = tuple(entries()[:2])
     fetch = Fetch(Phase.COINS, 1, 9, (bytes(32), bytes([1]) * 32))
-    shown = (TunnelEntry(4, entries()[0]), OwnEntry(7, bytes(32)))
+    shown = (TunnelEntry(4, entries()[0]), HiddenEntry(5, place), OwnEntry(7, bytes(32)))
     yield from shown
     yield fetch
     yield TunnelRequest(3, place, b"note", (place,), shown, (3,), (place,), some, (place,))

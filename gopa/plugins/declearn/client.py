@@ -280,6 +280,7 @@ class ClientLine:
             policy,
             secret=SealingKey(SecretBytes(os.urandom(32))),
             guard=MemoryGuard(),
+            sums=False,
         )
         self._spent = epsilon + (terms.epsilon or 0), delta + terms.delta
         self._seat = manifest, party

@@ -146,6 +146,7 @@ class GopaMod:
             secret=home.seal(ticket.session, self.sessions),
             guard=guard,
             max_weight=layout.max_weight if layout else None,
+            sums=False,
         )
         try:
             state = states.get(ticket.session)

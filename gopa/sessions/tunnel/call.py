@@ -18,6 +18,7 @@ from bulletin_board.tree import RightEdge, leaf_hash, old_root, verify_consisten
 from gopa.aggregation.structure import Value
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import DrandBeacon, Manifest
+from gopa.messages.organiser import ResultMessage
 from gopa.party import (
     Dated,
     Event,
@@ -40,9 +41,11 @@ from gopa.sessions.following import ManifestSearch, entries_of_session, matching
 from gopa.sessions.stepped_party import blames, lacking
 from gopa.sessions.ticket import Ticket, checked_manifest
 from gopa.sessions.tunnel.called import CalledParty
+from gopa.sessions.tunnel.hiding import restored
 from gopa.sessions.tunnel.messages import (
     REPLY,
     VERSION,
+    HiddenEntry,
     OwnEntry,
     TunnelEntry,
     TunnelReply,
@@ -97,6 +100,7 @@ class CallParts(Guarded):
     identity: SigningKey
     policy: LocalPolicy
     most: Decimal | None
+    sums: bool
     clock: Callable[[], float]
     toolkit: Toolkit | None
 
@@ -196,7 +200,7 @@ class PartyCall(Guarded):
             round=party.state.chain.round,
             part=stage.part if isinstance(stage, Outside) else None,
             needs_value=self._lacks_value(party),
-            last=party.last,
+            last=party.last if self._parts.sums else _without_sums(party.last),
             over=isinstance(stage, Done | Stopped),
             error=stage.error if isinstance(stage, Stopped) else None,
         )
@@ -266,10 +270,14 @@ class PartyCall(Guarded):
     def _entries(self, request: TunnelRequest, signed: SignedCheckpoint) -> tuple[Posted, ...]:
         """What the request shows, each entry included in the log and signed by its author."""
         made = self._made()
-        found: list[Posted] = []
+        found: list[Posted | HiddenEntry] = []
         unverified: list[Submission] = []
         leaves: list[tuple[int, bytes]] = []
         for each in request.shown:
+            if isinstance(each, HiddenEntry):
+                found.append(each)
+                leaves.append((each.index, each.leaf))
+                continue
             raw = made.get(each.leaf) if isinstance(each, OwnEntry) else each.raw
             if isinstance(each, OwnEntry) and raw is None:
                 leaves.append((each.index, each.leaf))  # of a round that this party has left
@@ -287,7 +295,16 @@ class PartyCall(Guarded):
         self._require_prefix(request, signed)
         for submission in unverified:  # last: it costs most, and only the log can ask for it
             verify_entry(submission)
-        return tuple(found)
+        return self._whole(found)
+
+    def _whole(self, found: Sequence[Posted | HiddenEntry]) -> tuple[Posted, ...]:
+        """What is shown, if nothing is hidden but sums that this party does not ask for."""
+        plain = tuple(each for each in found if isinstance(each, Posted))
+        if len(plain) == len(found):
+            return plain
+        if self._manifest is None or self._parts.sums:
+            raise InvalidProof("sums that are asked for are hidden", "12-N12")
+        return restored(found, self._manifest.organiser)
 
     def _require_prefix(self, request: TunnelRequest, signed: SignedCheckpoint) -> None:
         """Require that `whole` is how the log of the checkpoint begins, entry for entry."""
@@ -424,6 +441,13 @@ class PartyCall(Guarded):
         value = offered(party.manifest, encoding, given.value, clip=given.clip, rng=self._rng)
         self._tell(party, Supplied(opened.logical, value.row))
         self._spent = opened.logical + 1
+
+
+def _without_sums(last: Finished | None) -> Finished | None:
+    """The end of a round, of which the sums may not have been shown."""
+    if last is None or not isinstance(last.outcome, ResultMessage):
+        return last
+    return replace(last, outcome=replace(last.outcome, sums=()))
 
 
 def _leaves_out(output: Output) -> bool:

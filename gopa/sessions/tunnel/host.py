@@ -46,10 +46,12 @@ from gopa.sessions.organising import (
     OrganiserPace,
     run,
 )
+from gopa.sessions.tunnel.hiding import hideable
 from gopa.sessions.tunnel.messages import (
     REPLY,
     REQUEST,
     VERSION,
+    HiddenEntry,
     OwnEntry,
     Shown,
     TunnelEntry,
@@ -186,12 +188,19 @@ class TunnelHost:
 
     `turn` does everything; `request` and `take` are its halves, for a caller that has its own way
     to wait. One thread at a time. `executor` posts for many parties at once, where the board
-    allows that.
+    allows that. Without `sums` those of long vectors are left out of requests: for parties that do
+    not ask for them ([N12]).
     """
 
     def __init__(
-        self, board: OpenBoard, session: bytes, *, executor: Executor | None = None
+        self,
+        board: OpenBoard,
+        session: bytes,
+        *,
+        executor: Executor | None = None,
+        sums: bool = True,
     ) -> None:
+        self._sums = sums
         self._board = board
         self._session = session
         self._executor = executor
@@ -348,12 +357,21 @@ class TunnelHost:
             if said.want is Want.LOG or not present.issuperset(said.fetch.authors):
                 whole = tuple(reader.entries(0, min(said.fetch.cut, reader.size)))
         indexes, cuts = sorted(shown), self._cuts(found, reader.size)
+        organiser = self._search.organiser
+        hidden = frozenset[int]()
+        if said is not None and said.start and organiser is not None and not self._sums:
+            hidden = hideable([shown[index] for index in indexes], organiser)
         return TunnelRequest(
             version=VERSION,
             session=self._session,
             checkpoint=reader.signed.to_bytes(),
             consistency=_consistency(reader, size),
-            shown=tuple(self._entry(shown[index], party, line) for index in indexes),
+            shown=tuple(
+                HiddenEntry(index, shown[index].leaf)
+                if index in hidden
+                else self._entry(shown[index], party, line)
+                for index in indexes
+            ),
             cuts=cuts,
             proof=tuple(subset_proof(indexes, reader.size, reader.node, cuts)),
             whole=whole,

@@ -29,6 +29,7 @@ from wire.codec import (
 from wire.errors import UsageError
 
 VERSION: Final = 3
+"""Two stands in front of what is packed."""
 _HASH: Final = fixed(32)
 _LARGEST_PROOF: Final = 63
 _LARGEST_SHOWN: Final = 2**26
@@ -52,7 +53,15 @@ class OwnEntry:
     leaf: bytes
 
 
-Shown: TypeAlias = TunnelEntry | OwnEntry
+@dataclass(frozen=True, slots=True)
+class HiddenEntry:
+    """Shows by its leaf alone that the log has an entry with nothing but sums ([N12])."""
+
+    index: int
+    leaf: bytes
+
+
+Shown: TypeAlias = TunnelEntry | OwnEntry | HiddenEntry
 
 
 class ShownKind(IntEnum):
@@ -60,6 +69,7 @@ class ShownKind(IntEnum):
 
     ENTRY = 1
     OWN = 2
+    HIDDEN = 3
 
 
 # A host that lies could send tens of millions of tiny entries, which take many times their size.
@@ -69,6 +79,7 @@ SHOWN: Final[Codec[Shown]] = select(
     enumeration(ShownKind, u8),
     Case(ShownKind.ENTRY, record(TunnelEntry, index=u64, raw=_RAW)),
     Case(ShownKind.OWN, record(OwnEntry, index=u64, leaf=_HASH)),
+    Case(ShownKind.HIDDEN, record(HiddenEntry, index=u64, leaf=_HASH)),
 )
 
 
@@ -93,7 +104,7 @@ class TunnelRequest:
     prefix: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:
-        _require_version(self.version)
+        _require_version(self.version, VERSION)
 
 
 REQUEST: Final[Codec[TunnelRequest]] = record(
@@ -141,7 +152,7 @@ class TunnelReply:
     posts: tuple[bytes, ...]
 
     def __post_init__(self) -> None:
-        _require_version(self.version)
+        _require_version(self.version, VERSION)
         if (self.want is Want.NOTHING) != (self.fetch is None):
             raise UsageError("a fetch exactly if something is wanted", "fetch")
 
@@ -164,6 +175,6 @@ REPLY: Final[Codec[TunnelReply]] = record(
 )
 
 
-def _require_version(version: int) -> None:
-    if version != VERSION:
-        raise UsageError(f"only version {VERSION} is known", "version")
+def _require_version(version: int, known: int) -> None:
+    if version != known:
+        raise UsageError(f"only version {known} is known", "version")

@@ -52,8 +52,9 @@ class TunnelParty(Guarded):
 
     It keeps nothing itself: a process may make a new one for each call. `secret` seals the
     states, `guard` sees to it that each is used once ([N6]); use `Unguarded` only where no state
-    can come back. `max_weight` is the largest weight of a session that has weights. `rng` is asked
-    when a state begins, and never again; `clock` is the time of day.
+    can come back. `max_weight` is the largest weight of a session that has weights. Without `sums`
+    a host may leave those of long vectors out, and `standing` has none of a result ([N12]). `rng`
+    is asked when a state begins, and never again; `clock` is the time of day.
 
     Every call raises `VaultError` for a state or a guard that cannot be used (`StateReplayed`,
     `StateLost`, `StateOfAnother`, `VaultDamaged`), and then nothing has left and nothing changed.
@@ -68,6 +69,7 @@ class TunnelParty(Guarded):
         secret: SealingKey,
         guard: Guard,
         max_weight: float | str | Decimal | None = None,
+        sums: bool = True,
         rng: Rng = os.urandom,
         clock: Callable[[], float] = time.time,
         toolkit: Toolkit | None = None,
@@ -78,6 +80,7 @@ class TunnelParty(Guarded):
         self._secret = secret
         self._guard = guard
         self._most = None if max_weight is None else largest_weight(max_weight)
+        self._sums = sums
         self._rng = rng
         self._clock = clock
         self._toolkit = toolkit
@@ -168,6 +171,7 @@ class TunnelParty(Guarded):
             self._identity,
             self._policy,
             self._most,
+            self._sums,
             self._clock,
             self._toolkit,
         )

@@ -10,6 +10,7 @@ from gopa.sessions.tunnel.guard import MARK, Mark
 from gopa.sessions.tunnel.messages import (
     REPLY,
     REQUEST,
+    HiddenEntry,
     OwnEntry,
     TunnelEntry,
     TunnelReply,
@@ -28,7 +29,7 @@ STATE = TunnelState(
     2, HASH, 1, b"manifest", b"checkpoint", 9, b"machine", (SLOTS.put(b"large"),), b""
 )
 _FETCH = Fetch(Phase.COINS, 1, 9, (HASH, PARTY[:31] + b"\xff"))
-_SHOWN = (TunnelEntry(4, entry_bytes(0)), OwnEntry(7, HASH))
+_SHOWN = (TunnelEntry(4, entry_bytes(0)), HiddenEntry(5, SESSION), OwnEntry(7, HASH))
 
 MESSAGES: dict[str, bytes] = {
     "request: nothing but a checkpoint": REQUEST.encode(TunnelRequest(3, SESSION, b"note")),

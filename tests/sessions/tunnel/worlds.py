@@ -102,6 +102,7 @@ class Tunnelled:
     policy: bytes = b""
     max_weight: float | None = None
     packed: bool = False
+    sums: bool = True
     witnesses: SimulatedWitnesses | None = None
     now: float = 1_800_000_000.0
     read: int = 0
@@ -132,7 +133,7 @@ class Tunnelled:
             )
             for number, each in enumerate(self.identities)
         }
-        self.host = TunnelHost(self.board, self.manifest.session)
+        self.host = TunnelHost(self.board, self.manifest.session, sums=self.sums)
         self.durable = DurableOrganiser(
             MemoryVault(),
             self.manifest,
@@ -170,6 +171,7 @@ class Tunnelled:
                 secret=secret,
                 guard=guard or self.guard,
                 max_weight=self.max_weight,
+                sums=self.sums,
                 rng=seeded(f"party {number}"),
                 clock=clock or (lambda: self.now),
             )

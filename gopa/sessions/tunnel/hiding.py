@@ -1,0 +1,102 @@
+"""Leaves sums out of requests to parties that do not ask for them.
+
+A result over a long vector is a message of many entries, most of which hold nothing but sums. A
+party needs to know how often values were released and who was left out, which stands in the first
+and the last entries. Those between are shown by their leaves. Specification:
+`specs/12-sessions.md`, [N12].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from bulletin_board import Entry
+from bulletin_board.entry import LARGEST_BODY
+from gopa.messages.framing import Posted
+from gopa.messages.organiser import sums_end
+from gopa.messages.phases import Kind, Phase
+from gopa.sessions.tunnel.messages import HiddenEntry
+from wire.errors import InvalidProof
+
+_RULE: Final = "12-N12"
+_UNKNOWN: Final = bytes(LARGEST_BODY)
+"""Stands for sums that are not shown: a possible content, which nobody is told."""
+
+
+def hideable(found: Sequence[Posted], organiser: bytes) -> frozenset[int]:
+    """The indexes of entries with nothing but sums, of results that are there from end to end."""
+    chosen: set[int] = set()
+    said = [each for each in found if _is_result(each.entry, organiser)]
+    for first in (each for each in said if each.entry.chunk == 0):
+        chunks = [each for each in said if each.entry.round == first.entry.round]
+        if [each.entry.chunk for each in chunks] == list(range(first.entry.chunks)):
+            chosen |= {e.index for e in chunks if _holds_sums_alone(first.entry, e.entry.chunk)}
+    return frozenset(chosen)
+
+
+def restored(shown: Sequence[Posted | HiddenEntry], organiser: bytes) -> tuple[Posted, ...]:
+    """What a request shows, with an entry of unknown sums in the place of each that is hidden.
+
+    The entry behind them names the leaf of the last one, and each that of the one before, so what
+    is hidden is the organiser's if the message is one.
+
+    Raises:
+        InvalidProof: something is hidden that may hold more than sums, or is not followed.
+    """
+    made: list[Posted] = []
+    first = last = None
+    open_end = False
+    for each in shown:
+        if isinstance(each, HiddenEntry):
+            if first is None or last is None or not _holds_sums_alone(first, last.entry.chunk + 1):
+                raise InvalidProof("more is hidden than sums", _RULE)
+            posted, open_end = Posted(each.index, each.leaf, _following(last)), True
+        else:
+            posted = each
+            if posted.entry.author.data != organiser or posted.entry.phase != Phase.ORGANISER:
+                made.append(posted)
+                continue
+            if open_end and last is not None:
+                _require_follows(last, posted.entry)
+            open_end = False
+            if posted.entry.chunk == 0:
+                first = posted.entry if _is_result(posted.entry, organiser) else None
+        made.append(posted)
+        last = posted
+    if open_end:
+        raise InvalidProof("the end of what is hidden is not shown", _RULE)
+    return tuple(made)
+
+
+def _is_result(entry: Entry, organiser: bytes) -> bool:
+    place = entry.phase, entry.kind
+    return place == (Phase.ORGANISER, Kind.RESULT) and entry.author.data == organiser
+
+
+def _holds_sums_alone(first: Entry, chunk: int) -> bool:
+    """Whether this chunk of a result, which begins with `first`, lies within its sums."""
+    inside = (chunk + 1) * LARGEST_BODY <= sums_end(first.body)
+    return 0 < chunk < first.chunks - 1 and inside
+
+
+def _following(last: Posted) -> Entry:
+    before = last.entry
+    return replace(
+        before,
+        chunk=before.chunk + 1,
+        seq=before.seq + 1,
+        prev_own_leaf=last.leaf,
+        body=_UNKNOWN,
+    )
+
+
+def _require_follows(last: Posted, entry: Entry) -> None:
+    """Require that the entry behind hidden ones is the next of the same message.
+
+    Else a host that shows another leaf would have the party find a fault of the organiser.
+    """
+    expected = replace(_following(last), seen_size=entry.seen_size, seen_root=entry.seen_root)
+    if replace(entry, body=_UNKNOWN) != expected:
+        raise InvalidProof("what is hidden is not in front of what is shown", _RULE)

@@ -17,7 +17,7 @@ from gopa.learning.clipping import length
 from gopa.learning.data import Users
 from gopa.learning.federated.clusters import Clusters, nearest
 from gopa.learning.federated.estimator_base import FederatedEstimator, Floats, UnfitData
-from gopa.learning.federated.moments import MomentSums
+from gopa.learning.federated.moments import MomentSums, component_sums, line_sums
 from gopa.learning.federated.rounds import Clipping
 from gopa.learning.federated.setting import Setting
 from gopa.learning.federated.training import Recipe, Training
@@ -192,17 +192,8 @@ class FederatedLinearRegression(RegressorMixin, FederatedEstimator):  # type: ig
         return np.asarray(self._given(X) @ self.coef_ + self.intercept_)
 
     def _start(self, problem: Users, setting: Setting, rounds: int, last: Any) -> MomentSums:
-        return MomentSums(
-            "least squares",
-            setting,
-            problem,
-            reading=lambda found: found.line(self.ridge),
-            radius=self.radius,
-            labelled=True,
-            label_radius=self.label_radius,
-            rounds=rounds,
-            last=last,
-        )
+        public = {"radius": self.radius, "label_radius": self.label_radius}
+        return line_sums(setting, problem, self.ridge, **public, rounds=rounds, last=last)
 
     def _show(self, model: dict[str, Any], x: Floats) -> None:
         del x
@@ -234,15 +225,8 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FederatedE
         return len(self.components_)
 
     def _start(self, problem: Users, setting: Setting, rounds: int, last: Any) -> MomentSums:
-        return MomentSums(
-            "PCA",
-            setting,
-            problem,
-            reading=lambda found: found.components(self.n_components),
-            radius=self.radius,
-            rounds=rounds,
-            last=last,
-        )
+        many, radius = self.n_components, self.radius
+        return component_sums(setting, problem, many, radius, rounds=rounds, last=last)
 
     def _show(self, model: dict[str, Any], x: Floats) -> None:
         del x

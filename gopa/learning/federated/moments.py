@@ -161,6 +161,22 @@ class MomentEstimate:
         }
 
 
+def component_sums(
+    setting: Setting, problem: Users, components: int, radius: float | None, **more: Any
+) -> MomentSums:
+    """Moments that are read as principal components; `more` is for `MomentSums`."""
+    return MomentSums(
+        "PCA", setting, problem, reading=lambda e: e.components(components), radius=radius, **more
+    )
+
+
+def line_sums(setting: Setting, problem: Users, ridge: float, **more: Any) -> MomentSums:
+    """Moments of rows with labels that are read as a line; `more` is for `MomentSums`."""
+    return MomentSums(
+        "least squares", setting, problem, reading=lambda e: e.line(ridge), labelled=True, **more
+    )
+
+
 def pca(
     problem: Users, *, components: int, radius: float | None = None, **asked: Unpack[SumOptions]
 ) -> Outcome:
@@ -169,14 +185,7 @@ def pca(
     Rows are shortened to a public `radius`; without privacy it is found by one more exact sum.
     Further keywords are those of `Setting`.
     """
-    found = MomentSums(
-        "PCA",
-        Setting(**asked),
-        problem,
-        reading=lambda each: each.components(components),
-        radius=radius,
-    )
-    return found.carried_out(problem, 1)
+    return component_sums(Setting(**asked), problem, components, radius).carried_out(problem, 1)
 
 
 def least_squares(
@@ -192,13 +201,5 @@ def least_squares(
     Rows are shortened to a public `radius` and labels moved to at most `label_radius`, as for
     `pca`. Further keywords are those of `Setting`.
     """
-    found = MomentSums(
-        "least squares",
-        Setting(**asked),
-        problem,
-        reading=lambda each: each.line(ridge),
-        radius=radius,
-        labelled=True,
-        label_radius=label_radius,
-    )
+    found = line_sums(Setting(**asked), problem, ridge, radius=radius, label_radius=label_radius)
     return found.carried_out(problem, 1)

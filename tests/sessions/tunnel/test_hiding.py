@@ -162,12 +162,13 @@ def test_hidden_leaves_lead_to_what_is_shown_behind_them() -> None:
     assert [each.leaf for each in right] == [each.leaf for each in said]
     wrong = replace(hidden[-1], leaf=hidden[0].leaf)
     later = replace(last, entry=replace(last.entry, round=2))
-    for lie in (
+    lies: tuple[list[Posted | HiddenEntry], ...] = (
         [first, *hidden[:-1], wrong, last],
         [first, *hidden, later],
         [first, *hidden[1:], last],
         [first, *hidden, hidden[-1], last],
-    ):
+    )
+    for lie in lies:
         with pytest.raises(InvalidProof):
             restored(lie, organiser)
     with pytest.raises(InvalidProof):

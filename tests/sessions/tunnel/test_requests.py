@@ -298,7 +298,8 @@ def _hiding(world: Tunnelled, shown: TunnelRequest, author: bytes) -> TunnelRequ
     rest = tuple(
         each
         for each in shown.shown
-        if isinstance(each, OwnEntry) or Submission.decode(each.raw).entry.author.data != author
+        if not isinstance(each, TunnelEntry)
+        or Submission.decode(each.raw).entry.author.data != author
     )
     assert len(rest) < len(shown.shown)
     size = open_checkpoint(shown.checkpoint, log_key()).size

@@ -23,6 +23,7 @@ from gopa import OutOfRange, UsageError
 from gopa.aggregation.encoding import VOUCHED
 from gopa.learning import Outcome, Privacy, Table, Users, iid
 from gopa.learning.federated import (
+    AdaptiveClip,
     RoundShape,
     Setting,
     SumSession,
@@ -121,7 +122,7 @@ def in_two_processes(world: Gathering, ask: Callable[..., Outcome]) -> list[Outc
 
 ASKED: list[tuple[Callable[..., Outcome], dict[str, Any], int, float, int]] = [
     (mean, {"low": -2, "high": 2}, 3, math.sqrt(2), 1),
-    (variance, {"low": -2, "high": 2}, 5, math.sqrt(2), 1),
+    (variance, {"low": -1, "high": 1}, 5, math.sqrt(2), 1),  # some rows are moved to the ends
     (histogram, {"edges": [-2, 0, 1, 2]}, 3, math.sqrt(0.5), 1),
     (quantiles, {"at": [0.5], "low": -2, "high": 2, "levels": 4}, 30, math.sqrt(0.5), 1),
     (
@@ -153,11 +154,35 @@ def test_models_are_those_of_a_simulation_over_all_rows(tmp_path: Path, case: An
         assert np.allclose(first.model[name], value, atol=1e-3), name
         assert np.array_equal(first.model[name], second.model[name]), name
     assert len(first.history) == rounds
+    if rounds == 1:  # else they count users
+        assert {*first.warnings, *second.warnings} == {*expected.warnings}
     assert not any("simulation" in each for each in first.spent.assumptions)
     # With noise the same plan has room for this algorithm, and one of a smaller norm has not.
     private = {**asked, "privacy": Privacy(90.0, 1e-3)}
     assert _refused(ask, private, plan(width, norm, rounds, 90.0)) is None
     assert _refused(ask, private, plan(width, norm * 0.99, rounds, 90.0)) == "aggregator"
+
+
+@pytest.mark.soak
+def test_single_records_are_hidden_and_what_is_clipped_is_told(tmp_path: Path) -> None:
+    """With a bound that follows the gradients, and fewer rounds than are asked for."""
+    shape = RoundShape(3, MOST, adaptive=True, unit="record")
+    made = plan(shape.dimension, shape.half * (1 + 1e-6), rounds=2, epsilon=90)
+    clip = AdaptiveClip(0.05)
+    asked: dict[str, Any] = {"privacy": KEPT, "seed": 1, "most_rows": MOST, "clip": clip}
+    with opened(tmp_path, made) as world:
+        found = in_two_processes(
+            world, lambda *rows, **more: fedsgd(*rows, rounds=3, planned=2, **asked, **more)
+        )
+    for outcome in found:
+        assert np.array_equal(outcome.model["coef"], found[0].model["coef"])
+        assert outcome.history["bound"].tolist() == found[0].history["bound"].tolist()
+        assert outcome.history["bound"][0] == 0.05 != outcome.history["bound"][1]
+        assert outcome.history["shortened"].sum() > 0
+        assert "stopped before round 3 of 3: the budget covers 2" in outcome.warnings
+        assert any("records were shortened" in each for each in outcome.warnings)
+        assert outcome.spent.within(KEPT)
+        assert any("nothing else checks that" in each for each in outcome.spent.assumptions)
 
 
 def _refused(ask: Callable[..., Outcome], asked: dict[str, Any], made: gopa.Plan) -> str | None:

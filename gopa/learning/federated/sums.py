@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import gopa
-from gopa import Aggregator, Result, RoundAborted, UsageError
+from gopa import Aggregator, OutOfRange, Result, RoundAborted, UsageError
 from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
 from gopa.learning.data import Users
@@ -101,16 +101,22 @@ class SumSession:
 
         Raises:
             RoundAborted: too many users were lost. The outcome will say so; others may follow.
+            UsageError: the aggregator does not take vectors that are vouched for.
         """
         self._begun += 1
         try:
             result = self._aggregator.sum(vectors)
+        except OutOfRange as error:
+            message = f"{error}; here the algorithm answers for its length: make it vouched=True"
+            raise UsageError(message, "aggregator") from None
         except RoundAborted as error:
             self.warn(f"round {self._begun} had no result: {error}")
             raise
         self.results.append(result)
         if result.simulation and self.setting.aggregator is not None:
             self.warn("this session is a simulation")
+        if result.clipped or result.scaled:
+            self.warn("the aggregator moved or shortened vectors: make it without clip")
         return result
 
     def warn(self, text: str) -> None:

@@ -39,6 +39,7 @@ from gopa.learning.federated import (
     quantiles,
     variance,
 )
+from gopa.learning.history import History
 from gopa.messages.manifest import Mode
 from gopa.organiser import SessionSetting
 from gopa.party import Refusal
@@ -170,10 +171,12 @@ def test_single_records_are_hidden_and_what_is_clipped_is_told(tmp_path: Path) -
     made = plan(shape.dimension, shape.half * (1 + 1e-6), rounds=2, epsilon=90)
     clip = AdaptiveClip(0.05)
     asked: dict[str, Any] = {"privacy": KEPT, "seed": 1, "most_rows": MOST, "clip": clip}
+
+    def ask(problem: Users, **more: Any) -> Outcome:
+        return fedsgd(problem, rounds=3, planned=2, **asked, **more)
+
     with opened(tmp_path, made) as world:
-        found = in_two_processes(
-            world, lambda *rows, **more: fedsgd(*rows, rounds=3, planned=2, **asked, **more)
-        )
+        found = in_two_processes(world, ask)
     for outcome in found:
         assert np.array_equal(outcome.model["coef"], found[0].model["coef"])
         assert outcome.history["bound"].tolist() == found[0].history["bound"].tolist()
@@ -256,6 +259,17 @@ def test_what_an_organiser_opened_instead_is_refused_before_anything_is_charged(
     assert caught.value.field == "aggregator"
 
 
+def test_an_aggregator_that_clips_is_named_in_the_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = plan(3, NEEDED, epsilon=90)
+    for long, said in ((False, 0), (True, 1)):
+        with gopa.LocalAggregator(made, mode="off", seed=1, clip=True) as clips:
+            monkeypatch.setattr(Promised, "sum", lambda _, vectors, sums=clips: sums.sum(vectors))
+            session = judged(made, {})
+            session.sum([np.full(3, 0.5 if long else 0.01)] * 4)
+        told = session.outcome({}, History({"round": [1]})).warnings
+        assert ["without clip" in each for each in told].count(True) == said
+
+
 def test_what_depends_on_rows_of_others_has_to_be_said() -> None:
     asked: dict[str, Any] = {"privacy": None, "seed": 1}
     made = Promised(plan(6, 2))
@@ -290,8 +304,13 @@ def test_a_party_that_did_not_agree_sends_no_long_vector(tmp_path: Path, mode: M
         with pytest.raises(Refusal) as refused:
             gopa.SessionAggregator(world.ticket, *careful, vouched=True)
         assert refused.value.field == "vouched"
-        with gopa.SessionAggregator(world.ticket, *careful) as plain, pytest.raises(OutOfRange):
-            plain.average(long)
+        with gopa.SessionAggregator(world.ticket, *careful) as plain:
+            with pytest.raises(OutOfRange):
+                plain.average(long)
+            setting = Setting(replace(KEPT, unit="user"), 1, MOST, aggregator=plain)
+            sums = SumSession("s", setting, users=4, width=2, half=0.1, rounds=1, vouched=True)
+            with pytest.raises(UsageError, match="vouched=True"):
+                sums.sum(long)
         one = member(world, 0, together, vouched=False)
         with one, pytest.raises(Refusal):
             one.contribute_sync(world.ticket, long[0], vouched=True)

@@ -18,7 +18,6 @@ from bulletin_board.tree import RightEdge, leaf_hash, old_root, verify_consisten
 from gopa.aggregation.structure import Value
 from gopa.messages.framing import Posted
 from gopa.messages.manifest import DrandBeacon, Manifest
-from gopa.messages.organiser import ResultMessage
 from gopa.party import (
     Dated,
     Event,
@@ -200,7 +199,7 @@ class PartyCall(Guarded):
             round=party.state.chain.round,
             part=stage.part if isinstance(stage, Outside) else None,
             needs_value=self._lacks_value(party),
-            last=party.last if self._parts.sums else _without_sums(party.last),
+            last=party.last,
             over=isinstance(stage, Done | Stopped),
             error=stage.error if isinstance(stage, Stopped) else None,
         )
@@ -243,6 +242,7 @@ class PartyCall(Guarded):
             checkpoint=self._state.machine,
             toolkit=parts.toolkit,
             session=parts.ticket.session,
+            sums=parts.sums,
         )
 
     def _verified(self, request: TunnelRequest) -> SignedCheckpoint:
@@ -441,13 +441,6 @@ class PartyCall(Guarded):
         value = offered(party.manifest, encoding, given.value, clip=given.clip, rng=self._rng)
         self._tell(party, Supplied(opened.logical, value.row))
         self._spent = opened.logical + 1
-
-
-def _without_sums(last: Finished | None) -> Finished | None:
-    """The end of a round, of which the sums may not have been shown."""
-    if last is None or not isinstance(last.outcome, ResultMessage):
-        return last
-    return replace(last, outcome=replace(last.outcome, sums=()))
 
 
 def _leaves_out(output: Output) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gopa.messages.manifest import Manifest
+from gopa.messages.organiser import ResultMessage
 from gopa.party import Finished, LocalPolicy
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.party_memory import LAST
@@ -25,7 +28,7 @@ class CalledParty(SteppedParty):
         VaultDamaged: a slot that is needed was changed.
     """
 
-    __slots__ = ("_ended", "_slots")
+    __slots__ = ("_ended", "_slots", "_sums")
 
     def __init__(  # noqa: PLR0913 - what a party is made of
         self,
@@ -38,8 +41,10 @@ class CalledParty(SteppedParty):
         checkpoint: bytes = b"",
         toolkit: Toolkit | None = None,
         session: bytes | None = None,
+        sums: bool = True,
     ) -> None:
-        """Without a checkpoint it has heard nothing yet."""
+        """Without a checkpoint it has heard nothing yet; without `sums` none are kept."""
+        self._sums = sums
         super().__init__(manifest, key, policy, rng=rng, toolkit=toolkit, session=session)
         self._slots = slots
         self._ended: bytes | LateBytes = b""
@@ -53,18 +58,23 @@ class CalledParty(SteppedParty):
     def checkpoint(self) -> tuple[bytes, tuple[bytes, ...]]:
         """What the next call goes on from, and the names of the slots that it needs."""
         if self._last is not None:
-            self._ended = late(LAST.encode(self._last), self._surroundings)
+            last = self._last if self._sums else _without_sums(self._last)
+            self._ended = late(LAST.encode(last), self._surroundings)
         spoken, made = tuple(sorted(self._spoken)), tuple(sorted(self._made))
         kept = (self._secret, self._chain, spoken, made, self._ended, self._state)
         return write_state(kept, self._surroundings)
 
     @property
     def last(self) -> Finished | None:
-        """The last round that ended."""
-        if self._last is None and self._ended:
+        """The last round that ended; a result without sums if they were not kept."""
+        last = self._last
+        if last is None and self._ended:
             kept = self._ended
-            return LAST.decode(kept if isinstance(kept, bytes) else kept.found())
-        return self._last
+            last = LAST.decode(kept if isinstance(kept, bytes) else kept.found())
+        if last is None or not isinstance(last.outcome, ResultMessage):
+            return last
+        whole = self._sums and len(last.outcome.sums) == self.manifest.terms.dimension
+        return last if whole else replace(last, outcome=replace(last.outcome, sums=()))
 
     @property
     def _surroundings(self) -> Surroundings:
@@ -77,3 +87,10 @@ class CalledParty(SteppedParty):
         ended = [each for each in step.outputs if isinstance(each, Finished)]
         last = ended[-1] if ended else self._last
         self._resume(self._rested(step.state, step.spoken, last))
+
+
+def _without_sums(last: Finished) -> Finished:
+    """With one sum in the place of all, of which some may not have been shown ([N12])."""
+    if not isinstance(last.outcome, ResultMessage):
+        return last
+    return replace(last, outcome=replace(last.outcome, sums=last.outcome.sums[:1]))

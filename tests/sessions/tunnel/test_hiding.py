@@ -76,6 +76,7 @@ def test_rounds_go_on_without_their_sums() -> None:
         assert not isinstance(shown.shown[first], HiddenEntry)
         assert not isinstance(shown.shown[last], HiddenEntry)
         assert max(sizes) < 8 * LONG / 2
+        assert len(caller.state) < 8 * LONG / 2
         ended = caller.party().standing(caller.state).last
         assert ended is not None
         assert ended.logical == 1
@@ -187,6 +188,10 @@ def test_what_is_hidden_may_be_shown_and_then_a_party_that_asks_has_the_sums() -
         world.sums = False
     with pytest.raises(InvalidProof):
         asking.answer(state, REQUEST.encode(shown), caller.supply)
+    before = asking.standing(caller.state).last  # another setting finds no sums either
+    assert before is not None
+    assert isinstance(before.outcome, ResultMessage)
+    assert before.outcome.sums == ()
     entries = list(world.board.reader().entries())
     whole = tuple(
         TunnelEntry(each.index, entries[each.index]) if isinstance(each, HiddenEntry) else each

@@ -27,6 +27,8 @@ _SCHOOL_FEATURES: Final = [*range(5, 21), 27]
 _GOOD_SCORE: Final = 20
 _LIKED: Final = 5
 _PIXELS: Final = 28 * 28
+_UPSTAIRS, _DOWNSTAIRS = 2, 3
+_HARWS_KINDS: Final = ("X", "y", "subject")
 _NUMERIC: Final = (
     "time_in_hospital",
     "num_lab_procedures",
@@ -60,6 +62,12 @@ def load(name: str, folder: str | Path | None = None) -> Table:
     | computers | 1 if liked more than 5 of 10, else -1 | buyers |
     | mnist | digits | none |
     | diabetes | 1 if readmitted within 30 days, else -1; numeric columns alone | patients |
+    | harws | 1 upstairs, -1 downstairs; rows of other activities are left out | subjects |
+    | vehicle | as it is, -1 or 1 | sensors |
+
+    `harws` is read from the six text files of UCI's "human activity recognition using smartphones",
+    in one folder. `vehicle` is a MATLAB file with cells X (rows of features) and Y (labels), one
+    of each for every sensor.
 
     Raises:
         DataNotFound: the file is not there.
@@ -189,6 +197,37 @@ def _diabetes(files: list[bytes], source: str) -> Table:
     return Table(features, np.where(again, 1, -1), source, patients, _NUMERIC)
 
 
+def _harws(files: list[bytes], source: str) -> Table:
+    features, activities, subjects = (
+        np.concatenate([_numbers(each) for each in files[part::3]]) for part in range(3)
+    )
+    if not len(features) == len(activities) == len(subjects):
+        raise ValueError("rows, activities and subjects are not as many")
+    kept = np.isin(activities[:, 0], (_UPSTAIRS, _DOWNSTAIRS))
+    labels = np.where(activities[kept, 0] == _UPSTAIRS, 1, -1)
+    return Table(features[kept], labels, source, subjects[kept, 0].astype(np.int64))
+
+
+def _vehicle(files: list[bytes], source: str) -> Table:
+    found = _matlab(files[0])
+    rows, labels = ([np.asarray(each) for each in found[name].ravel()] for name in "XY")
+    if [len(each) for each in rows] != [each.size for each in labels]:
+        raise ValueError("a sensor has not as many labels as rows")
+    signs = np.concatenate([each.ravel() for each in labels]).astype(np.int64)
+    if not np.isin(signs, (-1, 1)).all():
+        raise ValueError("labels are -1 and 1")
+    sensors = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
+    return Table(np.concatenate(rows).astype(np.float64), signs, source, sensors)
+
+
+def _numbers(data: bytes) -> np.ndarray[Any, Any]:
+    """A table of numbers with spaces between them, in lines of the same length."""
+    found = np.array([row.split() for row in data.decode().splitlines()], dtype=np.float64)
+    if found.ndim != 2:
+        raise ValueError("there are no rows")
+    return found
+
+
 def _csv(data: bytes) -> list[list[str]]:
     return [row for row in csv.reader(io.StringIO(data.decode())) if row]
 
@@ -227,6 +266,10 @@ _LOADERS: Final[dict[str, tuple[tuple[str, ...], Callable[[list[bytes], str], Ta
     "breast-cancer": (("breast_cancer_wisconsin/breast-cancer-wisconsin.data",), _breast_cancer),
     "computers": (("computer_buyers/conjointAnalysisComputerBuyers.mat",), _computers),
     "diabetes": (("diabetes130/dataset_diabetes.zip",), _diabetes),
+    "harws": (
+        tuple(f"harws/{kind}_{part}.txt" for part in ("train", "test") for kind in _HARWS_KINDS),
+        _harws,
+    ),
     "houses": (("houses/cal_housing.data",), _houses),
     "mnist": (
         ("mnist_t10k/t10k-images-idx3-ubyte.gz", "mnist_t10k/t10k-labels-idx1-ubyte.gz"),
@@ -234,4 +277,5 @@ _LOADERS: Final[dict[str, tuple[tuple[str, ...], Callable[[list[bytes], str], Ta
     ),
     "school": (("school/school_b.mat",), _school),
     "svmguide3": (("svmguide3/svmguide3", "svmguide3/svmguide3.t"), _svmguide3),
+    "vehicle": (("vehicle/vehicle.mat",), _vehicle),
 }

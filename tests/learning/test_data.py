@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.io import savemat
 
 from gopa import BackendError, UsageError
 from gopa.learning import (
@@ -302,6 +303,53 @@ def test_another_file_under_the_name_is_one_line(
         load(name, tmp_path)
     assert not isinstance(caught.value, DataNotFound)
     assert caught.value.field == str(path)
+
+
+def test_activities_of_subjects_are_read_from_six_files(tmp_path: Path) -> None:
+    folder = tmp_path / "harws"
+    folder.mkdir()
+    with pytest.raises(DataNotFound):
+        load("harws", tmp_path)
+    for part, activities in (("train", (2, 3, 1)), ("test", (3,))):
+        rows = [f"  0.{number}  -1.0e-01" for number in activities]
+        (folder / f"X_{part}.txt").write_text("\n".join(rows) + "\n")
+        (folder / f"y_{part}.txt").write_text("\n".join(map(str, activities)) + "\n")
+        subjects = [str(30 - place) for place in range(len(activities))]
+        (folder / f"subject_{part}.txt").write_text("\n".join(subjects) + "\n")
+    found = load("harws", tmp_path)
+    assert found.features.tolist() == [[0.2, -0.1], [0.3, -0.1], [0.3, -0.1]]
+    assert found.labels.tolist() == [1, -1, -1]
+    assert natural(found).counts.tolist() == [1, 2]
+    for text in ("", "2\n", "2\nx\n3\n", "\xff"):
+        (folder / "y_train.txt").write_bytes(text.encode("latin-1"))
+        with pytest.raises(UsageError) as caught:
+            load("harws", tmp_path)
+        assert caught.value.field == str(folder / "X_train.txt")
+
+
+def test_vehicles_of_sensors_are_read_from_cells(tmp_path: Path) -> None:
+    path = tmp_path / "vehicle" / "vehicle.mat"
+    path.parent.mkdir()
+    with pytest.raises(DataNotFound):
+        load("vehicle", tmp_path)
+
+    def written(*sensors: tuple[list[list[float]], list[int]]) -> None:
+        cells = {name: np.empty((len(sensors), 1), dtype=object) for name in "XY"}
+        for place, (rows, labels) in enumerate(sensors):
+            cells["X"][place, 0] = np.array(rows)
+            cells["Y"][place, 0] = np.array(labels)[:, None]
+        savemat(path, cells)
+
+    written(([[1.0, 2.0], [3.0, 4.0]], [1, -1]), ([[5.0, 6.0]], [1]))
+    found = load("vehicle", tmp_path)
+    assert found.features.tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert found.labels.tolist() == [1, -1, 1]
+    assert natural(found).counts.tolist() == [2, 1]
+    for labels in ([1], [1, 2]):
+        written(([[1.0, 2.0], [3.0, 4.0]], labels), ([[5.0, 6.0]], [1]))
+        with pytest.raises(UsageError) as caught:
+            load("vehicle", tmp_path)
+        assert caught.value.field == str(path)
 
 
 def test_a_file_of_ones_own(tmp_path: Path) -> None:

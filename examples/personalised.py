@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from gopa.graph import Graph, from_similarity
 from gopa.learning import (
     DataNotFound,
     History,
+    Outcome,
     Privacy,
     Users,
     generator,
@@ -28,6 +30,7 @@ from gopa.learning import (
     moons,
     natural,
 )
+from gopa.learning.clocks import InTurn
 from gopa.learning.experiments import FigureRun, FigureSet
 from gopa.learning.objectives import LOGISTIC, Linear
 from gopa.learning.personalised import (
@@ -51,7 +54,9 @@ figures = FigureSet(__doc__.partition("\n")[0])
 
 NEGLIGIBLE = 1e-2
 PULLS = (0.1, 0.3, 1.0, 3.0)
-RHOS = (0.01, 0.03, 0.1, 0.3)
+RHOS = (0.01, 0.03, 0.1, 1.0)
+PRIVATE_PULLS = (1.0, 10.0, 30.0)
+UPDATES = (5, 20, 50)
 SMALL = np.exp(-5)
 
 
@@ -102,25 +107,35 @@ def tuned_pull(columns: int, users: int) -> float:
     return max(PULLS, key=reached)
 
 
-def in_steps(outcome: Any, least: float) -> History:
+def in_steps(outcome: Outcome, least: float) -> History:
     """Steps, vectors, distance to the least objective and accuracy of a run."""
     columns = outcome.history.columns
     return History({**columns, "objective": columns["objective"] - least})
 
 
-def compared(seed: int, columns: int, users: int) -> tuple[History, History]:
-    """Coordinate descent against ADMM at its best penalty, both from models learned alone."""
+def compared(seed: int, columns: int, users: int) -> dict[str, History]:
+    """Coordinate descent by two clocks against ADMM at two penalties, from models learned alone.
+
+    Which penalty is best is decided for each problem by the objective in the end.
+    """
     task = Task.of(columns, seed, users)
     problem = task.problem(tuned_pull(columns, users))
     links = Links.of(task.graph)
     least = float(problem.loss(problem.minimum(links, 1e-7), links))
-    start = problem.alone(1e-6)
-    how: dict[str, Any] = {"graph": task.graph, "seed": seed, "start": start}
-    descent = fit_descent(problem, privacy=None, steps=20 * users, look=task.look, **how)
+    how: dict[str, Any] = {
+        "graph": task.graph, "seed": seed, "start": problem.alone(1e-6), "look": task.look,
+    }  # fmt: skip
+    found = {}
+    for name, clock in (("descent", None), ("descent in turn", InTurn(users))):
+        ran = fit_descent(problem, privacy=None, steps=20 * users, clock=clock, **how)
+        found[name] = in_steps(ran, least)
     edges = 10 * task.graph.edge_count
-    runs = [fit_admm(problem, steps=edges, penalty=each, look=task.look, **how) for each in RHOS]
-    admm = min(runs, key=lambda each: float(each.history["objective"][-1]))
-    return in_steps(descent, least), in_steps(admm, least)
+    runs = {
+        each: in_steps(fit_admm(problem, steps=edges, penalty=each, **how), least) for each in RHOS
+    }
+    found["ADMM"] = min(runs.values(), key=lambda each: float(each["objective"][-1]))
+    found["ADMM, penalty 1"] = runs[1.0]
+    return found
 
 
 def vectors_to(history: History, objective: float) -> float:
@@ -136,39 +151,47 @@ def vectors_to(history: History, objective: float) -> float:
     return float(vectors[last - 1] + part * (vectors[last] - vectors[last - 1]))
 
 
-@figures.figure("fig1", published={"vectors of descent for ADMM's objective": 0.39})
+@figures.figure("fig1")
 def fig1(run: FigureRun) -> None:
     """Coordinate descent against ADMM: objective and accuracy by steps and by vectors sent."""
     users, seeds = (20, range(1)) if run.quick else (100, range(5))
-    shares = []
-    with run.picture("objective by vectors", "accuracy by vectors", "accuracy by steps") as axes:
+    shares: dict[str, list[float]] = {}
+    titles = [f"{what} by {by}" for by in ("step", "vectors") for what in ("objective", "accuracy")]
+    with run.picture(*titles) as axes:
         for seed in seeds:
-            both = run_pair(run, seed, users)
-            shares.append(vectors_to(both[0], both[1]["objective"][-1]) / both[1]["vectors"][-1])
-            for name, history, colour in zip(("descent", "ADMM"), both, ("C0", "C1"), strict=True):
-                label = name if not seed else None
-                axes[0].semilogy(history["vectors"], history["objective"], colour, label=label)
-                axes[1].plot(history["vectors"], history["accuracy"], colour, label=label)
-                axes[2].plot(history["step"], history["accuracy"], colour, label=label)
-        for each in axes:
-            each.legend()
-    run.number("vectors of descent for ADMM's objective", float(np.mean(shares)))
-    run.number("the largest of them", float(np.max(shares)))
+            found = of_seed(run, run.seed + seed, users)
+            for name, against in product(
+                ("descent", "descent in turn"), ("ADMM", "ADMM, penalty 1")
+            ):
+                goal = found[against]
+                share = vectors_to(found[name], goal["objective"][-1]) / goal["vectors"][-1]
+                shares.setdefault(f"vectors of {name} against {against}", []).append(share)
+            for place, (name, history) in enumerate(found.items()):
+                for each, (by, what) in zip(
+                    axes, product(("step", "vectors"), ("objective", "accuracy")), strict=True
+                ):
+                    label = None if seed else name
+                    each.plot(history[by], history[what], f"C{place}", label=label, linewidth=0.8)
+        for each in axes[::2]:
+            each.set_yscale("log")
+        axes[0].legend()
+    for name, values in shares.items():
+        run.number(name, float(np.mean(values)))
+        run.number(f"{name}: the most", float(np.max(values)))
 
 
-def run_pair(run: FigureRun, seed: int, users: int) -> tuple[History, History]:
-    """Both runs of a seed, each a part of the figure."""
+def of_seed(run: FigureRun, seed: int, users: int) -> dict[str, History]:
+    """All runs of a seed, each a part of the figure."""
     columns = 10 if run.quick else 100
-    found: list[History] = []
+    found: dict[str, History] = {}
 
-    def made(place: int) -> History:
+    def made(name: str) -> History:
         if not found:
-            found.extend(compared(run.seed + seed, columns, users))
-        return found[place]
+            found.update(compared(seed, columns, users))
+        return found[name]
 
-    names = (f"descent-{seed}", f"admm-{seed}")
-    first, second = (run.part(name, partial(made, place)) for place, name in enumerate(names))
-    return first, second
+    names = ("descent", "descent in turn", "ADMM", "ADMM, penalty 1")
+    return {name: run.part(f"{name} {seed}", partial(made, name)) for name in names}
 
 
 def private_run(  # noqa: PLR0913 - a run has many parts
@@ -192,6 +215,18 @@ def private_run(  # noqa: PLR0913 - a run has many parts
     return outcome.history
 
 
+def tuned_private(columns: int, epsilon: float, users: int) -> dict[str, Any]:
+    """How many updates and which pull are best with privacy, on instances of their own."""
+
+    def reached(each: int, pull: float) -> float:
+        how: dict[str, Any] = {"epsilon": epsilon, "each": each, "warm": 0.0, "pull": pull}
+        runs = [private_run(columns, 1000 + seed, users, **how) for seed in range(2)]
+        return float(np.mean([run["accuracy"][-1] for run in runs]))
+
+    each, pull = max(product(UPDATES, PRIVATE_PULLS), key=lambda pair: reached(*pair))
+    return {"epsilon": epsilon, "each": each, "warm": 0.0, "pull": pull}
+
+
 @figures.figure("fig2")
 def fig2(run: FigureRun) -> None:
     """Private descent: how many updates pay, with and without a warm start, and by dimension."""
@@ -199,23 +234,27 @@ def fig2(run: FigureRun) -> None:
     columns = 10 if run.quick else 100
     pull = tuned_pull(columns, users)
     widths = (2, 10) if run.quick else (2, 10, 20, 50, 100)
-    with run.picture("from zero", "from a private warm start", "by dimension") as axes:
-        for place, warm in zip(axes, (0.0, 0.05), strict=False):
-            for epsilon in (0.15, 1.05):
-                for each in (5, 20):
-                    made = partial(
-                        private_run, columns, run.seed, users, epsilon=epsilon, each=each,
-                        warm=warm, pull=pull,
-                    )  # fmt: skip
-                    history = run.part(f"{epsilon}-{each}-{warm}", made)
-                    label = f"epsilon {epsilon}, {each} updates"
-                    place.semilogy(history["step"] / users, history["objective"], label=label)
-            place.legend()
+    starts = {"from zero": 0.0, "from a private warm start": 0.05}
+    titles = [f"{what} {name}" for name in starts for what in ("objective", "accuracy")]
+    with run.picture(*titles, "accuracy by dimension") as axes:
+        for place, warm in enumerate(starts.values()):
+            for epsilon, each in product((0.15, 1.05), (5, 20)):
+                made = partial(
+                    private_run, columns, run.seed, users, epsilon=epsilon, each=each, warm=warm,
+                    pull=pull,
+                )  # fmt: skip
+                history = run.part(f"{epsilon}-{each}-{warm}", made)
+                label = f"epsilon {epsilon}, {each} updates"
+                for axis, what in zip(axes[2 * place :], ("objective", "accuracy"), strict=False):
+                    axis.plot(history["step"] / users, history[what], label=label)
+            axes[2 * place].set(yscale="log", xlabel="updates of a user")
+        axes[0].legend()
         curves = run.part("dimensions", partial(by_dimension, widths, seeds, run.seed, users))
         for name in curves.names[1:]:
-            axes[2].plot(curves["columns"], curves[name], label=name)
-            run.number(f"p = {widths[-1]}: {name}", float(curves[name][-1]))
-        axes[2].legend()
+            axes[-1].plot(curves["columns"], curves[name], label=name)
+            for width, value in zip(widths, curves[name], strict=True):
+                run.number(f"p = {width}: {name}", float(value))
+        axes[-1].legend()
 
 
 def by_dimension(widths: tuple[int, ...], seeds: int, first: int, users: int) -> History:
@@ -223,6 +262,7 @@ def by_dimension(widths: tuple[int, ...], seeds: int, first: int, users: int) ->
     found: dict[str, list[float]] = {"columns": [float(each) for each in widths]}
     for columns in widths:
         pull = tuned_pull(columns, users)
+        private = [tuned_private(columns, epsilon, users) for epsilon in (0.15, 0.55, 1.05, 10.0)]
         rows: dict[str, list[float]] = {}
         for seed in range(first, first + seeds):
             task = Task.of(columns, seed, users)
@@ -230,13 +270,10 @@ def by_dimension(widths: tuple[int, ...], seeds: int, first: int, users: int) ->
             best = fit_descent(problem, privacy=None, graph=task.graph, seed=seed).model
             rows.setdefault("alone", []).append(float(task.accuracies(problem.alone(1e-6)).mean()))
             rows.setdefault("together", []).append(float(task.accuracies(best).mean()))
-            for epsilon in (0.15, 0.55, 1.05, 10.0):
-                history = private_run(
-                    columns, seed, users, epsilon=epsilon, each=5, warm=0.0, pull=pull
-                )
-                rows.setdefault(f"epsilon {epsilon}".replace(".", "_"), []).append(
-                    float(history["accuracy"][-1])
-                )
+            for each in private:
+                history = private_run(columns, seed, users, **each)
+                name = f"epsilon {each['epsilon']}".replace(".", "_")
+                rows.setdefault(name, []).append(float(history["accuracy"][-1]))
         for name, values in rows.items():
             found.setdefault(name, []).append(float(np.mean(values)))
     return History(found)
@@ -244,7 +281,7 @@ def by_dimension(widths: tuple[int, ...], seeds: int, first: int, users: int) ->
 
 def by_rows(first: int, seeds: int, users: int, columns: int) -> History:
     """Accuracy by how many rows a user has: alone, together, and with privacy."""
-    pull = tuned_pull(columns, users)
+    pull, private = tuned_pull(columns, users), tuned_private(columns, 10.0, users)
     parts: dict[str, list[Floats]] = {"rows": [], "alone": [], "together": [], "epsilon 10": []}
     for seed in range(first, first + seeds):
         task = Task.of(columns, seed, users)
@@ -253,9 +290,10 @@ def by_rows(first: int, seeds: int, users: int, columns: int) -> History:
         parts["alone"].append(task.accuracies(problem.alone(1e-6)))
         best = fit_descent(problem, privacy=None, graph=task.graph, seed=seed).model
         parts["together"].append(task.accuracies(best))
-        hidden = task.problem(pull, bound=float(np.sqrt(columns / 3)))
-        asked = Privacy(10.0, float(SMALL), unit="record")
-        found = fit_descent(hidden, privacy=asked, graph=task.graph, seed=seed, steps=5 * users)
+        hidden = task.problem(private["pull"], bound=float(np.sqrt(columns / 3)))
+        asked, many = Privacy(10.0, float(SMALL), unit="record"), private["each"]
+        how: dict[str, Any] = {"graph": task.graph, "seed": seed, "steps": many * users}
+        found = fit_descent(hidden, privacy=asked, releases=many, **how)
         parts["epsilon 10"].append(task.accuracies(found.model))
     whole = {name: np.concatenate(values) for name, values in parts.items()}
     edges = np.linspace(10, 100, 7)

@@ -585,7 +585,7 @@ def linear_models_of(
     method: str, train: list[tuple[Floats, Any]], trial: Trial, steps: int, seed: int
 ) -> Floats:
     """Linear models with an intercept for each user, by the hinge, its kink rounded."""
-    numbers = dict(trial.linear)
+    numbers: dict[str, Any] = dict(trial.linear)
     chosen: Any = {"perso": "cd"}.get(method, method)
     return Personalised(
         chosen, loss=NEAR_HINGE, ridge=trial.ridge, steps=steps, seed=seed,
@@ -599,7 +599,7 @@ def boosted_models_of(
 ) -> Floats:
     """Combinations of stumps for each user, by Frank-Wolfe."""
     predictors, users = stumps_of(trial, train), len(train)
-    numbers = dict(trial.boost)
+    numbers: dict[str, Any] = dict(trial.boost)
     rounded = log_degrees(numbers.pop("sparsity"), 1e-3)
     how: dict[str, Any] = {"privacy": None, "method": "frank-wolfe", "radius": 1.0, "seed": seed}
     if method == "perso":

@@ -9,8 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples.personalised import Task, agreement, figures, vectors_to
-from gopa.learning import History, personalised
+from examples.personalised import (
+    NEAR_HINGE,
+    ROUNDED,
+    Task,
+    agreement,
+    comparable,
+    divided,
+    figures,
+    right,
+    vectors_to,
+)
+from gopa.learning import DataNotFound, History, personalised
+from gopa.learning.objectives import HINGE
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/learning/personalised.md").read_text()
@@ -42,6 +53,41 @@ def test_the_numbers_of_figures_are_what_they_say() -> None:
     assert abs(agreement(pieces, np.tile(np.arange(3), 6))) < 0.3
     task = Task.of(3, 1, 5)
     assert (task.accuracies(task.users.truth["targets"]) == 1).all()
+
+
+def test_the_rounded_hinge_is_smooth_and_near_the_hinge() -> None:
+    z = np.linspace(-2, 2, 4001)
+    for label in (-1.0, 1.0):
+        y = np.full_like(z, label)
+        value, slope = NEAR_HINGE.value(z, y), NEAR_HINGE.slope(z, y)
+        below = HINGE.value(z, y) - value
+        assert (below.min(), below.max()) == pytest.approx((0, ROUNDED / 2))
+        assert np.abs(np.diff(value) / np.diff(z) - (slope[1:] + slope[:-1]) / 2).max() < 1e-9
+        bends = np.abs(np.diff(slope) / np.diff(z))
+        assert bends.max() == pytest.approx(NEAR_HINGE.bend)
+        assert np.abs(slope).max() == NEAR_HINGE.steepest(2.0, 1.0)
+
+
+def test_models_to_compare_are_of_one_length_and_their_rows_are_counted() -> None:
+    predictors = personalised.stumps(np.array([-1.0]), np.array([1.0]), 1)
+    rows = np.array([[-0.5], [0.5], [0.7]])
+    pairs = [(rows, np.array([-1, 1, 1])), (rows[:2], np.array([1, -1]))]
+    models = comparable(pairs, predictors, 2.0)
+    assert np.linalg.norm(models, axis=1) == pytest.approx([2, 2])
+    assert right(models, pairs, predictors) == 1
+    assert right(models[:1].repeat(2, axis=0), pairs, predictors) == 3 / 5
+
+
+def test_buyers_train_on_the_same_computers_and_nobody_tests_on_what_it_saw() -> None:
+    try:
+        train, test = divided("computers", 1)
+    except DataNotFound as missing:
+        pytest.skip(str(missing))
+    most = max((rows for rows, _ in train), key=len)
+    for (rows, labels), (others, _) in zip(train, test, strict=True):
+        assert 5 <= len(labels) <= 10
+        assert np.array_equal(rows, most[: len(rows)])
+        assert len(rows) + len(others) == 20
 
 
 @pytest.mark.soak

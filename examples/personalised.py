@@ -57,7 +57,7 @@ figures = FigureSet(__doc__.partition("\n")[0])
 NEGLIGIBLE = 1e-2
 PULLS = (0.1, 0.3, 1.0, 3.0)
 RHOS = (0.03, 0.1, 1.0)
-PRIVATE_PULLS = (1.0, 10.0, 30.0)
+PRIVATE_PULLS = (1.0, 10.0)
 UPDATES = (5, 20, 50)
 SMALL = np.exp(-5)
 
@@ -561,21 +561,18 @@ ROWS = [
 def divided(name: str, seed: int) -> tuple[list[tuple[Floats, Any]], list[tuple[Floats, Any]]]:
     """Rows to train on and to test on, of each user.
 
-    All computer buyers train on the first five to ten of the same random order of computers, as in
-    the authors' program: nobody has seen the others.
+    Each computer buyer trains on five to ten computers of its own. In the authors' program these
+    are the same ones for all, and what comes out hangs on which: that of one model for all lies
+    between 66 and 76 percent for three draws.
     """
     rng, table = generator(seed, "table", name), load(name)
     if name == "vehicle":
         table = table.scaled(table.features.min(axis=0), table.features.max(axis=0))
     pairs = natural(table).pairs()
-    common = rng.permutation(len(pairs[0][1]))
     train, test = [], []
     for rows, labels in pairs:
-        if name == "computers":
-            order, many = common, int(rng.integers(5, 11))
-        else:
-            order = rng.permutation(len(labels))
-            many = max(1, round(TABLE[name].share * len(labels)))
+        order, many = rng.permutation(len(labels)), round(TABLE[name].share * len(labels))
+        many = int(rng.integers(5, 11)) if name == "computers" else max(1, many)
         train.append((rows[order[:many]], labels[order[:many]]))
         test.append((rows[order[many:]], labels[order[many:]]))
     return train, test

@@ -6,8 +6,12 @@ Specification: `specs/20-personalised.md`. How to use it: `docs/learning/persona
 
 from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.admm import fit_admm
-from gopa.learning.personalised.alternating import BudgetShares, GraphSteps, fit_jointly
-from gopa.learning.personalised.descent import fit_descent
+from gopa.learning.personalised.alternating import (
+    BudgetShares,
+    GraphSteps,
+    fit_descent,
+    fit_jointly,
+)
 from gopa.learning.personalised.facade import Personalised
 from gopa.learning.personalised.graph_learning import GraphLearner, PrivateLosses
 from gopa.learning.personalised.links import Links

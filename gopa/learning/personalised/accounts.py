@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from gopa import UsageError
 from gopa.learning.charges import Charge
+from gopa.learning.checks import whole
 from gopa.learning.ledger import BudgetExceeded, LedgerEntry, PrivacyLedger
 from gopa.learning.privacy import Privacy, Spent, worst
 
@@ -17,7 +18,9 @@ Entries: TypeAlias = tuple[LedgerEntry, ...]
 
 ASSUMED: Final = (
     "public: who takes part, how many rows each has, who acts when, and the graph at the start",
+    "public: which two classes there are",
     "nobody publishes or shows a prediction of what a user keeps to itself",
+    "nobody else has the seed, or sees a second run of it, or the history",
 )
 _ROUNDING: Final = 1 + 1e-12
 
@@ -33,10 +36,20 @@ class Accounts:
         if privacy.relation != "replace-one" or privacy.view != "everything":
             message = 'everybody sees all messages, and rows are replaced: view="everything"'
             raise UsageError(message, "privacy")
-        self.privacy = privacy
+        self.privacy, self.users = privacy, users
         self._of: list[Entries] = [()] * users
         self._known: dict[Entries, Spent] = {}
         self._runs = 0
+
+    @classmethod
+    def of(cls, privacy: Privacy | None, users: int, kept: Accounts | None) -> Accounts | None:
+        """The accounts of a run: new ones, or those that are kept, if they are meant for it."""
+        if kept is None:
+            return None if privacy is None else cls(privacy, users)
+        if (kept.privacy, kept.users) != (privacy, users):
+            # Else a run would spend what they allow, and not what it was asked for.
+            raise UsageError(f"accounts of {users} users for {privacy}, as asked for", "accounts")
+        return kept
 
     def next_run(self) -> int:
         """A number for the noise of a run: runs of a seed with equal noise would show both."""
@@ -57,7 +70,8 @@ class Accounts:
         Raises:
             BudgetExceeded: it would cost more than was asked for.
         """
-        before = self._of[user]
+        whole(times, "times")
+        before = self._of[whole(user, "user", 0, self.users - 1)]
         entries = _with(before, charge, times, note)
         if not self._fits(entries):
             found = self._spent(entries).epsilon
@@ -85,21 +99,23 @@ class Accounts:
 
 def _with(entries: Entries, charge: Charge, times: int, note: str) -> Entries:
     """One entry more, or a larger one."""
-    same = [each for each in entries if each.charge.law == charge.law]
     if charge.law not in {"gaussian", "guarantee"} or charge.relation is not None:
         return (*entries, LedgerEntry(charge, times, note))
+    # Numbers of a sample are for one user more or less: they are no shifts to add to others.
+    plain = [each for each in entries if each.charge.relation is None]
+    same = [each for each in plain if each.charge.law == charge.law]
     if charge.law == "gaussian":
         shift = math.hypot(*(_shift(each) for each in (*same, LedgerEntry(charge, times))))
-        whole = Charge.gaussian(1.0, shift * _ROUNDING)
+        together = Charge.gaussian(1.0, shift * _ROUNDING)
     else:
         added = [each.charge.numbers for each in same for _ in range(each.times)]
         added += [charge.numbers] * times
-        whole = Charge.guarantee(
+        together = Charge.guarantee(
             math.fsum(each[0] for each in added), math.fsum(each[1] for each in added)
         )
     notes = [each.note for each in same if each.note]
     merged = LedgerEntry(
-        whole, 1, ", ".join([*notes, *([note] if note not in {"", *notes} else [])])
+        together, 1, ", ".join([*notes, *([note] if note not in {"", *notes} else [])])
     )
     return (merged, *(each for each in entries if each not in same))
 

@@ -7,7 +7,6 @@ Specification: `specs/20-personalised.md`, section 3.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from time import perf_counter
 from typing import Final
 
@@ -21,7 +20,7 @@ from gopa.learning.clocks import Clock, ClockLaw, EdgeClock, events, require_law
 from gopa.learning.fitting import Progress, require_neither, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.outcome import Outcome
-from gopa.learning.personalised.descent import links_of, row, started
+from gopa.learning.personalised.descent import Look, links_of, row, started
 from gopa.learning.personalised.links import Floats, Links, Places
 from gopa.learning.personalised.objective import Collaboration
 from gopa.learning.privacy import Privacy, Spent
@@ -38,7 +37,6 @@ class _Meetings:
         self, problem: Collaboration, links: Links, models: Floats, penalty: float, inner: int
     ) -> None:
         self.models, self._problem, self._penalty, self._inner = models, problem, penalty, inner
-        self.vectors = np.zeros(len(models), dtype=np.int64)
         self._places, weights = links.places[0], links.weights[0]
         self._near = weights > 0
         self._half = problem.pull * weights / 2
@@ -105,7 +103,7 @@ def fit_admm(  # noqa: PLR0913 - every algorithm is called like this
     runs: int = 1,
     penalty: float = 1.0,
     inner: int = 10,
-    look: Callable[[Floats], dict[str, Floats]] | None = None,
+    look: Look | None = None,
 ) -> Outcome:
     """Personal models for one graph, by ADMM: in each step the ends of an edge agree.
 
@@ -116,7 +114,9 @@ def fit_admm(  # noqa: PLR0913 - every algorithm is called like this
     if privacy is not None:
         require_neither(privacy, None, "ADMM is not private here: None")
     require_seed(seed)
-    links, many = links_of(problem, graph), whole(runs, "runs")
+    many = whole(runs, "runs")
+    models = started(problem, start, many)
+    links = links_of(problem, graph)
     if not 0 < number(penalty, "penalty") < math.inf:
         raise UsageError("above 0 and finite", "penalty")
     if not graph.edge_count:
@@ -126,14 +126,13 @@ def fit_admm(  # noqa: PLR0913 - every algorithm is called like this
     require_law(chosen, ClockLaw.UNIFORM_EDGES, ClockLaw.WEIGHTED_EDGES)
     actors = events(chosen, seed, steps=total, runs=many).actors.astype(np.int64)
     _ = problem.paces
-    meetings = _Meetings(
-        problem, links, started(problem, start, many), penalty, whole(inner, "inner")
-    )
+    meetings = _Meetings(problem, links, models, penalty, whole(inner, "inner"))
     notes, everybody = Recorder(), np.arange(many)
 
     def note(step: int) -> None:
-        meetings.vectors[:] = _SENT * step
-        notes.note(**row(problem, links, meetings, step, look))
+        more = {} if look is None else look(meetings.models)
+        objective, sent = problem.loss(meetings.models, links), np.full(many, _SENT * step)
+        notes.note(**row(step, objective=objective, vectors=sent, **more))
 
     with told(progress) as advance:
         note(0)

@@ -1,13 +1,13 @@
-"""Learns models and their graph in turn: algorithm 2.1, with the thesis's schedule.
+"""Learns models, for a graph that is given or in turn with it: algorithms 2.1 and 2.2.
 
-Specification: `specs/20-personalised.md`, sections 6 to 8.
+Specification: `specs/20-personalised.md`, sections 2, 4 and 6 to 8.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from time import perf_counter
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -22,8 +22,16 @@ from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.outcome import Outcome
 from gopa.learning.personalised.accounts import Accounts
-from gopa.learning.personalised.descent import ModelDescent, disguised, links_of, row, started
-from gopa.learning.personalised.frank_wolfe import FrankWolfe
+from gopa.learning.personalised.descent import (
+    FrankWolfe,
+    Look,
+    ModelDescent,
+    ModelSteps,
+    disguised,
+    links_of,
+    row,
+    started,
+)
 from gopa.learning.personalised.graph_learning import (
     GraphLearner,
     PrivateLosses,
@@ -33,14 +41,15 @@ from gopa.learning.personalised.graph_learning import (
 from gopa.learning.personalised.links import Floats, Links
 from gopa.learning.personalised.objective import Collaboration
 from gopa.learning.personalised.peers import Peers, UniformPeers
+from gopa.learning.personalised.plan import Allocation
 from gopa.learning.personalised.release import Noise
-from gopa.learning.personalised.turns import schedule, turns
+from gopa.learning.personalised.turns import schedule
 from gopa.learning.personalised.warm import private_alone
 from gopa.learning.privacy import Privacy, Spent
 
 Method: TypeAlias = Literal["cd", "frank-wolfe"]
-_Tell: TypeAlias = Callable[[Floats, int], Floats | None]
 
+_LOOKS: Final = 20
 _UNIFORM: Final = UniformPeers()
 
 
@@ -88,37 +97,69 @@ class BudgetShares:
 
 
 class _Graph:
-    """Keeps the links of all runs, and learns them anew from models."""
+    """Keeps the weights of all runs, and learns them anew from models; losses may be private."""
 
-    def __init__(
-        self, problem: Collaboration, graph: Graph | None, learning: GraphSteps | None,
-        *, runs: int, seed: int,
+    def __init__(  # noqa: PLR0913 - what a graph is learned from
+        self, problem: Collaboration, graph: Graph | None, learning: GraphSteps,
+        losses: PrivateLosses | None, *, runs: int, seed: int,
     ) -> None:  # fmt: skip
-        self._seed, self._learning = seed, learning
-        self.messages = self.bytes = 0
-        self.weights: Floats | None = None
-        if learning is None and graph is not None:
-            self.links = links_of(problem, graph)
-        if learning is not None:
-            weights = started_weights(problem, graph, runs)
-            self.links = Links.of_weights(weights)
-            self._learner = GraphLearner(
-                problem, weights, np.zeros((runs, problem.users, problem.dimension)),
-                nearest=learning.nearest,
-            )  # fmt: skip
-            fewer = min(learning.peers, problem.users - 1)
-            self._sampler = learning.sampler.begin(problem.users, fewer, runs=runs, seed=seed)
+        self._seed, self._learning, self._losses = seed, learning, losses
+        nothing = np.zeros((runs, problem.users, problem.dimension))
+        self.learner = GraphLearner(
+            problem, started_weights(problem, graph, runs), nothing, nearest=learning.nearest
+        )
+        fewer = min(learning.peers, problem.users - 1)
+        self.sampler = learning.sampler.begin(problem.users, fewer, runs=runs, seed=seed)
 
-    def learn(self, models: Floats, losses: Floats | None, phase: int) -> Links:
-        """The links after more steps from these models; the same ones if they are given."""
-        if self._learning is not None:
-            learner, steps = self._learner, self._learning.then if phase else self._learning.first
-            learner.renew(models.copy(), losses)
-            who = _askers(learner.weights.shape[1], self._seed, phase, steps, len(models))
-            self.links = learned(learner, self._sampler, who, cut=self._learning.cut)
-            self.weights, self.messages = learner.weights, learner.messages
-            self.bytes = learner.bytes + self._sampler.bytes
-        return self.links
+    def learn(self, models: Floats, phase: int) -> Links:
+        """The links after more steps from these models."""
+        told = None if self._losses is None else self._losses(models, phase)
+        self.learner.renew(models.copy(), told)
+        steps = self._learning.then if phase else self._learning.first
+        runs, users, _ = models.shape
+        who = np.empty((runs, 0), dtype=np.int64)
+        if steps:
+            named = int(generator(self._seed, "graph", str(phase)).integers(2**62))
+            who = schedule(Poisson(users), users, named, steps=steps, runs=runs)
+        return learned(self.learner, self.sampler, who, cut=self._learning.cut)
+
+
+def fit_descent(  # noqa: PLR0913 - every algorithm is called like this
+    problem: Collaboration,
+    *,
+    privacy: Privacy | None,
+    graph: Graph,
+    clock: Clock | None = None,
+    seed: int,
+    progress: Progress = None,
+    steps: int | None = None,
+    start: npt.ArrayLike = 0.0,
+    runs: int = 1,
+    noise: Noise = "gaussian",
+    allocation: Allocation = "equal",
+    releases: int | None = None,
+    clipping: float | None = None,
+    accounts: Accounts | None = None,
+    look: Look | None = None,
+) -> Outcome:
+    """Personal models for one graph, by coordinate descent (algorithm 2.2).
+
+    In each of `steps`, by default 50 for each user, one user moves its model towards those of its
+    neighbours and down its own loss, and sends it to them. With `privacy` rows' gradients
+    are cut to `clipping`, put on a grid and hidden by exact integer noise; a user stops after
+    `releases` updates, by default the number that it expects. The start must tell nothing, or
+    have been charged to the same `accounts`. Losses |w - a|^2 / 2 make it model propagation, (15).
+
+    Raises:
+        BudgetExceeded: not even the coarsest release is within what was asked for.
+    """
+    found = fit_jointly(
+        problem, privacy=privacy, graph=graph, clock=clock, seed=seed, progress=progress,
+        steps=steps, start=start, runs=runs, noise=noise, allocation=allocation,
+        releases=releases, clipping=clipping, accounts=accounts, look=look,
+    )  # fmt: skip
+    name = "personal models by coordinate descent"
+    return replace(found, model=found.model["models"], algorithm=name)
 
 
 def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
@@ -139,11 +180,12 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
     alone: Floats | None = None,
     runs: int = 1,
     noise: Noise = "gaussian",
+    allocation: Allocation = "equal",
     releases: int | None = None,
     clipping: float | None = None,
     shares: BudgetShares | None = None,
     accounts: Accounts | None = None,
-    look: Callable[[Floats], dict[str, Floats]] | None = None,
+    look: Look | None = None,
 ) -> Outcome:
     """Models and graph in turn: from models learned alone, then after every `every` steps.
 
@@ -151,86 +193,79 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
     without edges. `alone` are the models to learn the first graph from, by default those of least
     loss; with privacy they are told behind noise. `taken` steps of Frank-Wolfe went before. The
     model has "models" (users, p) and, if learned, "weights" (users, users), or one of each for
-    every run.
+    every run. All else is as in `fit_descent`.
 
     Raises:
         BudgetExceeded: not even the coarsest release is within what was asked for.
     """
     begun, many = perf_counter(), whole(runs, "runs")
     require_seed(seed)
-    _require_fitting(problem, privacy, graph, learning, method)
-    total = whole(50 * problem.users if steps is None else steps, "steps")
-    period = total
-    if learning is not None:
-        period = whole(max(1, total // 5) if every is None else every, "every")
-    phases = -(-total // period)
-    actors = schedule(clock, problem.users, seed, steps=total, runs=many)
+    if method not in (get_args(Method) if privacy is None else {"cd"}):
+        raise UsageError(f"one of {', '.join(get_args(Method))}; only cd is private", "method")
     models = started(problem, start, many)
-    relations = _Graph(problem, graph, learning, runs=many, seed=seed)
-    kept = None if privacy is None else accounts or Accounts(privacy, problem.users)
-    tell: _Tell = _nothing
-    if learning is not None and kept is not None:
-        alone, tell = _told(problem, kept, shares or BudgetShares(), phases, noise=noise, seed=seed)
-    if learning is not None:
-        first = started(problem, problem.alone(1e-7) if alone is None else alone, many)
-        relations.learn(first, tell(first, 0), 0)
-    engine: ModelDescent | FrankWolfe
-    if method == "cd":
-        disguise = None
-        if kept is not None:
-            each = max(1, round(total / problem.users)) if releases is None else releases
-            disguise = disguised(
-                problem, relations.links, kept, actors, seed=seed, noise=noise, allocation="equal",
-                releases=whole(each, "releases"), clipping=clipping,
-            )  # fmt: skip
-        engine = ModelDescent(problem, relations.links, models, disguise)
+    total = whole(50 * problem.users if steps is None else steps, "steps")
+    marks = _marks(total, every, learning)
+    actors = schedule(clock, problem.users, seed, steps=total, runs=many)
+    kept = Accounts.of(privacy, problem.users, accounts)
+    relations = losses = None
+    if learning is None:
+        links = links_of(problem, graph)
     else:
-        engine = FrankWolfe(
-            problem, relations.links, models, radius, taken=whole(taken, "taken", 0)
-        )
+        if kept is not None:
+            alone, losses = _told(
+                problem, kept, shares or BudgetShares(), len(marks), noise=noise, seed=seed
+            )
+        first = started(problem, problem.alone(1e-7) if alone is None else alone, many)
+        relations = _Graph(problem, graph, learning, losses, runs=many, seed=seed)
+        links = relations.learn(first, 0)
+    engine: ModelSteps
+    if method == "cd":
+        disguise = None if kept is None else disguised(
+            problem, links, kept, actors, seed=seed, noise=noise, allocation=allocation,
+            releases=releases, clipping=clipping,
+        )  # fmt: skip
+        engine = ModelDescent(problem, links, models, disguise)
+    else:
+        engine = FrankWolfe(problem, links, models, radius, taken=whole(taken, "taken", 0))
     notes = Recorder()
+
+    def note(step: int) -> None:
+        more = {} if look is None else look(models)
+        objective = problem.loss(models, engine.links)
+        notes.note(**row(step, objective=objective, vectors=engine.vectors, **more))
+
     with told(progress) as advance:
-        notes.note(**row(problem, relations.links, engine, 0, look))
-        for phase in range(phases):
-            if phase:
-                losses = tell(engine.models, phase)
-                engine.relink(relations.learn(engine.models, losses, phase))
-            last = min(total, (phase + 1) * period)
-            for now in turns(actors, relations.links, phase * period, last):
-                engine(now)
-            notes.note(**row(problem, relations.links, engine, last, look))
-            advance("steps", last, total)
-    model = {"models": engine.models}
-    if relations.weights is not None:
-        model["weights"] = relations.weights
+        note(0)
+        for phase, (begin, end) in enumerate(pairwise([0, *marks])):
+            if phase and relations is not None:
+                engine.relink(relations.learn(models, phase))
+            engine.walk(actors, begin, end)
+            note(end)
+            advance("steps", end, total)
+    model, messages, sent = {"models": models}, int(engine.vectors[0]), int(engine.bytes[0])
+    if relations is not None:
+        model["weights"] = relations.learner.weights
+        messages += relations.learner.messages
+        sent += relations.learner.bytes + relations.sampler.bytes
     return Outcome(
         algorithm=f"personal models ({method}, graph {'learned' if learning else 'given'})",
         model={name: each[0] if many == 1 else each for name, each in model.items()},
         history=notes.history(),
         spent=Spent.nothing_hidden("record") if kept is None else kept.spent(),
-        messages=int(engine.vectors[0]) + relations.messages,
-        bytes=int(engine.bytes[0]) + relations.bytes,
+        messages=messages,
+        bytes=sent,
         seconds=perf_counter() - begun,
         seed=seed,
-        converged=engine.is_still() if kept is None and isinstance(engine, ModelDescent) else None,
+        converged=None if kept is not None else engine.is_still(),
     )
 
 
-def _require_fitting(
-    problem: Collaboration,
-    privacy: Privacy | None,
-    graph: Graph | None,
-    learning: GraphSteps | None,
-    method: str,
-) -> None:
-    if not isinstance(problem, Collaboration):
-        raise UsageError("a Collaboration of users' losses", "problem")
-    if method not in get_args(Method):
-        raise UsageError(f"one of {', '.join(get_args(Method))}", "method")
-    if learning is None and graph is None:
-        raise UsageError("a graph, or GraphSteps to learn one", "graph")
-    if privacy is not None and method != "cd":
-        raise UsageError('only "cd" is private', "method")
+def _marks(total: int, every: int | None, learning: GraphSteps | None) -> list[int]:
+    """After which steps the graph is learned anew, or at least looked at what was reached."""
+    if learning is None:
+        return sorted({place * total // _LOOKS for place in range(1, _LOOKS + 1)} - {0})
+    period = whole(max(1, total // 5) if every is None else every, "every")
+    return [*range(period, total, period), total]
 
 
 def _told(  # noqa: PLR0913 - privacy has many parts
@@ -247,18 +282,5 @@ def _told(  # noqa: PLR0913 - privacy has many parts
     return alone, losses
 
 
-def _nothing(models: Floats, phase: int) -> None:
-    """Losses are the true ones."""
-    del models, phase
-
-
 def _part(privacy: Privacy, share: float) -> Privacy:
-    return Privacy(privacy.epsilon * share, privacy.delta * share, unit=privacy.unit)
-
-
-def _askers(users: int, seed: int, phase: int, steps: int, runs: int) -> npt.NDArray[np.int64]:
-    """Who compares itself with peers in each step, at the ticks of clocks of its own."""
-    if not steps:
-        return np.empty((runs, 0), dtype=np.int64)
-    named = int(generator(seed, "graph", str(phase)).integers(2**62))
-    return schedule(Poisson(users), users, named, steps=steps, runs=runs)
+    return replace(privacy, epsilon=privacy.epsilon * share, delta=privacy.delta * share)

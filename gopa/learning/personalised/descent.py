@@ -1,14 +1,14 @@
-"""Runs coordinate descent on personal models, with or without privacy, many runs at once.
+"""Takes steps on personal models, many runs at once: coordinate descent, and Frank-Wolfe.
 
-Specification: `specs/20-personalised.md`, sections 2 and 4.
+Specification: `specs/20-personalised.md`, sections 2, 4 and 7.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +17,10 @@ from gopa import UsageError
 from gopa.graph import Graph
 from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
-from gopa.learning.clocks import Clock
-from gopa.learning.fitting import Progress, require_seed, told
-from gopa.learning.history import Recorder
 from gopa.learning.objectives import Linear
-from gopa.learning.outcome import Outcome
 from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.links import Floats, Links, Places
+from gopa.learning.personalised.moves import lengths, pace
 from gopa.learning.personalised.objective import Collaboration
 from gopa.learning.personalised.plan import Allocation, plan
 from gopa.learning.personalised.release import (
@@ -34,19 +31,63 @@ from gopa.learning.personalised.release import (
     NoiseStream,
     private_gradients,
 )
-from gopa.learning.personalised.turns import Turns, schedule, turns
-from gopa.learning.privacy import Privacy, Spent
+from gopa.learning.personalised.turns import Turns, turns
 
-_LOOKS: Final = 20
+Look: TypeAlias = Callable[[Floats], dict[str, Floats]]
+"""Says what else is noted of models (runs, users, p), by name."""
+
 _NUMBER_BYTES: Final = 8
 _CLOSE: Final = 1e-3
 
 
-class ModelSteps(Protocol):
-    """Holds models (runs, users, p), and how many vectors were sent in each run."""
+class ModelSteps:
+    """Holds models (runs, users, p) that take steps towards their neighbours', and what was sent.
 
-    models: Floats
-    vectors: Places
+    `vectors` counts messages in each run, `bytes` how long they are together.
+    """
+
+    def __init__(self, problem: Collaboration, links: Links, models: Floats) -> None:
+        self.problem, self.models = problem, models
+        self.vectors = np.zeros(len(models), dtype=np.int64)
+        self.bytes = np.zeros(len(models), dtype=np.int64)
+        self.relink(links)
+
+    def relink(self, links: Links) -> None:
+        """Goes on with another graph."""
+        self.links = links
+        self._shares, self._counts, self._places = links.shares, links.counts, links.places
+
+    def walk(self, actors: Places, begin: int, end: int) -> None:
+        """Takes steps `begin` to `end` of a schedule (runs, steps)."""
+        for now in turns(actors, self.links, begin, end):
+            self(now)
+
+    def __call__(self, now: Turns) -> None:
+        """Takes these steps."""
+        raise NotImplementedError
+
+    def is_still(self) -> bool | None:
+        """Whether models would hardly move any more; None where steps do not tell."""
+        return None
+
+    def _looked(self, now: Turns) -> tuple[Floats, Floats]:
+        """The models of who acts, and what pulls them towards those of their neighbours."""
+        graph = self._graph(now)
+        own = self.models[now.runs, now.users]
+        near = self.models[now.runs[:, None], self._places[graph, now.users]]
+        heard = np.matmul(self._shares[graph, now.users][:, None, :], near)[:, 0]
+        # Who has no neighbour learns alone.
+        alone = self._counts[graph, now.users] == 0
+        return own, self.problem.pull * (own - np.where(alone[:, None], own, heard))
+
+    def _send(self, now: Turns, sizes: Places | int) -> None:
+        """Counts a message of this size along each edge of who acted."""
+        counts = self._counts[self._graph(now), now.users]
+        np.add.at(self.vectors, now.runs, counts)
+        np.add.at(self.bytes, now.runs, counts * sizes)
+
+    def _graph(self, now: Turns) -> Places:
+        return now.runs if len(self._places) > 1 else np.zeros_like(now.runs)
 
 
 @dataclass(slots=True)
@@ -76,8 +117,8 @@ class GradientNoise:
         return mean + local.strong_curvature()[now.users][:, None] * models
 
 
-class ModelDescent:
-    """Takes steps of (2.3), or of (2.9) with a disguise, on models (runs, users, p)."""
+class ModelDescent(ModelSteps):
+    """Takes steps of (2.3), or of (2.9) with a disguise."""
 
     def __init__(
         self,
@@ -86,121 +127,71 @@ class ModelDescent:
         models: Floats,
         disguise: GradientNoise | None = None,
     ) -> None:
-        self.models, self.vectors = models, np.zeros(len(models), dtype=np.int64)
-        self._problem, self._disguise, self._paces = problem, disguise, problem.paces
-        self.relink(links)
-
-    @property
-    def bytes(self) -> Places:
-        """How long all vectors are that were sent, in each run."""
-        return _NUMBER_BYTES * self._problem.dimension * self.vectors
-
-    def relink(self, links: Links) -> None:
-        """Goes on with another graph."""
-        self._shares, self._counts, self._places = links.shares, links.counts, links.places
-        self._own_graph, self._alone = len(links.places) > 1, links.counts == 0
+        super().__init__(problem, links, models)
+        self._disguise, self._paces = disguise, problem.paces
 
     def __call__(self, now: Turns) -> None:
         """Takes these steps."""
-        local, pull = self._problem.local, self._problem.pull
         if self._disguise is not None:
             now = now.only(self._disguise.due(now))
             if not len(now.users):
                 return
-        graph = now.runs if self._own_graph else np.zeros_like(now.runs)
-        own = self.models[now.runs, now.users]
-        near = self.models[now.runs[:, None], self._places[graph, now.users]]
-        heard = np.matmul(self._shares[graph, now.users][:, None, :], near)[:, 0]
-        # Who has no neighbour learns alone.
-        heard = np.where(self._alone[graph, now.users][:, None], own, heard)
-        if self._disguise is None:
-            slope = local.gradient(own, now.users)
-        else:
-            slope = self._disguise.gradient(local, own, now)  # type: ignore[arg-type]
-        confidence = self._problem.confidences[now.users][:, None]
-        step = pull * (own - heard) + confidence * slope
-        self.models[now.runs, now.users] = own - self._paces[now.users][:, None] * step
-        np.add.at(self.vectors, now.runs, self._counts[graph, now.users])
+        self.models[now.runs, now.users] -= self._steps(now, self._disguise)
+        self._send(now, _NUMBER_BYTES * self.problem.dimension)
 
     def is_still(self) -> bool:
         """Whether no number of any model would still move by a thousandth in a step."""
-        shares, alone = self._shares, self._alone[..., None]
-        heard = Links(self._places, shares).heard(self.models)
-        heard = np.where(alone, self.models, heard)
-        slope = self._problem.local.gradient(self.models)
-        step = self._problem.pull * (self.models - heard)
-        step = step + self._problem.confidences[:, None] * slope
-        return bool(np.abs(self._paces[:, None] * step).max() < _CLOSE)
+        runs, users, _ = self.models.shape
+        everybody = np.divmod(np.arange(runs * users), users)
+        return bool(np.abs(self._steps(Turns(*everybody, everybody[0]), None)).max() < _CLOSE)
+
+    def _steps(self, now: Turns, disguise: GradientNoise | None) -> Floats:
+        local: Any = self.problem.local
+        own, pulled = self._looked(now)
+        if disguise is None:
+            slope = local.gradient(own, now.users)
+        else:
+            slope = disguise.gradient(local, own, now)
+        step = pulled + self.problem.confidences[now.users][:, None] * slope
+        return np.asarray(self._paces[now.users][:, None] * step)
 
 
-def fit_descent(  # noqa: PLR0913 - every algorithm is called like this
-    problem: Collaboration,
-    *,
-    privacy: Privacy | None,
-    graph: Graph,
-    clock: Clock | None = None,
-    seed: int,
-    progress: Progress = None,
-    steps: int | None = None,
-    start: npt.ArrayLike = 0.0,
-    runs: int = 1,
-    noise: Noise = "gaussian",
-    allocation: Allocation = "equal",
-    releases: int | None = None,
-    clipping: float | None = None,
-    accounts: Accounts | None = None,
-    look: Callable[[Floats], dict[str, Floats]] | None = None,
-) -> Outcome:
-    """Personal models for one graph, by coordinate descent (algorithm 2.2).
+class FrankWolfe(ModelSteps):
+    """Takes steps of (2.6) on models of l1 length `radius` at most, told in few bytes.
 
-    In each of `steps`, by default 50 for each user, one user moves its model towards those of its
-    neighbours and down its own loss, and sends it to them. With `privacy` rows' gradients
-    are cut to `clipping`, put on a grid and hidden by exact integer noise; a user stops after
-    `releases` updates, by default the number that it expects. The start must tell nothing, or
-    have been charged to the same `accounts`. Losses |w - a|^2 / 2 make it model propagation, (15).
-
-    Raises:
-        BudgetExceeded: not even the coarsest release is within what was asked for.
+    `taken` steps went before, so that they are short from the beginning.
     """
-    begun = perf_counter()
-    require_seed(seed)
-    links = links_of(problem, graph)
-    many = whole(runs, "runs")
-    total = whole(50 * problem.users if steps is None else steps, "steps")
-    models, _ = started(problem, start, many), problem.paces
-    actors = schedule(clock, problem.users, seed, steps=total, runs=many)
-    disguise = None
-    if privacy is not None:
-        kept = accounts or Accounts(privacy, problem.users)
-        each = max(1, round(total / problem.users)) if releases is None else releases
-        disguise = disguised(
-            problem, links, kept, actors, seed=seed, noise=noise, allocation=allocation,
-            releases=whole(each, "releases"), clipping=clipping,
-        )  # fmt: skip
-        spent = kept.spent()
-    else:
-        spent = Spent.nothing_hidden("record")
-    descent, notes = ModelDescent(problem, links, models, disguise), Recorder()
-    with told(progress) as advance:
-        notes.note(**row(problem, links, descent, 0, look))
-        for number in range(_LOOKS):
-            first, last = number * total // _LOOKS, (number + 1) * total // _LOOKS
-            if first < last:
-                for now in turns(actors, links, first, last):
-                    descent(now)
-                notes.note(**row(problem, links, descent, last, look))
-            advance("steps", last, total)
-    return Outcome(
-        algorithm="personal models by coordinate descent",
-        model=descent.models[0] if many == 1 else descent.models,
-        history=notes.history(),
-        spent=spent,
-        messages=int(descent.vectors[0]),
-        bytes=int(descent.bytes[0]),
-        seconds=perf_counter() - begun,
-        seed=seed,
-        converged=None if privacy else descent.is_still(),
-    )
+
+    def __init__(
+        self,
+        problem: Collaboration,
+        links: Links,
+        models: Floats,
+        radius: float,
+        *,
+        taken: int = 0,
+    ) -> None:
+        if not 0 < radius < math.inf:
+            raise UsageError("above 0 and finite", "radius")
+        if not (np.abs(models).sum(axis=-1) <= radius * (1 + 1e-9)).all():
+            raise UsageError("models begin within the radius", "start")
+        super().__init__(problem, links, models)
+        self._radius, self._taken = radius, taken
+
+    def __call__(self, now: Turns) -> None:
+        """Takes these steps."""
+        own, pulled = self._looked(now)
+        confidence = self.problem.confidences[now.users][:, None]
+        slope = confidence * self.problem.local.gradient(own, now.users) + pulled
+        index, batch = np.abs(slope).argmax(axis=1), np.arange(len(slope))
+        steps = now.steps + self._taken
+        share = pace(steps, self.problem.users)
+        moved = (1 - share)[:, None] * own
+        moved[batch, index] += share * np.where(
+            slope[batch, index] < 0, self._radius, -self._radius
+        )
+        self.models[now.runs, now.users] = moved
+        self._send(now, lengths(steps, index))
 
 
 def disguised(  # noqa: PLR0913 - privacy has many parts
@@ -212,7 +203,7 @@ def disguised(  # noqa: PLR0913 - privacy has many parts
     seed: int,
     noise: Noise,
     allocation: Allocation,
-    releases: int,
+    releases: int | None,
     clipping: float | None,
 ) -> GradientNoise:
     """Plans and charges private updates for a schedule, before anything is sent."""
@@ -222,11 +213,12 @@ def disguised(  # noqa: PLR0913 - privacy has many parts
     if problem.own_bends:
         message = "steps that were measured on rows betray them: own_bends=False"
         raise UsageError(message, "problem")
+    each = max(1, round(actors.shape[1] / problem.users)) if releases is None else releases
     mechanism = Mechanism.of(noise)
     rows = private_gradients(local, mechanism, accounts.privacy.unit, clipping)
     shape = 1.0 if allocation == "equal" else problem.kept(links)
     reaches = plan(
-        accounts, rows, actors, releases=releases, allocation=allocation, kept=shape,
+        accounts, rows, actors, releases=whole(each, "releases"), allocation=allocation, kept=shape,
         width=problem.dimension,
     )  # fmt: skip
     names = ("personalised", "gradients", accounts.next_run())
@@ -234,10 +226,8 @@ def disguised(  # noqa: PLR0913 - privacy has many parts
     return GradientNoise(rows, reaches, stream, np.zeros(reaches.shape[:2], dtype=np.int64))
 
 
-def links_of(problem: Collaboration, graph: Graph) -> Links:
+def links_of(problem: Collaboration, graph: Graph | None) -> Links:
     """The neighbours of all users, if the graph is theirs."""
-    if not isinstance(problem, Collaboration):
-        raise UsageError("a Collaboration of users' losses", "problem")
     if not isinstance(graph, Graph) or graph.parties != problem.users:
         raise UsageError(f"a graph of all {problem.users} users", "graph")
     return Links.of(graph)
@@ -245,6 +235,8 @@ def links_of(problem: Collaboration, graph: Graph) -> Links:
 
 def started(problem: Collaboration, start: npt.ArrayLike, runs: int) -> Floats:
     """Models (runs, users, p) to begin with: one for all, or one for each."""
+    if not isinstance(problem, Collaboration):
+        raise UsageError("a Collaboration of users' losses", "problem")
     given, shape = finite(np.atleast_1d(start), "start"), (runs, problem.users, problem.dimension)
     try:
         return np.array(np.broadcast_to(given, shape))
@@ -252,19 +244,9 @@ def started(problem: Collaboration, start: npt.ArrayLike, runs: int) -> Floats:
         raise UsageError("one model for all, or one for each user and run", "start") from None
 
 
-def row(
-    problem: Collaboration,
-    links: Links,
-    engine: ModelSteps,
-    step: int,
-    look: Callable[[Floats], dict[str, Floats]] | None,
-) -> dict[str, npt.NDArray[Any]]:
+def row(step: int, **noted: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
     """What is noted of all runs, or of the only one."""
-    noted: dict[str, npt.NDArray[Any]] = {
-        "objective": problem.loss(engine.models, links),
-        "vectors": engine.vectors.copy(),
-        **({} if look is None else look(engine.models)),
+    rows = {
+        name: values[0] if len(values) == 1 else values.copy() for name, values in noted.items()
     }
-    single = len(engine.models) == 1
-    rows = {name: values[0] if single else values for name, values in noted.items()}
     return {"step": np.asarray(step), **rows}

@@ -6,7 +6,8 @@ How to use it: `docs/learning/personalised.md`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
 import numpy as np
@@ -22,10 +23,14 @@ from gopa.learning.history import History
 from gopa.learning.ledger import BudgetExceeded
 from gopa.learning.objectives import LOGISTIC, Boosting, Linear, RowLoss
 from gopa.learning.outcome import Outcome
-from gopa.learning.personalised.accounts import Accounts
+from gopa.learning.personalised.accounts import ASSUMED, Accounts
 from gopa.learning.personalised.admm import fit_admm
-from gopa.learning.personalised.alternating import BudgetShares, GraphSteps, fit_jointly
-from gopa.learning.personalised.descent import fit_descent
+from gopa.learning.personalised.alternating import (
+    BudgetShares,
+    GraphSteps,
+    fit_descent,
+    fit_jointly,
+)
 from gopa.learning.personalised.graph_learning import GraphLearner, graph_of
 from gopa.learning.personalised.links import Floats
 from gopa.learning.personalised.objective import Collaboration
@@ -106,22 +111,23 @@ class Personalised:
         pairs = datasets.pairs() if isinstance(datasets, Users) else list(datasets)
         if not pairs:
             raise UsageError("there is at least one user", "datasets")
-        labels = np.concatenate([np.asarray(each).ravel() for _, each in pairs])
-        self.classes_ = np.unique(labels)
-        if len(self.classes_) != 2:
-            raise UsageError(f"two classes, and these are {len(self.classes_)}", "labels")
-        self._pairs = [self._prepared(each, f"datasets[{u}]") for u, each in enumerate(pairs)]
-        self.users_ = list(range(len(pairs)))
-        self.problem_ = problem = self._problem()
-        outcome = self._fitted(problem)
-        model = outcome.model if isinstance(outcome.model, dict) else {"models": outcome.model}
-        self.models_: Floats = model["models"]
-        if isinstance(self.graph, Graph):
-            self._weights: Floats = self.graph.weight_matrix().toarray()
-        else:
-            nobody = np.zeros((problem.users, problem.users))
-            self._weights = np.array(model.get("weights", nobody))
-        self.outcome_ = outcome
+        with self._changing():
+            labels = np.concatenate([np.asarray(each).ravel() for _, each in pairs])
+            self.classes_ = np.unique(labels)
+            if len(self.classes_) != 2:
+                raise UsageError(f"two classes, and these are {len(self.classes_)}", "labels")
+            self._pairs = [self._prepared(each, f"datasets[{u}]") for u, each in enumerate(pairs)]
+            self.users_ = list(range(len(pairs)))
+            self.problem_ = problem = self._problem()
+            outcome = self._fitted(problem)
+            model = outcome.model if isinstance(outcome.model, dict) else {"models": outcome.model}
+            self.models_: Floats = model["models"]
+            if isinstance(self.graph, Graph):
+                self._weights: Floats = self.graph.weight_matrix().toarray()
+            else:
+                nobody = np.zeros((problem.users, problem.users))
+                self._weights = np.array(model.get("weights", nobody))
+            self.outcome_ = outcome
         return self
 
     @property
@@ -131,8 +137,11 @@ class Personalised:
 
     def decision_function(self, user: int, rows: npt.ArrayLike) -> Floats:
         """A number for each row: above 0 for the second class."""
-        place = self._place(user)
-        return np.asarray(np.einsum("rk,k->r", self._seen(rows, "rows"), self.models_[place]))
+        place, seen = self._place(user), self._seen(rows, "rows")
+        model = self.models_[place]
+        if seen.shape[1] != len(model):
+            raise UsageError("as many columns as in fit", "rows")
+        return np.asarray(np.einsum("rk,k->r", seen, model))
 
     def predict(self, user: int, rows: npt.ArrayLike) -> npt.NDArray[Any]:
         """The classes of rows by the model of one user."""
@@ -141,7 +150,10 @@ class Personalised:
 
     def score(self, user: int, rows: npt.ArrayLike, labels: npt.ArrayLike) -> float:
         """The part of the rows that come out right."""
-        return float((self.predict(user, rows) == np.asarray(labels)).mean())
+        found, given = self.predict(user, rows), np.asarray(labels)
+        if given.shape != found.shape:
+            raise UsageError("one for each row", "labels")
+        return float((found == given).mean())
 
     def add_user(
         self, rows: npt.ArrayLike, labels: npt.ArrayLike, weights: Mapping[int, float] | None = None
@@ -163,16 +175,16 @@ class Personalised:
         if not all(0 < weight < math.inf for weight in places.values()):
             raise UsageError("above 0 and finite", "weights")
         number = max(self.users_) + 1
-        self.users_ = [*self.users_, number]
-        self._pairs = [*self._pairs, pair]
-        self._weights = np.pad(self._weights, (0, 1))
-        for place, weight in places.items():
-            self._weights[place, -1] = self._weights[-1, place] = weight
-        self.problem_ = problem = self._problem()
-        self.models_ = np.vstack([self.models_, np.zeros((1, problem.dimension))])
-        if weights is None:
-            self._look_around(problem)
-        self._go_on(problem)
+        with self._changing():
+            self.users_, self._pairs = [*self.users_, number], [*self._pairs, pair]
+            self._weights = np.pad(self._weights, (0, 1))
+            for place, weight in places.items():
+                self._weights[place, -1] = self._weights[-1, place] = weight
+            self.problem_ = self._problem()
+            self.models_ = np.vstack([self.models_, np.zeros((1, self.models_.shape[1]))])
+            if weights is None:
+                self._look_around(self.problem_)
+            self._go_on(self.problem_)
         return number
 
     def remove_user(self, user: int) -> None:
@@ -182,12 +194,23 @@ class Personalised:
         if len(self.users_) == 1:
             raise UsageError("the last user stays", "user")
         keep = [each for each in range(len(self.users_)) if each != place]
-        self.users_ = [self.users_[each] for each in keep]
-        self._pairs = [self._pairs[each] for each in keep]
-        self._weights = self._weights[np.ix_(keep, keep)]
-        self.models_ = self.models_[keep]
-        self.problem_ = self._problem()
-        self._go_on(self.problem_)
+        with self._changing():
+            self.users_ = [self.users_[each] for each in keep]
+            self._pairs = [self._pairs[each] for each in keep]
+            self._weights, self.models_ = self._weights[np.ix_(keep, keep)], self.models_[keep]
+            self.problem_ = self._problem()
+            self._go_on(self.problem_)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Puts everything back if users were being changed when something stopped it."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def _prepared(self, pair: Pair, where: str) -> tuple[Floats, Floats]:
         """What models see of a user's rows, and signs."""
@@ -294,7 +317,9 @@ class Personalised:
         """An outcome where nobody tells anything, or that of another run under a name."""
         silent = self.method == "local" and self.privacy is not None
         if silent and self.privacy is not None:
-            spent = Spent.of(self.privacy, 0.0, theorem="nothing is sent", delta=0.0)
+            spent = Spent.of(
+                self.privacy, 0.0, theorem="nothing is sent", delta=0.0, assumptions=ASSUMED
+            )
         return Outcome(
             model=models,
             history=History({"step": [0]}) if ran is None else ran.history,
@@ -317,7 +342,7 @@ class Personalised:
     def _require_open(self) -> None:
         self._place(self.users_[0] if hasattr(self, "users_") else -1)
         if self.privacy is not None and self.method != "local":
-            message = "everybody's budget is spent: to go on would spend it again: fit anew"
+            message = "everybody's budget is spent, and to go on, or to fit anew, spends it again"
             raise BudgetExceeded(message, math.inf, 0)
 
     def _look_around(self, problem: Collaboration) -> None:

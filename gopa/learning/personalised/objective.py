@@ -21,6 +21,7 @@ from gopa.learning.personalised.links import Floats, Links
 from gopa.learning.personalised.regulariser import GraphRegulariser, log_degrees
 
 _FLOOR: Final = 1e-3
+_POLISH: Final = 100
 
 
 class Collaboration:
@@ -162,6 +163,7 @@ class Collaboration:
             lambda models: self.gradient(models, links),
             (self.users, self.dimension),
             tolerance * max(float(scale), 1e-9),
+            1 / max(2 * float(scale), 1e-9),
         )
 
     def alone(self, tolerance: float = 1e-9) -> Floats:
@@ -171,6 +173,7 @@ class Collaboration:
             self.local.gradient,
             (self.users, self.dimension),
             tolerance,
+            1 / self.bends[:, None],
         )
 
 
@@ -179,7 +182,10 @@ def _least(
     gradient: Callable[[Floats], Floats],
     shape: tuple[int, int],
     tolerance: float,
+    pace: Floats | float,
 ) -> Floats:
+    """L-BFGS, and some steps of this length where sums of all losses are too coarse for it."""
+
     def at(flat: Floats) -> tuple[float, Floats]:
         models = flat.reshape(shape)
         return float(value(models)), gradient(models).ravel()
@@ -188,9 +194,13 @@ def _least(
         at, np.zeros(math.prod(shape)), jac=True, method="L-BFGS-B",
         options={"maxiter": 20_000, "maxfun": 40_000, "ftol": 0.0, "gtol": tolerance, "maxcor": 30},
     )  # fmt: skip
-    if not np.abs(found.jac).max() <= 100 * tolerance:
-        raise UsageError("no minimum was found: add a ridge, or take a smooth loss", "problem")
-    return np.asarray(found.x.reshape(shape))
+    models = found.x.reshape(shape)
+    for _ in range(_POLISH):
+        slope = gradient(models)
+        if np.abs(slope).max() <= 100 * tolerance:
+            return np.asarray(models)
+        models = models - pace * slope
+    raise UsageError("no minimum was found: add a ridge, or take a smooth loss", "problem")
 
 
 def _one(values: Floats) -> Floats:

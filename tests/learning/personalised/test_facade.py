@@ -98,6 +98,25 @@ def test_users_come_and_go(users: Users) -> None:
             wrong()
 
 
+def test_whoever_is_interrupted_has_what_was_there_before(users: Users) -> None:
+    graph = from_similarity(users.truth["weights"], 1e-2)
+    found = Personalised(graph=graph, seed=1, steps=40).fit(users)
+    before = (found.users_, found.models_, found.graph_.parties)
+    new = users.pairs()[0]
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    found.progress = stop
+    with pytest.raises(KeyboardInterrupt):
+        found.add_user(*new, {0: 1.0})
+    with pytest.raises(KeyboardInterrupt):
+        found.remove_user(0)
+    assert (found.users_, found.models_, found.graph_.parties) == before
+    found.progress = False
+    assert found.add_user(*new, {0: 1.0}) == 20
+
+
 def test_a_newcomer_finds_peers_itself() -> None:
     users = moons((4, 4), 2, seed=1, rows=(30, 40))
     base = stumps(-1.5 * np.ones(2), 1.5 * np.ones(2), 8)
@@ -143,14 +162,24 @@ def test_what_means_nothing_is_refused(users: Users) -> None:
             Personalised(**wrong)
     with pytest.raises(UsageError, match="fit first"):
         Personalised(graph=graph).predict(0, np.zeros((1, 3)))
+    plain = Personalised("local", intercept=False).fit(users)
+    assert plain.predict(0, np.zeros((2, 3))).shape == (2,)
+    assert plain.score(0, np.zeros((2, 3)), [1, 1]) in {0, 1}
+    # A column too few would be repeated, and labels too few compared with every row.
+    for columns, labels in ((1, [1, 1]), (2, [1, 1]), (3, [1]), (3, [1, 1, 1])):
+        with pytest.raises(UsageError):
+            plain.score(0, np.zeros((2, columns)), labels)
     pairs = users.pairs()
     for datasets in (
         [], [(np.eye(2), [1, 1])], [(np.eye(2), [0, 1]), (np.eye(3), [0, 1, 1])],
         [(np.eye(2), [0, 1, 1])], [(np.eye(2), [0, 2]), (np.eye(2), [0, 1])],
         [(np.full((2, 2), np.nan), [0, 1])],
     ):  # fmt: skip
+        failed = Personalised("local")
         with pytest.raises(UsageError):
-            Personalised("local").fit(datasets)
+            failed.fit(datasets)
+        with pytest.raises(UsageError, match="fit first"):
+            failed.predict(0, np.zeros((1, 2)))
     with pytest.raises(UsageError):
         Personalised(graph=graph).fit(pairs[:5])
     alone = Personalised("local").fit([(np.eye(2), ["a", "b"])])

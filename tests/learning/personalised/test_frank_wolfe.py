@@ -10,7 +10,7 @@ import pytest
 from gopa import UsageError
 from gopa.learning.objectives import Boosting
 from gopa.learning.personalised import Collaboration, Links, Move, fit_jointly
-from gopa.learning.personalised.frank_wolfe import FrankWolfe
+from gopa.learning.personalised.descent import FrankWolfe
 from gopa.learning.personalised.moves import lengths
 from gopa.learning.personalised.turns import schedule, turns
 from gopa.learning.rows import AgentRows

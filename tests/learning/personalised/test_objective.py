@@ -114,6 +114,19 @@ def test_limits_of_the_pull() -> None:
         assert (shares[:, None] * slope).sum(axis=0) == pytest.approx(0, abs=1e-4)
 
 
+def test_models_learned_alone_are_found_for_many_users() -> None:
+    """Where the sum of all losses is too coarse for the last digits of each."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        pairs = [
+            (rng.normal(size=(many, 6)), rng.choice([-1.0, 1.0], many))
+            for many in rng.integers(1, 20, 29)
+        ]
+        rows = AgentRows.of(pairs).clipped(2, 1.0)
+        problem = Collaboration(Linear(LOGISTIC, rows, ridge=2 / rows.counts), pull=1.0)
+        assert np.abs(problem.local.gradient(problem.alone(1e-10))).max() <= 1e-8
+
+
 def test_users_without_rows_take_part() -> None:
     rows = AgentRows.of([(np.zeros((0, 2)), []), (np.eye(2), [1, -1])]).clipped(2, 1.0)
     problem = Collaboration(Linear(LOGISTIC, rows, ridge=0.1), pull=1.0, floor=0.01)

@@ -16,7 +16,7 @@ from gopa.graph import from_edges
 from gopa.learning import BudgetExceeded, Charge, Privacy
 from gopa.learning.clipping import clip, length
 from gopa.learning.clocks import InTurn
-from gopa.learning.objectives import LOGISTIC, Linear, Quadratic
+from gopa.learning.objectives import LOGISTIC, SQUARED, Linear, Quadratic
 from gopa.learning.personalised import (
     Accounts,
     Collaboration,
@@ -29,8 +29,9 @@ from gopa.learning.personalised.descent import GradientNoise, ModelDescent
 from gopa.learning.personalised.plan import plan
 from gopa.learning.personalised.release import GridSums, Mechanism, NoiseStream, private_gradients
 from gopa.learning.personalised.turns import schedule, turns
+from gopa.learning.personalised.warm import _learned, _moved
 from gopa.learning.rows import AgentRows
-from tests.learning.personalised.problems import problem_of
+from tests.learning.personalised.problems import problem_of, rows_of
 
 Floats = np.ndarray[Any, Any]
 WIDTH = 10
@@ -281,6 +282,58 @@ def test_models_learned_alone_move_no_more_than_charged() -> None:
     assert 0.4 < most <= 1
 
 
+def test_a_model_that_is_told_tells_of_its_own_rows_alone() -> None:
+    """No other user's message moves, not by a rounding, where a row of one is replaced.
+
+    Found together, with one rule for when to stop, all of them would; none is charged for that.
+    """
+    problem, _, _ = problem_of(6, users=5, width=3)
+    rows = problem.local.rows  # type: ignore[attr-defined]
+    x = rows.x.copy()
+    x[1, 0] *= -1
+    told = []
+    for given in (rows.x, x):
+        replaced = replace(rows, x=given.copy(), y=rows.y.copy(), counts=rows.counts.copy())
+        local = Linear(LOGISTIC, replaced, ridge=problem.local.strong_curvature())
+        how: dict[str, Any] = {"seed": 1, "share": RECORD, "noise": "gaussian"}
+        told.append(private_alone(Collaboration(local, pull=1.0), Accounts(RECORD, 5), **how))
+    moved = (told[0] != told[1]).any(axis=1)
+    assert moved.tolist() == [False, True, False, False, False]
+
+
+def test_models_are_found_as_closely_as_is_charged() -> None:
+    """However many steps that takes: they are counted from what is declared."""
+    for seed, ridge in ((1, 2.0), (2, 0.05), (3, 1e-3)):
+        rows = rows_of(np.random.default_rng(seed), 6, 4)
+        local = Linear(LOGISTIC, rows, ridge=ridge)
+        present = np.flatnonzero(rows.counts)
+        slope = local.gradient(_learned(local, present), present)
+        moved = _moved(local, present, Accounts(RECORD, 6))
+        assert (np.linalg.norm(slope, axis=1) / ridge <= 1e-7 * moved / 2).all()
+
+
+def test_an_account_never_shrinks_and_is_that_of_the_run() -> None:
+    accounts = Accounts(Privacy(4.0, 1e-5, unit="record"), 6)
+    sampled = Charge.gaussian(4.0, 1.0).subsampled(1.0, "replace-one")
+    accounts.charge(0, sampled)
+    before = accounts.spent().epsilon
+    # Both numbers of a sample are for one user more or less: added to others, they count half.
+    accounts.charge(0, Charge.gaussian(1000.0, 1.0))
+    assert accounts.spent().epsilon >= before
+    for user, times in ((0, 0), (0, -1), (-1, 1), (6, 1)):
+        with pytest.raises(UsageError):
+            accounts.charge(user, Charge.gaussian(1000.0, 1.0), times)
+    problem, graph, _ = problem_of(6, users=6, width=2)
+    accounts = Accounts(accounts.privacy, 6)
+    how: dict[str, Any] = {"graph": graph, "seed": 1, "steps": 8, "accounts": accounts}
+    fit_descent(problem, privacy=accounts.privacy, **how)
+    for privacy in (RECORD, replace(accounts.privacy, unit="user"), None):
+        with pytest.raises(UsageError, match="accounts"):
+            fit_descent(problem, privacy=privacy, **how)
+    with pytest.raises(UsageError, match="accounts"):
+        fit_descent(problem, privacy=RECORD, **{**how, "accounts": Accounts(RECORD, 3)})
+
+
 @pytest.mark.parametrize("noise", ["gaussian", pytest.param("laplace", marks=pytest.mark.soak)])
 def test_a_private_start_is_charged_to_the_same_accounts(noise: Any) -> None:
     problem, graph, _ = problem_of(6, users=4, width=2)
@@ -330,14 +383,16 @@ def test_what_cannot_be_hidden_is_refused() -> None:
     how: dict[str, Any] = {"graph": graph, "seed": 1, "steps": 8}
     assert fit_descent(problem, privacy=RECORD, **how).spent.within(RECORD)
     centres = Collaboration(Quadratic(rng.normal(size=(4, 2))), pull=1.0)
-    for wrong in (
+    for other in (
         {"problem": centres}, {"privacy": replace(RECORD, delta=0.0)}, {"clipping": 0.0},
         {"privacy": Privacy(1.0, 1e-5, view="neighbour")}, {"noise": "uniform"},
         {"privacy": Privacy(1.0, 1e-5, relation="add-remove")}, {"allocation": "all"},
         {"releases": 0}, {"privacy": Privacy(1e-5, 1e-9, unit="record")},
     ):  # fmt: skip
         with pytest.raises(UsageError):
-            fit_descent(**{"problem": problem, "privacy": RECORD, **how, **wrong})
+            fit_descent(**{"problem": problem, "privacy": RECORD, **how, **other})
     bare = Collaboration(Linear(LOGISTIC, problem.local.rows), pull=1.0)  # type: ignore[attr-defined]
-    with pytest.raises(UsageError, match="ridge"):
-        private_alone(bare, Accounts(RECORD, 4), seed=1, share=RECORD, noise="gaussian")
+    steep = Linear(SQUARED, problem.local.rows, ridge=1.0)  # type: ignore[attr-defined]
+    for wrong, match in ((bare, "ridge"), (Collaboration(steep, pull=1.0), "no bound")):
+        with pytest.raises(UsageError, match=match):
+            private_alone(wrong, Accounts(RECORD, 4), seed=1, share=RECORD, noise="gaussian")

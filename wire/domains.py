@@ -202,6 +202,9 @@ TUNNEL_CHANCE: Final = Domain(b"gopa/v1/sessions/tunnel-chance")
 TUNNEL_ANSWER: Final = Domain(b"gopa/v1/sessions/tunnel-answer")
 """The hash by which a guard knows an answer."""
 
+LETTER_KEY: Final = Domain(b"gopa/v1/sessions/letter-key")
+"""From a shared point of two users to the key of one letter."""
+
 INVITATION_NAME: Final = Domain(b"gopa/v1/sessions/invitation-name")
 """What an organiser knows an invitation by."""
 
@@ -237,6 +240,12 @@ ENTRY_PAYLOAD_TYPE: Final = "application/vnd.gopa.entry.v1"
 
 SNAPSHOT_PAYLOAD_TYPE: Final = "application/vnd.gopa.board-snapshot.v1"
 """The role in which a board seals for itself what follows from its log."""
+
+CARD_PAYLOAD_TYPE: Final = "application/vnd.gopa.card.v1"
+"""The role in which a user of a run shows under which point it takes letters."""
+
+LETTER_PAYLOAD_TYPE: Final = "application/vnd.gopa.letter.v1"
+"""The role in which a user of a run signs a letter to another one."""
 
 
 def stream_domain(label: Domain) -> bytes:

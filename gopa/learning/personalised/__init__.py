@@ -15,6 +15,7 @@ from gopa.learning.personalised.alternating import (
 from gopa.learning.personalised.facade import Personalised
 from gopa.learning.personalised.graph_learning import GraphLearner, PrivateLosses
 from gopa.learning.personalised.links import Links
+from gopa.learning.personalised.member import Member
 from gopa.learning.personalised.moves import Move
 from gopa.learning.personalised.objective import Collaboration
 from gopa.learning.personalised.peers import GossipPeers, Peers, UniformPeers
@@ -32,6 +33,7 @@ __all__ = [
     "GraphRegulariser",
     "GraphSteps",
     "Links",
+    "Member",
     "Move",
     "Peers",
     "Personalised",

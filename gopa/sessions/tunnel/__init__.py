@@ -2,7 +2,8 @@
 
 Specification: `specs/12-sessions.md`, section 7; [the guide](../../../docs/tunnel.md). A
 `TunnelParty` answers requests and keeps nothing between two of them but a sealed state; a
-`TunnelHost` makes the requests from a board's log and posts what parties say.
+`TunnelHost` makes the requests from a board's log and posts what parties say. Users who send each
+other something besides have a `Correspondent` each.
 """
 
 from gopa.sessions.organising import OpenBoard
@@ -16,16 +17,27 @@ from gopa.sessions.tunnel.guard import (
     Unguarded,
 )
 from gopa.sessions.tunnel.host import LocalBoard, Send, TunnelHost, hold
+from gopa.sessions.tunnel.letters import (
+    Correspondent,
+    LetterMissing,
+    LetterReplayed,
+    Misdirected,
+    receiver_of,
+)
 from gopa.sessions.tunnel.messages import TunnelReply, TunnelRequest
 from gopa.sessions.tunnel.party import TunnelParty
 from gopa.sessions.tunnel.state import StateOfAnother
 from gopa.sessions.vault import SealingKey
 
 __all__ = [
+    "Correspondent",
     "FileGuard",
     "Guard",
+    "LetterMissing",
+    "LetterReplayed",
     "LocalBoard",
     "MemoryGuard",
+    "Misdirected",
     "OpenBoard",
     "SealingKey",
     "Send",
@@ -41,4 +53,5 @@ __all__ = [
     "TunnelRequest",
     "Unguarded",
     "hold",
+    "receiver_of",
 ]

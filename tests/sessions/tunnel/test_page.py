@@ -27,14 +27,15 @@ VECTORS = json.loads((ROOT / "specs" / "vectors" / "tunnel.json").read_text())
 SPEC = (ROOT / "specs" / "12-sessions.md").read_text()
 
 
-def test_the_example_prints_what_the_page_says() -> None:
-    found = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", PAGE, re.DOTALL)
-    assert found is not None
-    code, printed = found.groups()
-    out = io.StringIO()
-    with redirect_stdout(out):
-        exec(compile(code, "docs/tunnel.md", "exec"), {})  # noqa: S102 - our own page
-    assert out.getvalue() == printed
+def test_the_examples_print_what_the_page_says() -> None:
+    found = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", PAGE, re.DOTALL)
+    assert len(found) == 2
+    names: dict[str, Any] = {}
+    for code, printed in found:
+        out = io.StringIO()
+        with redirect_stdout(out):
+            exec(compile(code, "docs/tunnel.md", "exec"), names)  # noqa: S102 - our own page
+        assert out.getvalue() == printed
 
 
 def test_the_printed_formats_are_those_that_run() -> None:

@@ -36,7 +36,7 @@ class Member:
     @property
     def model(self) -> Floats:
         """The model of this user."""
-        return self._descent.models[0, self.user].copy()
+        return np.array(self._descent.models[0, self.user])
 
     def hear(self, other: int, model: npt.ArrayLike) -> None:
         """Takes the model that a neighbour has told.

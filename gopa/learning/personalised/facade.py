@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
 import numpy as np
@@ -112,13 +113,14 @@ class Personalised:
         if not pairs:
             raise UsageError("there is at least one user", "datasets")
         with self._changing():
+            self._pairs = []
             labels = np.concatenate([np.asarray(each).ravel() for _, each in pairs])
             self.classes_ = np.unique(labels)
             if len(self.classes_) != 2:
                 raise UsageError(f"two classes, and these are {len(self.classes_)}", "labels")
             self._pairs = [self._prepared(each, f"datasets[{u}]") for u, each in enumerate(pairs)]
             self.users_ = list(range(len(pairs)))
-            self.problem_ = problem = self._problem()
+            self.problem_ = problem = self._problem(self._pairs)
             outcome = self._fitted(problem)
             model = outcome.model if isinstance(outcome.model, dict) else {"models": outcome.model}
             self.models_: Floats = model["models"]
@@ -180,7 +182,7 @@ class Personalised:
             self._weights = np.pad(self._weights, (0, 1))
             for place, weight in places.items():
                 self._weights[place, -1] = self._weights[-1, place] = weight
-            self.problem_ = self._problem()
+            self.problem_ = self._problem(self._pairs)
             self.models_ = np.vstack([self.models_, np.zeros((1, self.models_.shape[1]))])
             if weights is None:
                 self._look_around(self.problem_)
@@ -198,7 +200,7 @@ class Personalised:
             self.users_ = [self.users_[each] for each in keep]
             self._pairs = [self._pairs[each] for each in keep]
             self._weights, self.models_ = self._weights[np.ix_(keep, keep)], self.models_[keep]
-            self.problem_ = self._problem()
+            self.problem_ = self._problem(self._pairs)
             self._go_on(self.problem_)
 
     @contextmanager
@@ -233,14 +235,12 @@ class Personalised:
             return self.predictors(found)
         return with_one(found) if self.intercept else found
 
-    def _problem(self) -> Collaboration:
+    def _problem(self, pairs: list[tuple[Floats, Floats]]) -> Collaboration:
         """What users minimise; without privacy, what is declared is what their rows are."""
         if self.predictors is not None:
-            margins = [(seen * signs[:, None], signs) for seen, signs in self._pairs]
-            return Collaboration(
-                Boosting(AgentRows.of(margins).clipped(math.inf, 1.0)), **self._parts
-            )
-        rows = AgentRows.of(self._pairs)
+            margins = AgentRows.of([(seen * signs[:, None], signs) for seen, signs in pairs])
+            return Collaboration(Boosting(margins.clipped(math.inf, 1.0)), **self._parts)
+        rows = AgentRows.of(pairs)
         if self.privacy is None:
             rows = rows.clipped(2, max(1.0, float(length(rows.x, 2).max())) * (1 + 1e-9))
         else:
@@ -253,15 +253,15 @@ class Personalised:
         how: dict[str, Any] = {
             "clock": self.clock, "seed": self.seed, "steps": self.steps, "progress": self.progress,
         }  # fmt: skip
-        if self.method == "local":
-            return self._plain(self._alone(problem), "models learned alone")
-        if self.method == "global":
-            return self._plain(self._everybody(problem), "one model for all")
+        given = self.graph if isinstance(self.graph, Graph) else None
+        if self.method in {"local", "global"}:
+            return self._silent(problem)
         if self.method == "admm":
-            return fit_admm(problem, graph=self._given(), **how)
+            return fit_admm(problem, graph=given, **how)
         if self.method == "propagation":
+            spent = Spent.nothing_hidden("record")
             if self.privacy is None:
-                told, spent = problem.alone(), Spent.nothing_hidden("record")
+                told = problem.alone()
             else:
                 accounts = Accounts(self.privacy, problem.users)
                 told = private_alone(
@@ -269,68 +269,43 @@ class Personalised:
                 )
                 spent = accounts.spent()
             spread = propagated(problem, told)
-            found = fit_descent(spread, privacy=None, graph=self._given(), start=told, **how)
-            return self._plain(found.model, "propagation", found, spent)
-        given = self.graph if isinstance(self.graph, Graph) else None
+            found = fit_descent(spread, privacy=None, graph=given, start=told, **how)
+            return replace(found, spent=spent, algorithm="propagation")
+        first = self._alone(problem) if self.privacy is None and given is None else None
         return fit_jointly(
             problem, privacy=self.privacy, graph=given, every=self.every, radius=self.radius,
             learning=None if given else self.learning, noise=self.noise, shares=self.shares,
-            method=self.method, alone=self._first(problem), **how,
+            method=self.method, alone=first, **how,
         )  # fmt: skip
 
-    def _given(self) -> Graph:
-        if not isinstance(self.graph, Graph):
-            raise UsageError("give a Graph", "graph")
-        return self.graph
-
-    def _first(self, problem: Collaboration) -> Floats | None:
-        """The models to learn the first graph from."""
-        if self.privacy is not None or isinstance(self.graph, Graph):
-            return None
-        return self._alone(problem)
-
-    def _alone(self, problem: Collaboration) -> Floats:
+    def _alone(self, problem: Collaboration, most: float = math.inf) -> Floats:
+        """What users learn alone, in so many steps of Frank-Wolfe at most."""
         if self.predictors is None:
             return problem.alone(1e-7)
-        nobody = graph_of(np.zeros((problem.users, problem.users)))
+        steps = 50 * problem.users if self.steps is None else self.steps
         found: Floats = fit_jointly(
-            problem, privacy=None, graph=nobody, method="frank-wolfe", radius=self.radius,
-            seed=self.seed, steps=self.steps, progress=self.progress,
+            problem, privacy=None, graph=graph_of(np.zeros((problem.users, problem.users))),
+            method="frank-wolfe", radius=self.radius, seed=self.seed, progress=self.progress,
+            steps=int(min(steps, most)),
         ).model["models"]  # fmt: skip
         return found
 
-    def _everybody(self, problem: Collaboration) -> Floats:
-        whole = Personalised(
-            "local", predictors=self.predictors, radius=self.radius, loss=self.loss,
-            ridge=self.ridge, seed=self.seed, steps=min(self.steps or _ALONE, _ALONE),
-            progress=self.progress,
-        )  # fmt: skip
-        whole.classes_ = self.classes_
-        seen, signs = zip(*self._pairs, strict=True)
-        whole._pairs = [(np.concatenate(seen), np.concatenate(signs))]
-        found = whole._alone(whole._problem())
-        return np.repeat(found, problem.users, axis=0)
-
-    def _plain(
-        self, models: Floats, name: str, ran: Outcome | None = None, spent: Spent | None = None
-    ) -> Outcome:
-        """An outcome where nobody tells anything, or that of another run under a name."""
-        silent = self.method == "local" and self.privacy is not None
-        if silent and self.privacy is not None:
-            spent = Spent.of(
-                self.privacy, 0.0, theorem="nothing is sent", delta=0.0, assumptions=ASSUMED
-            )
+    def _silent(self, problem: Collaboration) -> Outcome:
+        """Models learned alone, or one for all rows: nobody tells anything."""
+        name, spent = "models learned alone", Spent.nothing_hidden("record")
+        if self.method == "local":
+            models = self._alone(problem)
+        else:
+            name, (seen, signs) = "one model for all", zip(*self._pairs, strict=True)
+            whole = self._problem([(np.concatenate(seen), np.concatenate(signs))])
+            models = np.repeat(self._alone(whole, _ALONE), problem.users, axis=0)
+        if self.privacy is not None:
+            nothing = "nothing is sent"
+            spent = Spent.of(self.privacy, 0.0, theorem=nothing, delta=0.0, assumptions=ASSUMED)
         return Outcome(
-            model=models,
-            history=History({"step": [0]}) if ran is None else ran.history,
-            spent=spent or Spent.nothing_hidden("record"),
-            messages=ran.messages if ran else 0,
-            bytes=ran.bytes if ran else 0,
-            seconds=ran.seconds if ran else 0.0,
-            seed=self.seed,
-            algorithm=name,
-            converged=ran.converged if ran else None,
-        )
+            model=models, history=History({"step": [0]}), spent=spent, messages=0, bytes=0,
+            seconds=0.0, seed=self.seed, algorithm=name,
+        )  # fmt: skip
 
     def _place(self, user: int) -> int:
         if not hasattr(self, "users_"):
@@ -374,12 +349,8 @@ class Personalised:
         }  # fmt: skip
         if self.method == "frank-wolfe":
             # Steps as short as the last ones were: the first would throw models to a corner.
-            before = 50 * problem.users if self.steps is None else self.steps
-            self.outcome_ = fit_jointly(
-                problem, method="frank-wolfe", radius=self.radius, taken=before, **how
-            )
-            self.models_ = self.outcome_.model["models"]
-            return
+            how["taken"] = 50 * problem.users if self.steps is None else self.steps
+            how |= {"method": "frank-wolfe", "radius": self.radius}
         spread = propagated(problem, problem.alone()) if self.method == "propagation" else problem
-        self.outcome_ = fit_descent(spread, **how)
-        self.models_ = self.outcome_.model
+        self.outcome_ = fit_jointly(spread, **how)
+        self.models_ = self.outcome_.model["models"]

@@ -179,11 +179,10 @@ class PrivateLosses:
         values = values * local.rows.present
         law = self._rows.mechanism.law
         stream = NoiseStream(law, users, self._seed, "personalised", "losses", self._run, phase)
-        noise = stream.at(np.arange(runs), np.zeros(runs, dtype=np.int64))[..., None]
-        everybody = np.arange(users)
-        means = [
-            self._rows.released(values[run][..., None], self._reaches, noise[run], everybody)
-            for run in range(runs)
-        ]
-        found = np.where(local.rows.counts > 0, np.stack(means)[..., 0] + half, 0.0)
+        noise = stream.at(np.arange(runs), np.zeros(runs, dtype=np.int64)).reshape(-1, 1)
+        everybody = np.tile(np.arange(users), runs)
+        means = self._rows.released(
+            values.reshape(runs * users, -1, 1), self._reaches[everybody], noise, everybody
+        )
+        found = np.where(local.rows.counts > 0, means.reshape(runs, users) + half, 0.0)
         return np.asarray(found + local.strong_curvature() / 2 * (models * models).sum(axis=-1))

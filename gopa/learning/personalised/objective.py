@@ -105,20 +105,15 @@ class Collaboration:
         own = self.pull * models + self.confidences[:, None] * self.local.gradient(models)
         return np.asarray(degrees * own - self.pull * links.heard(models))
 
-    def costs(self, models: Floats, losses: Floats | None = None) -> Floats:
-        """What J grows by with each weight, without its last part: (.., users, users)."""
-        found = self.confidences * (self.local.value(models) if losses is None else losses)
-        squares = (models * models).sum(axis=-1)
-        inner = np.einsum("...up,...vp->...uv", models, models)
-        apart = np.maximum(squares[..., :, None] + squares[..., None, :] - 2 * inner, 0.0)
-        return np.asarray(found[..., :, None] + found[..., None, :] + self.pull / 2 * apart)
-
     def graph_gradient(self, models: Floats, weights: Floats) -> Floats:
         """Of J in the weights, (2.7): symmetric (.., users, users), 0 on the diagonal."""
-        slopes = self.regulariser.degree.slope(weights.sum(axis=-1))
-        bent = slopes[..., :, None] + slopes[..., None, :] + self.regulariser.edge.slope(weights)
-        found = self.costs(models) + self.weight * bent
-        return np.asarray(found * (1 - np.eye(self.users)))
+        squares = (models * models).sum(axis=-1)
+        each = self.confidences * self.local.value(models) + self.pull / 2 * squares
+        each = each + self.weight * self.regulariser.degree.slope(weights.sum(axis=-1))
+        both = each[..., :, None] + each[..., None, :]
+        both -= self.pull * np.einsum("...up,...vp->...uv", models, models)
+        both += self.weight * self.regulariser.edge.slope(weights)
+        return np.asarray(both * (1 - np.eye(self.users)))
 
     def smoothness(self, links: Links) -> Floats:
         """L_u = d_u (pull + c_u L_u^loc), of M in each user's model."""

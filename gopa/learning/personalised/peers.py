@@ -19,7 +19,6 @@ View: TypeAlias = dict[int, int]
 """The age of what is known of each peer."""
 
 _ENTRY_BYTES: Final = 6
-_BLOCK: Final = 256
 
 
 class Sampler(Protocol):
@@ -53,14 +52,10 @@ class _Uniform:
     def __init__(self, users: int, count: int, runs: int, seed: int) -> None:
         self._users, self._count, self.bytes = users, count, 0
         self._streams = [generator(seed, "peers", str(run)) for run in range(runs)]
-        self._left = np.empty((runs, 0, count))
 
     def draw(self, users: Places) -> Places:
         """By Floyd's algorithm: the last candidate stands in for one that was drawn before."""
-        if not self._left.shape[1]:
-            shape = (_BLOCK, self._count)
-            self._left = np.stack([each.random(shape) for each in self._streams])
-        uniform, self._left = self._left[:, 0], self._left[:, 1:]
+        uniform = np.stack([each.random(self._count) for each in self._streams])
         found = np.full((len(users), self._count), -1, dtype=np.int64)
         for place in range(self._count):
             last = self._users - 1 - self._count + place

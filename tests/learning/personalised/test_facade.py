@@ -182,7 +182,9 @@ def test_what_means_nothing_is_refused(users: Users) -> None:
             failed.predict(0, np.zeros((1, 2)))
     with pytest.raises(UsageError):
         Personalised(graph=graph).fit(pairs[:5])
-    alone = Personalised("local").fit([(np.eye(2), ["a", "b"])])
+    alone = Personalised("local").fit(users)
+    # Fitted again, it forgets how wide rows were.
+    alone.fit([(np.eye(2), ["a", "b"])])
     assert alone.predict(0, np.eye(2)).tolist() == ["a", "b"]
     with pytest.raises(UsageError):
         alone.remove_user(0)

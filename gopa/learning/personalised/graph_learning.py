@@ -175,8 +175,7 @@ class PrivateLosses:
         local, half = self._local, self._largest / 2
         runs, users, _ = models.shape
         predictions = np.einsum("umd,rud->rum", local.rows.x, models)
-        values = np.clip(local.loss.value(predictions, local.rows.y), 0.0, 2 * half) - half
-        values = values * local.rows.present
+        values = (local.loss.value(predictions, local.rows.y) - half) * local.rows.present
         law = self._rows.mechanism.law
         stream = NoiseStream(law, users, self._seed, "personalised", "losses", self._run, phase)
         noise = stream.at(np.arange(runs), np.zeros(runs, dtype=np.int64)).reshape(-1, 1)

@@ -54,16 +54,10 @@ def private_alone(
         raise UsageError("only a mean over rows is made private: Linear", "problem")
     mechanism, counts = Mechanism.of(noise), local.rows.counts
     present: Places = np.flatnonzero(counts)
-    moved, found = _moved(local, present, accounts), _learned(local, present)
-    widening = math.sqrt(local.dimension) if noise == "laplace" else 1.0
     trial = Accounts(share, 1)
     mechanism.charge_tables(trial, 0, local.dimension)
     reach = mechanism.most(trial, 1)
-    rounding = _rounding(mechanism.norm, local.dimension)
-    steps = 2 * reach - rounding
-    if not steps > 0:
-        raise UsageError("too little for models of so many numbers", "epsilon")
-    unit = (moved * widening / steps)[:, None]
+    unit = _units(_moved(local, present, accounts), local.dimension, mechanism.norm, reach)
     names = ("personalised", "alone", accounts.next_run())
     stream = NoiseStream(mechanism.law, local.dimension, seed, *names)
     drawn = stream.at(np.zeros(len(present), dtype=np.int64), present)
@@ -71,7 +65,7 @@ def private_alone(
         mechanism.charge_tables(accounts, user, local.dimension)
         accounts.charge(user, mechanism.charge(reach), 1, "a model learned alone")
     told = np.zeros((problem.users, problem.dimension))
-    told[present] = (np.rint(found / unit) + drawn) * unit
+    told[present] = (np.rint(_learned(local, present) / unit) + drawn) * unit
     return told
 
 
@@ -104,6 +98,11 @@ def _learned(local: Linear, present: Places) -> Floats:
     return found
 
 
-def _rounding(norm: Norm, width: int) -> int:
-    """Rounding moves what differs by one more step in each number."""
-    return math.ceil(math.sqrt(width)) if norm == 2 else width
+def _units(moved: Floats, width: int, norm: Norm, reach: int) -> Floats:
+    """The grid of each user on which what moves so far moves 2 `reach` steps, in this norm."""
+    widening, rounding = (math.sqrt(width), width) if norm == 1 else (1.0, math.sqrt(width))
+    # Rounding moves what differs by one more step in each number.
+    steps = 2 * reach - math.ceil(rounding)
+    if not steps > 0:
+        raise UsageError("too little for models of so many numbers", "epsilon")
+    return np.asarray(moved * widening / steps)[:, None]

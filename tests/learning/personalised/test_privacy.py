@@ -29,7 +29,7 @@ from gopa.learning.personalised.descent import GradientNoise, ModelDescent
 from gopa.learning.personalised.plan import plan
 from gopa.learning.personalised.release import GridSums, Mechanism, NoiseStream, private_gradients
 from gopa.learning.personalised.turns import schedule, turns
-from gopa.learning.personalised.warm import _learned, _moved
+from gopa.learning.personalised.warm import _learned, _moved, _units
 from gopa.learning.rows import AgentRows
 from tests.learning.personalised.problems import problem_of, rows_of
 
@@ -77,6 +77,10 @@ def test_a_row_on_the_grid_is_never_too_long() -> None:
     for noise in ("gaussian", "laplace"):
         mechanism = Mechanism.of(noise)
         private = GridSums(mechanism, 0.7, np.array([1]), "record")
+        for reach in (2**16, 2**20):
+            beside = np.array([[[reach, 1.0]]]) * (0.7 / math.hypot(reach, 1.0))
+            found = private.on_grid(beside, np.array([reach]))
+            assert (length(found, mechanism.norm) <= reach).all()
         for reach in (1, 7, 1000, 12345):
             whole = np.asarray(rng.integers(-3, 4, (200, 1, 5)) * (0.7 / reach), np.float64)
             whole[:, :, 0] = 0.7 * np.sign(rng.normal(size=(200, 1)))
@@ -310,6 +314,33 @@ def test_models_are_found_as_closely_as_is_charged() -> None:
         slope = local.gradient(_learned(local, present), present)
         moved = _moved(local, present, Accounts(RECORD, 6))
         assert (np.linalg.norm(slope, axis=1) / ridge <= 1e-7 * moved / 2).all()
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_what_moves_so_far_moves_no_more_steps_than_charged(norm: int) -> None:
+    """Also what rounding adds, where a step of the grid is long, and in the norm of the noise."""
+    rng, width, reach, most = np.random.default_rng(5), 4, 5, 0.0
+    unit = _units(np.ones(1), width, norm, reach)
+    for _ in range(400):
+        along = np.diag(np.ones(width))[0] if rng.random() < 0.5 else rng.choice([-1.0, 1.0], width)
+        ends = rng.normal(size=width) + np.array([0, 1])[:, None] * along / np.linalg.norm(along)
+        moved = np.diff(np.rint(ends / unit), axis=0)
+        most = max(most, float(length(moved, norm)[0]))
+    assert 1.6 * reach <= most <= 2 * reach
+
+
+def test_all_rows_of_a_user_move_its_model_farther() -> None:
+    x, y = np.tile([[0.6, 0.8]], (8, 1)), np.ones(8)
+    locals_ = [
+        Linear(LOGISTIC, AgentRows.of([(sign * x, y)]).clipped(2, 1.0), ridge=8.0)
+        for sign in (1, -1)
+    ]
+    only = np.array([0])
+    moved = float(np.linalg.norm(_learned(locals_[0], only) - _learned(locals_[1], only)))
+    accounts = [Accounts(Privacy(1.0, 1e-5, unit=unit), 1) for unit in ("record", "user")]
+    record, user = (float(_moved(locals_[0], only, each)[0]) for each in accounts)
+    assert record < moved <= user
+    assert user == pytest.approx(8 * record)
 
 
 def test_an_account_never_shrinks_and_is_that_of_the_run() -> None:

@@ -120,6 +120,9 @@ def test_a_box_belongs_to_sender_receiver_and_number() -> None:
             ben.read(wrong)
     with pytest.raises(InvalidProof, match="does not open"):
         carl.read(forged(letter, KEYS[0], receiver=carl.key))
+    # Ben gives Anna's words back as his own.
+    with pytest.raises(InvalidProof, match="does not open"):
+        anna.read(forged(letter, KEYS[1], sender=ben.key, receiver=anna.key))
     # In another's name, and in another role.
     for wrong in (forged(letter, KEYS[2]), forged(letter, KEYS[0], ENTRY_PAYLOAD_TYPE)):
         with pytest.raises(InvalidSignature):

@@ -94,7 +94,7 @@ def fit_admm(  # noqa: PLR0913 - every algorithm is called like this
     problem: Collaboration,
     *,
     privacy: Privacy | None = None,
-    graph: Graph | None,
+    graph: Graph,
     clock: Clock | None = None,
     seed: int,
     progress: Progress = None,

@@ -128,7 +128,7 @@ def fit_descent(  # noqa: PLR0913 - every algorithm is called like this
     problem: Collaboration,
     *,
     privacy: Privacy | None,
-    graph: Graph | None,
+    graph: Graph,
     clock: Clock | None = None,
     seed: int,
     progress: Progress = None,

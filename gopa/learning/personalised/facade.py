@@ -250,14 +250,15 @@ class Personalised:
         return Collaboration(local, own_bends=self.privacy is None, **self._parts)
 
     def _fitted(self, problem: Collaboration) -> Outcome:
-        how: dict[str, Any] = {
-            "clock": self.clock, "seed": self.seed, "steps": self.steps, "progress": self.progress,
-        }  # fmt: skip
         given = self.graph if isinstance(self.graph, Graph) else None
+        how: dict[str, Any] = {
+            "graph": given, "clock": self.clock, "seed": self.seed, "steps": self.steps,
+            "progress": self.progress,
+        }  # fmt: skip
         if self.method in {"local", "global"}:
             return self._silent(problem)
         if self.method == "admm":
-            return fit_admm(problem, graph=given, **how)
+            return fit_admm(problem, **how)
         if self.method == "propagation":
             spent = Spent.nothing_hidden("record")
             if self.privacy is None:
@@ -269,13 +270,13 @@ class Personalised:
                 )
                 spent = accounts.spent()
             spread = propagated(problem, told)
-            found = fit_descent(spread, privacy=None, graph=given, start=told, **how)
+            found = fit_descent(spread, privacy=None, start=told, **how)
             return replace(found, spent=spent, algorithm="propagation")
         first = self._alone(problem) if self.privacy is None and given is None else None
+        how["method"] = self.method
         return fit_jointly(
-            problem, privacy=self.privacy, graph=given, every=self.every, radius=self.radius,
-            learning=None if given else self.learning, noise=self.noise, shares=self.shares,
-            method=self.method, alone=first, **how,
+            problem, privacy=self.privacy, every=self.every, radius=self.radius, noise=self.noise,
+            learning=self.learning if given is None else None, shares=self.shares, alone=first, **how,
         )  # fmt: skip
 
     def _alone(self, problem: Collaboration, most: float = math.inf) -> Floats:

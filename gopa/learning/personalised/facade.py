@@ -276,7 +276,8 @@ class Personalised:
         how["method"] = self.method
         return fit_jointly(
             problem, privacy=self.privacy, every=self.every, radius=self.radius, noise=self.noise,
-            learning=self.learning if given is None else None, shares=self.shares, alone=first, **how,
+            learning=self.learning if given is None else None, shares=self.shares, alone=first,
+            **how,
         )  # fmt: skip
 
     def _alone(self, problem: Collaboration, most: float = math.inf) -> Floats:

@@ -20,7 +20,7 @@ from gopa.learning.clocks import Clock, ClockLaw, EdgeClock, events, require_law
 from gopa.learning.fitting import Progress, require_neither, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.outcome import Outcome
-from gopa.learning.personalised.descent import Look, links_of, row, started
+from gopa.learning.personalised.descent import Look, row, started
 from gopa.learning.personalised.links import Floats, Links, Places
 from gopa.learning.personalised.objective import Collaboration
 from gopa.learning.privacy import Privacy, Spent
@@ -116,7 +116,7 @@ def fit_admm(  # noqa: PLR0913 - every algorithm is called like this
     require_seed(seed)
     many = whole(runs, "runs")
     models = started(problem, start, many)
-    links = links_of(problem, graph)
+    links = problem.links(graph)
     if not 0 < number(penalty, "penalty") < math.inf:
         raise UsageError("above 0 and finite", "penalty")
     if not graph.edge_count:

@@ -28,7 +28,6 @@ from gopa.learning.personalised.descent import (
     ModelDescent,
     ModelSteps,
     disguised,
-    links_of,
     row,
     started,
 )
@@ -209,7 +208,7 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
     kept = Accounts.of(privacy, problem.users, accounts)
     relations = losses = None
     if learning is None:
-        links = links_of(problem, graph)
+        links = problem.links(graph)
     else:
         if kept is not None:
             alone, losses = _told(

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.graph import Graph
 from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
 from gopa.learning.objectives import Linear
@@ -207,15 +206,9 @@ def disguised(  # noqa: PLR0913 - privacy has many parts
     clipping: float | None,
 ) -> GradientNoise:
     """Plans and charges private updates for a schedule, before anything is sent."""
-    local = problem.local
-    if not isinstance(local, Linear):
-        raise UsageError("only a mean over rows is made private: Linear", "problem")
-    if problem.own_bends:
-        message = "steps that were measured on rows betray them: own_bends=False"
-        raise UsageError(message, "problem")
     each = max(1, round(actors.shape[1] / problem.users)) if releases is None else releases
     mechanism = Mechanism.of(noise)
-    rows = private_gradients(local, mechanism, accounts.privacy.unit, clipping)
+    rows = private_gradients(problem.private, mechanism, accounts.privacy.unit, clipping)
     shape = 1.0 if allocation == "equal" else problem.kept(links)
     reaches = plan(
         accounts, rows, actors, releases=whole(each, "releases"), allocation=allocation, kept=shape,
@@ -224,13 +217,6 @@ def disguised(  # noqa: PLR0913 - privacy has many parts
     names = ("personalised", "gradients", accounts.next_run())
     stream = NoiseStream(mechanism.law, problem.dimension, seed, *names)
     return GradientNoise(rows, reaches, stream, np.zeros(reaches.shape[:2], dtype=np.int64))
-
-
-def links_of(problem: Collaboration, graph: Graph | None) -> Links:
-    """The neighbours of all users, if the graph is theirs."""
-    if not isinstance(graph, Graph) or graph.parties != problem.users:
-        raise UsageError(f"a graph of all {problem.users} users", "graph")
-    return Links.of(graph)
 
 
 def started(problem: Collaboration, start: npt.ArrayLike, runs: int) -> Floats:

@@ -9,10 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from gopa import UsageError
 from gopa.graph import Graph, from_similarity
 from gopa.learning.clipping import finite
-from gopa.learning.objectives import Linear
 from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.links import Floats, Links, Places
 from gopa.learning.personalised.objective import Collaboration
@@ -128,8 +126,7 @@ def started_weights(problem: Collaboration, start: Graph | None, runs: int) -> F
     users = problem.users
     if start is None:
         return np.zeros((runs, users, users))
-    if not isinstance(start, Graph) or start.parties != users:
-        raise UsageError(f"a graph of all {users} users", "graph")
+    problem.links(start)
     return np.repeat(start.weight_matrix().toarray()[None], runs, axis=0)
 
 
@@ -155,9 +152,7 @@ class PrivateLosses:
         noise: Noise,
         seed: int,
     ) -> None:
-        if not isinstance(problem.local, Linear):
-            raise UsageError("only a mean over rows is made private: Linear", "problem")
-        self._local, self._largest, self._seed = problem.local, largest, seed
+        self._local, self._largest, self._seed = problem.private, largest, seed
         self._run = accounts.next_run()
         mechanism, counts = Mechanism.of(noise), self._local.rows.counts
         self._rows = GridSums(mechanism, largest / 2, counts, accounts.privacy.unit)

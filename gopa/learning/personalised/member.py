@@ -12,7 +12,7 @@ from gopa import UsageError
 from gopa.graph import Graph
 from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
-from gopa.learning.personalised.descent import ModelDescent, links_of, started
+from gopa.learning.personalised.descent import ModelDescent, started
 from gopa.learning.personalised.links import Floats
 from gopa.learning.personalised.objective import Collaboration
 from gopa.learning.personalised.turns import Turns
@@ -29,7 +29,7 @@ class Member:
         self, problem: Collaboration, graph: Graph, user: int, *, start: npt.ArrayLike = 0.0
     ) -> None:
         models = started(problem, start, 1)
-        self._descent = ModelDescent(problem, links_of(problem, graph), models)
+        self._descent = ModelDescent(problem, problem.links(graph), models)
         self.user = whole(user, "user", 0, problem.users - 1)
         self.neighbours = tuple(graph.neighbours(self.user))
 

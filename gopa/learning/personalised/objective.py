@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 from gopa import UsageError
+from gopa.graph import Graph
 from gopa.learning.checks import number
 from gopa.learning.clipping import finite
 from gopa.learning.objectives import Linear, Objective
@@ -88,6 +89,22 @@ class Collaboration:
         if not np.isfinite(found).all():
             raise UsageError("a gradient may jump: take a smooth loss", "problem")
         return np.asarray(1 / found)
+
+    @property
+    def private(self) -> Linear:
+        """The losses of users, if what is told of them can be made private."""
+        if not isinstance(self.local, Linear):
+            raise UsageError("only a mean over rows is made private: Linear", "problem")
+        if self.own_bends:
+            message = "steps that were measured on rows betray them: own_bends=False"
+            raise UsageError(message, "problem")
+        return self.local
+
+    def links(self, graph: Graph | None) -> Links:
+        """The neighbours of all users, if the graph is theirs."""
+        if not isinstance(graph, Graph) or graph.parties != self.users:
+            raise UsageError(f"a graph of all {self.users} users", "graph")
+        return Links.of(graph)
 
     def value(self, models: Floats, links: Links) -> Floats:
         """J, of one run or of several."""

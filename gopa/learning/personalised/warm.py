@@ -49,11 +49,8 @@ def private_alone(
     Raises:
         UsageError: a user with rows has no ridge.
     """
-    local = problem.local
-    if not isinstance(local, Linear):
-        raise UsageError("only a mean over rows is made private: Linear", "problem")
-    mechanism, counts = Mechanism.of(noise), local.rows.counts
-    present: Places = np.flatnonzero(counts)
+    local, mechanism = problem.private, Mechanism.of(noise)
+    present: Places = np.flatnonzero(local.rows.counts)
     trial = Accounts(share, 1)
     mechanism.charge_tables(trial, 0, local.dimension)
     reach = mechanism.most(trial, 1)

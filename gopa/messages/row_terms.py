@@ -84,6 +84,11 @@ def of_single_counts(terms: Terms) -> bool:
     return terms.squared_norm == square and terms.squared_sensitivity == 2 * square
 
 
+def weighted_length(terms: Terms) -> WeightedLength:
+    """How long a vector may be for its weight."""
+    return WeightedLength(terms.weight_length, terms.weight_scale, terms.steps, terms.dimension)
+
+
 def _require_late(terms: Terms) -> None:
     """14-K1 and 14-K2: not ended by the corrupt parties alone, and with points enough.
 

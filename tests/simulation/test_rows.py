@@ -34,6 +34,7 @@ from tests.simulation.row_worlds import (
 )
 from tests.simulation.worlds import culprits, require_checked
 from wire.errors import UsageError
+from zkp.noise_table import GaussianTable
 
 LIAR = 2
 IDENTITY = bytes(32)
@@ -102,8 +103,17 @@ def test_three_rounds_and_words_of_another_width() -> None:
 
 
 def test_a_private_weight_is_the_last_coordinate() -> None:
-    bounds = {"squared_norm": 1300, "squared_sensitivity": 1361}
-    terms = replace(ROWS, steps=20, weight_length=1, weight_scale=4, **bounds)
+    terms = replace(
+        ROWS,
+        steps=20,
+        weight_length=1,
+        weight_scale=4,
+        squared_norm=1300,
+        squared_sensitivity=864,
+        noise=GaussianTable.with_scale("16", bits=24, rows=99),
+        noise_square=39_476,
+        spike=65,
+    )
     vectors = [[*row[:-1], 10 + place] for place, row in enumerate(vectors_for(terms))]
     simulation = simulate_rows(terms, weighted=True)
     record = simulation.run_round(vectors)

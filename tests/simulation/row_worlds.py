@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from commitments import VectorPedersen
-from gopa.masks import sign
+from gopa.masks import pack_words, sign, unpack_words
 from gopa.messages.bodies import bodies_of
 from gopa.messages.long_vectors import PROVE, Prove
 from gopa.messages.manifest import Path
@@ -21,7 +23,7 @@ from gopa.party.context import PartyContext
 from gopa.party.rows import prove_words, said_of, shown_masks
 from gopa.party.states import Published
 from gopa.planning.terms import Terms
-from gopa.rounds.long.showing import ShownMasks
+from gopa.rounds.long.showing import ShownMasks, equation_points_at
 from gopa.simulation import RoundRecord, Script, Simulation, SimulationOptions, permissive
 from gopa.simulation.access import PartyAccess, body_of
 from gopa.simulation.script import Honest
@@ -113,27 +115,91 @@ class ProvesOther(Honest):
         if post.phase is not Phase.PROVE or not isinstance(stage, Published):
             return [post]
         leaf = PROVE.decode(body_of(post.entries)).acts_on
-        party = PartyContext(
-            access.manifest,
-            access.session,
-            access.key,
-            permissive(access.manifest.terms),
-            access.toolkit,
-            access.rng,
-        )
-        listed = len(stage.members)
-        said = self.alter(access, stage, shown_masks(stage, leaf, listed))
-        return [access.sign(Phase.PROVE, prove_words(party, stage, said, leaf, listed))]
+        said = self.alter(access, stage, shown_masks(stage, leaf, listed_at(access)))
+        return [proved_anyway(access, stage, said, leaf)]
+
+
+@dataclass(frozen=True, slots=True)
+class AddsToTheSum(Honest):
+    """Publishes words that are larger by so much in the first place, with a proof that holds.
+
+    The masks that it proves with make up for it: its own, or that of the edge to a neighbour.
+    """
+
+    amount: int
+    neighbour: int | None = None
+
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        width, dimension = access.manifest.word_width, access.manifest.terms.dimension
+
+        def larger(value: bytes) -> bytes:
+            words = unpack_words(value, dimension, width)
+            words[0] += self.amount
+            return pack_words(words, width)
+
+        if post.phase is Phase.PUBLISH:
+            say = SaysInstead(Phase.PUBLISH, lambda said: replace(said, value=larger(said.value)))
+            return say.says(access, post)
+        stage = access.before.stage
+        if post.phase is not Phase.PROVE or not isinstance(stage, Published):
+            return [post]
+        assert stage.unproved is not None
+        masked = stage.unproved.masked
+        moved = replace(masked, value=larger(masked.value))
+        stage = replace(stage, unproved=replace(stage.unproved, masked=moved))
+        leaf = PROVE.decode(body_of(post.entries)).acts_on
+        return [proved_anyway(access, stage, self._shown(access, stage, leaf), leaf)]
+
+    def _shown(self, access: PartyAccess, stage: Published, leaf: bytes) -> ShownMasks:
+        context, listed = stage.view.context, listed_at(access)
+        group, said = context.group, shown_masks(stage, leaf, listed)
+        first = np.zeros(context.dimension, np.uint64)
+        first[0] = self.amount
+        more = equation_points_at(context, leaf, listed).at(first)
+        hiding = group.random_scalars(1, access.rng)[0]
+        point = VectorPedersen(group, len(more)).commit(more, hiding).points[0]
+        values, blinding = said.total.values + more, said.total.blinding + hiding
+        said = replace(said, total=replace(said.total, values=values, blinding=blinding))
+        if self.neighbour is None:
+            return replace(said, self_mask=_plus(stage, said.self_mask, point, 1))
+        edges = said_of(stage.keys, said)
+        sense = sign(stage.view.own_id, stage.view.id_of(self.neighbour))
+        edges[self.neighbour] = _plus(stage, edges[self.neighbour], point, sense)
+        return replace(said, edges=tuple(edges.values()))
+
+
+def listed_at(access: PartyAccess) -> int:
+    """How many the close of publish lists that a party has just heard of."""
+    stage = access.state.stage
+    assert isinstance(stage, Published)
+    return stage.published
+
+
+def proved_anyway(access: PartyAccess, stage: Published, said: ShownMasks, leaf: bytes) -> Post:
+    """The message that proves the words of a stage with these masks."""
+    party = PartyContext(
+        access.manifest,
+        access.session,
+        access.key,
+        permissive(access.manifest.terms),
+        access.toolkit,
+        access.rng,
+    )
+    body = prove_words(party, stage, said, leaf, listed_at(access))
+    return access.sign(Phase.PROVE, body)
 
 
 def shifted(*neighbours: int) -> ProvesOther:
     """Says other things about the edges to these, and makes up for it in its own mask or edge.
 
-    Of one edge the difference goes to its own mask, of two it goes from one to the other.
+    Of one edge the difference goes to its own mask, of two it goes from one to the other. An edge
+    that is not live is left alone.
     """
 
     def alter(access: PartyAccess, stage: Published, said: ShownMasks) -> ShownMasks:
         del access
+        if not set(neighbours) <= stage.keys.keys():
+            return said
         view, moved = stage.view, _moved(stage, b"alone")
         first = sign(view.own_id, view.id_of(neighbours[0]))
         edges = said_of(stage.keys, said)
@@ -153,6 +219,8 @@ def shifted_together(other: int) -> ProvesOther:
 
     def alter(access: PartyAccess, stage: Published, said: ShownMasks) -> ShownMasks:
         del access
+        if other not in stage.keys:
+            return said
         edges, moved = said_of(stage.keys, said), _moved(stage, b"together")
         edges[other] = _plus(stage, edges[other], moved, 1)
         sense = -sign(stage.view.own_id, stage.view.id_of(other))

@@ -24,6 +24,7 @@ from tests.simulation.row_worlds import (
     MANY_ROWS,
     RECOVERING,
     ROWS,
+    AddsToTheSum,
     SaysInstead,
     shifted,
     shifted_together,
@@ -339,6 +340,31 @@ def test_a_liar_about_an_edge_to_somebody_who_leaves_is_convicted_alone() -> Non
     simulation, record = played = play(ROWS, script)
     require_sums(played, *others(LIAR, 3))
     assert culprits(simulation, record) == {LIAR: {"14-K6"}}
+
+
+def test_an_edge_that_takes_in_what_was_added_is_disputed() -> None:
+    simulation, record = played = play(ROWS, Script().misbehave(LIAR, AddsToTheSum(1000, 3)))
+    require_sums(played, *others(LIAR))
+    assert culprits(simulation, record) == {LIAR: {"14-K6"}}
+
+
+def test_an_own_mask_that_takes_in_what_was_added_is_found_with_its_seed() -> None:
+    simulation, record = played = play(ROWS, Script().misbehave(LIAR, AddsToTheSum(1000)))
+    assert record.attempts[0].abort is AbortReason.NOT_UNMASKED
+    assert culprits(simulation, record) == {LIAR: {"14-K6"}}
+    require_sums(played, *others(LIAR))
+
+
+@pytest.mark.parametrize("neighbour", [None, 3])
+def test_without_these_rules_the_sum_would_be_another_one(
+    neighbour: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gopa.rules.final_phases.liars_about_seeds", lambda *_: frozenset())
+    monkeypatch.setattr("gopa.rules.prove.disputed_edges", lambda *_: ())
+    simulation, record = play(ROWS, Script().misbehave(LIAR, AddsToTheSum(1000, neighbour)))
+    first, *rest = sum_in_the_open(simulation, record, vectors_for(ROWS))
+    assert record.sums == (first + 1000, *rest)
+    assert not record.findings.faults
 
 
 def test_an_audit_says_valid_and_names_the_liar(tmp_path: Path) -> None:

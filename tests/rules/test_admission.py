@@ -42,11 +42,13 @@ from gopa.messages.organiser import (
 from gopa.messages.party import About
 from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.session_view import Sessions
+from gopa.simulation import Script
 from tests.board.tools import new_board
 from tests.board.tools import signer as log_signer
 from tests.messages.samples import LOG, POLICY, manifest, signing_key
 from tests.protocol.scribe import World
 from tests.rules.worlds import KINDS, altered, make, small_terms
+from tests.simulation.row_worlds import ROWS, simulate_rows, vectors_for
 from wire.ed25519 import SigningKey
 
 
@@ -55,6 +57,26 @@ def admit_all(policy: AdmissionPolicy, raws: list[bytes]) -> None:
         entry = Submission.decode(raw).entry
         policy.admit(entry)
         policy.observe(index, entry)
+
+
+def test_a_board_takes_everything_of_a_session_of_rows() -> None:
+    simulation = simulate_rows(ROWS, Script().drop(2, before=Phase.PROVE))
+    record = simulation.run_round(vectors_for(ROWS))
+    assert record.sums is not None
+    policy, raws = ProtocolAdmission(), list(simulation.log().entries())
+    phases = []
+    for index, raw in enumerate(raws):
+        entry = Submission.decode(raw).entry
+        policy.admit(entry)
+        policy.observe(index, entry)
+        phases.append(entry.phase)
+    assert phases.count(Phase.PROVE) == ROWS.parties - 1
+    last = max(index for index, phase in enumerate(phases) if phase == Phase.PROVE)
+    early = ProtocolAdmission()
+    first = phases.index(Phase.PUBLISH)
+    admit_all(early, raws[: first + 1])
+    with pytest.raises(Refused):
+        early.admit(Submission.decode(raws[last]).entry)
 
 
 def retried() -> World:

@@ -93,6 +93,7 @@ def test_eight_parties_of_whom_three_leave_in_three_phases() -> None:
     assert not played[1].findings.faults
 
 
+@pytest.mark.slow
 def test_three_rounds_and_words_of_another_width() -> None:
     simulation = simulate_rows(ROWS)
     for seed in range(3):
@@ -184,6 +185,7 @@ def test_a_self_mask_is_recovered() -> None:
     assert played[1].attempts[0].recovered == (LIAR,)
 
 
+@pytest.mark.slow
 def test_more_may_not_leave_than_the_points_are_for() -> None:
     terms = replace(ROWS, late=1)
     both = Script().drop(1, before=Phase.PROVE).drop(LIAR, before=Phase.PROVE)
@@ -194,6 +196,7 @@ def test_more_may_not_leave_than_the_points_are_for() -> None:
     assert record.attempts[0].culprits == (1, LIAR)
 
 
+@pytest.mark.slow
 def test_a_party_that_left_the_rounds_before_comes_back_with_the_same_rows() -> None:
     script = Script().drop(LIAR, before=Phase.CONFIRM, rounds=[1])
     played = play(ROWS, script)
@@ -289,6 +292,7 @@ LIES: dict[str, tuple[Phase, Callable[[Any], Any], str]] = {
 }
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("lie", LIES)
 def test_who_says_what_is_not_so_is_out_and_blamed(lie: str) -> None:
     phase, alter, rule = LIES[lie]
@@ -298,6 +302,7 @@ def test_who_says_what_is_not_so_is_out_and_blamed(lie: str) -> None:
     assert record.halted.keys() <= {LIAR}
 
 
+@pytest.mark.slow
 def test_an_invalid_proof_of_lengths_bars_for_good_and_one_of_words_does_not() -> None:
     for lie, barred in (("another test", True), ("another test of carries", False)):
         phase, alter, _ = LIES[lie]
@@ -334,6 +339,7 @@ def test_a_silent_liar_about_an_edge_is_convicted_by_the_other_end() -> None:
     assert culprits(simulation, record) == {LIAR: {"14-K6"}}
 
 
+@pytest.mark.slow
 def test_two_who_lie_alike_about_their_edge_are_found_by_their_own_masks() -> None:
     script = Script().misbehave(LIAR, shifted_together(3)).misbehave(3, shifted_together(LIAR))
     simulation, record = played = play(ROWS, script)
@@ -344,6 +350,7 @@ def test_two_who_lie_alike_about_their_edge_are_found_by_their_own_masks() -> No
     require_sums(played, *others(LIAR, 3))
 
 
+@pytest.mark.slow
 def test_a_seed_that_neighbours_recover_convicts_as_well() -> None:
     script = Script().misbehave(LIAR, shifted_together(3)).misbehave(3, shifted_together(LIAR))
     silent = script.drop(LIAR, before=Phase.UNMASK).drop(3, before=Phase.UNMASK)
@@ -366,6 +373,7 @@ def test_an_edge_that_takes_in_what_was_added_is_disputed() -> None:
     assert culprits(simulation, record) == {LIAR: {"14-K6"}}
 
 
+@pytest.mark.slow
 def test_an_own_mask_that_takes_in_what_was_added_is_found_with_its_seed() -> None:
     simulation, record = played = play(ROWS, Script().misbehave(LIAR, AddsToTheSum(1000)))
     assert record.attempts[0].abort is AbortReason.NOT_UNMASKED

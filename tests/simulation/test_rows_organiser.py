@@ -108,6 +108,7 @@ LIES: dict[str, tuple[Script, str, str]] = {
 }
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("lie", LIES)
 def test_a_list_that_the_log_does_not_make_ends_the_session(lie: str) -> None:
     script, rule, words = LIES[lie]
@@ -177,6 +178,7 @@ def test_a_proof_behind_its_close_changes_no_list() -> None:
     assert not record.findings.faults
 
 
+@pytest.mark.slow
 def test_who_is_late_by_the_cut_is_out_and_not_blamed() -> None:
     script = Script().drop(1, before=Phase.PROVE).organise(CutsOff(Phase.PROVE))
     simulation = simulate_rows(MANY_ROWS, script)
@@ -190,6 +192,7 @@ def test_who_is_late_by_the_cut_is_out_and_not_blamed() -> None:
     assert not {row.author for row in late} & set(simulation.findings().rounds[-1].barred)
 
 
+@pytest.mark.slow
 def test_an_abort_behind_the_proofs_is_a_veto() -> None:
     _, record = play(Script().organise(GivesUp(Phase.CONFIRM, Released.MASKED)))
     assert record.attempts[0].veto

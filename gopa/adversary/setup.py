@@ -102,7 +102,7 @@ ROOMY: Final = SessionSetup(FIVE)
 """Five parties of whom two may be lost, no recovery."""
 
 RECOVERING: Final = SessionSetup(
-    replace(FIVE, loss=1, threshold_numerator=1, threshold_denominator=2), seed=b"r1"
+    replace(FIVE, loss=1, threshold_numerator=1, threshold_denominator=2), seed=b"r2"
 )
 """Five parties of whom one may be lost; half of a party's neighbours can open its self-mask."""
 

@@ -32,6 +32,7 @@ from gopa.sessions.organising.storage import STANDING, Covered, PhaseStart, Stor
 from gopa.sessions.party_journal import RECORD
 from gopa.sessions.party_memory import MEMORY, KeptInput
 from gopa.sessions.tunnel.guard import Mark
+from gopa.sessions.tunnel.letters import Card, Letter, Signed
 from gopa.sessions.tunnel.messages import (
     HiddenEntry,
     OwnEntry,
@@ -133,6 +134,9 @@ def _tunnel() -> Iterator[Any]:
     yield PackedMessage(PACKED_VERSION, 3, b"packed")
     yield Mark(1, 3, 1, place)
     yield TunnelState(STATE_VERSION, place, 1, b"manifest", b"note", 4, b"machine", (place,), b"")
+    yield Card(place, place, bytes(32))
+    yield Letter(place, place, bytes([1]) * 32, 2, b"sealed")
+    yield Signed(b"content", bytes(64))
 
 
 def evidence() -> Iterator[Any]:

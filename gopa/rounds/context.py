@@ -10,7 +10,6 @@ from commitments.group import Group, SecretScalar, SecretScalarVec
 from gopa.messages.manifest import Manifest, Mode, Path
 from wire.domains import Domain
 from wire.errors import UsageError
-from zkp.rows.shape import RowShape
 from zkp.transcript import Transcript
 
 
@@ -43,11 +42,6 @@ class RoundContext:
     def in_rows(self) -> bool:
         """Whether what is proved of vectors is proved row by row (`specs/14-long-vectors.md`)."""
         return self.manifest.path is Path.ROWS
-
-    @property
-    def shape(self) -> RowShape:
-        """How vectors lie in rows."""
-        return RowShape(self.dimension)
 
     @property
     def dimension(self) -> int:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from gopa.masks.equations import EquationPoints, edge_equation, self_equation
-from gopa.rounds.long.showing import equation_points_at
+from gopa.masks.equations import EquationPoints, edge_equation
+from gopa.rounds.long.showing import equation_points_at, fits_seed
 from gopa.rules.findings import Fault
 from gopa.rules.roll_and_edges import Edges
 from gopa.rules.round_state import RoundState
@@ -52,8 +52,7 @@ def liars_about_seeds(
     return frozenset(
         place
         for place, seed in seeds
-        if self_equation(_points(state), seed, state.self_context(place)).commitment().to_bytes()
-        != state.proved[place].own
+        if not fits_seed(_points(state), seed, state.self_context(place), state.proved[place].own)
     )
 
 

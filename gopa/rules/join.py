@@ -23,6 +23,7 @@ from gopa.messages.parameters import CommitReveal, DrandBeacon, OpenAdmission, R
 from gopa.messages.party import JOIN, REVEAL, Reveal
 from gopa.messages.phases import Phase
 from gopa.rounds.context import RoundContext
+from gopa.rounds.long.challenges import shape_of
 from gopa.rounds.proofs import PossessionClaim
 from gopa.rules.commit import CommitRules
 from gopa.rules.findings import BreaksRule, PartyVerdict, invalid
@@ -207,7 +208,7 @@ def read_join(message: Message, context: RoundContext) -> JoinContent:
 
 def _read_rows(message: Message, context: RoundContext) -> JoinContent:
     """The same of a join with rows of an input, noise and pads ([P1], [M1] of 14)."""
-    join, shape = LONG_JOIN.decode(message.body), context.shape
+    join, shape = LONG_JOIN.decode(message.body), shape_of(context)
     if len(join.nonce_hash) != _nonce_size(context):
         raise BreaksRule("04-J2", "a hash of a nonce exactly if there are nonces")
     context.group.decode_point(join.key)

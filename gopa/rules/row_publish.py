@@ -11,6 +11,7 @@ from typing import ClassVar
 from gopa.masks import unpack_words
 from gopa.messages.framing import Message
 from gopa.messages.long_vectors import LONG_PUBLISH
+from gopa.rounds.long.challenges import shape_of
 from gopa.rules.prove import ProveRules
 from gopa.rules.publish import Masked, PublishRules
 from gopa.rules.round_state import PhaseRules
@@ -27,7 +28,7 @@ class RowPublishRules(PublishRules):
         """Raises `MalformedMessage` for anything that is no masked words of this session."""
         publish, context = LONG_PUBLISH.decode(message.body), self.state.context
         unpack_words(publish.value, context.dimension, context.manifest.word_width)
-        shape = context.shape
+        shape = shape_of(context)
         require_rows(context, publish.carries, shape.rows)
         require_rows(context, publish.pads, shape.pad_rows)
         return Masked(publish.value, None, None, PublishedRows(publish.carries, publish.pads))

@@ -24,6 +24,7 @@ from gopa.party.rows import prove_words, said_of, shown_masks
 from gopa.party.states import Published
 from gopa.planning.terms import Terms
 from gopa.rounds.long.showing import ShownMasks, equation_points_at
+from gopa.rounds.toolkit import Toolkit
 from gopa.simulation import RoundRecord, Script, Simulation, SimulationOptions, permissive
 from gopa.simulation.access import PartyAccess, body_of
 from gopa.simulation.script import Honest
@@ -68,9 +69,10 @@ def simulate_rows(
     seed: int | str = 1,
     setting: SessionSetting = IN_ROWS,
     weighted: bool = False,
+    toolkit: Toolkit | None = None,
 ) -> Simulation:
     """A session that remembers the noise of all parties."""
-    options = SimulationOptions(remember_noise=True)
+    options = SimulationOptions(remember_noise=True, toolkit=toolkit)
     setting = replace(setting, weighted=weighted)
     return Simulation(terms, rng=seeded(seed), setting=setting, script=script, options=options)
 

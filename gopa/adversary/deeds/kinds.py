@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from gopa.adversary.malicious import Deed
 from gopa.adversary.needs import PROOFS, require_met
-from gopa.messages.bodies import BODIES
+from gopa.messages.bodies import bodies_of
+from gopa.messages.long_vectors import LongCommit, LongJoin
 from gopa.messages.parameters import Roster
 from gopa.messages.party import Commit, Join
 from gopa.messages.phases import KIND_IN, Phase
@@ -101,7 +102,7 @@ class _Changed(Honest):
     def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
-        codec = BODIES[KIND_IN[self.phase]]
+        codec = bodies_of(access.manifest.path)[KIND_IN[self.phase]]
         same: list[bool] = []
 
         def altered(content: Any) -> Any:
@@ -143,7 +144,7 @@ class _Copied(Honest):
         if own is None:
             return []
         seen = access.board.stream(key_of(access, self.victim), phase, access.round)
-        codec = BODIES[KIND_IN[phase]]
+        codec = bodies_of(access.manifest.path)[KIND_IN[phase]]
         content = codec.decode(own)
         if seen:
             theirs = codec.decode(b"".join(posted.entry.body for posted in seen))
@@ -154,15 +155,15 @@ class _Copied(Honest):
 def _believed(access: PartyAccess, content: Any) -> Any:
     """The same content. The liar's own machine goes on as if it had said that itself."""
     stage = access.state.stage
-    if isinstance(stage, Joined) and isinstance(content, Join):
+    if isinstance(stage, Joined) and isinstance(content, Join | LongJoin):
         told = replace(stage, key=content.key, nonce_hash=content.nonce_hash)
         access.state = replace(access.state, stage=told)
-    if isinstance(stage, Committed) and isinstance(content, Commit):
+    if isinstance(stage, Committed) and isinstance(content, Commit | LongCommit):
         access.state = replace(access.state, stage=_with_edges(stage, content))
     return content
 
 
-def _with_edges(stage: Committed, content: Commit) -> Committed:
+def _with_edges(stage: Committed, content: Commit | LongCommit) -> Committed:
     if len(content.edges) != len(stage.view.neighbours):
         return stage
     edges = {

@@ -43,6 +43,7 @@ PUBLIC = {
     "gopa.messages.parameters.Roster",
     "gopa.messages.parameters.Trust",
     "gopa.messages.parameters.Mode",
+    "gopa.messages.parameters.Path",
     "gopa.planning.terms.Terms",
     "gopa.rounds.context.RoundContext",
     "gopa.rounds.proofs.NoiseClaim",

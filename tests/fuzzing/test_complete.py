@@ -54,6 +54,7 @@ ELSEWHERE: Final = {
     "decode_close": "a codec of this page, with an error of another kind",
     "decode_result": "a codec of this page, with an error of another kind",
     "decode_commit": "a codec of this page, with sizes that the session decides",
+    "decode_long_commit": "a codec of this page, with sizes that the session decides",
     "parse_base64": "part of notes and keys, which are here and in tests/board",
     "parse_hash": "part of notes and requests, which are in tests/board",
     "parse_session": "an option of the command line",

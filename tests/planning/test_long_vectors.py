@@ -297,11 +297,11 @@ def a_terms(record: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_session_is_of_the_path_of_its_plan() -> None:
-    """No session can be held yet, and it says so instead of proving something else."""
+    """No average can be held yet, and it says so instead of proving something else."""
     values = [np.zeros(3)] * 5
     found = gopa.average(values, epsilon=None, norm=1, range=(-1, 1))
     assert found.count == 5
-    with pytest.raises(UsageError, match="cannot carry out the path `rows`"):
+    with pytest.raises(UsageError, match="cannot carry out the path `rows` yet"):
         gopa.average(values, epsilon=None, norm=1, range=(-1, 1), noise="isotropic")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gopa.messages.framing import Posted
 from gopa.messages.phases import Phase
-from gopa.party import Witnessed
+from gopa.party import PostedClose, Witnessed
 from gopa.sessions.board_access import Together
 from gopa.sessions.durable_party import DurableParty
 from tests.sessions.live.worlds import Gathering, gathering
@@ -27,8 +27,9 @@ class ToldParties:
         step = DurableParty.step
 
         def stepped(party: DurableParty, event: object) -> object:
-            if isinstance(event, Posted | Witnessed):
-                self.told.setdefault(party._author, []).append(event)
+            told = event.posted if isinstance(event, PostedClose) else event
+            if isinstance(told, Posted | Witnessed):
+                self.told.setdefault(party._author, []).append(told)
             return step(party, event)  # type: ignore[arg-type]
 
         monkeypatch.setattr(DurableParty, "step", stepped)

@@ -236,7 +236,9 @@ CLOSE: Codec[Close] = record(
     content=_CONTENT,
 )
 _SUMS = vector(i64, 1, MOST_COORDINATES)
-_SUMS_LENGTH = LengthPrefix(0, i64.max_size * MOST_COORDINATES).width
+_SUM = i64.max_size
+_SUMS_LENGTH = LengthPrefix(0, _SUM * MOST_COORDINATES).width
+_SUMS_BEGIN = _LEAF.max_size + u64.max_size + _SUMS_LENGTH
 RESULT: Codec[ResultMessage] = record(
     ResultMessage,
     acts_on=_LEAF,
@@ -258,9 +260,18 @@ ABORT: Codec[Abort] = record(
 
 def sums_end(beginning: bytes) -> int:
     """Where the sums end in the body of a result that begins like this."""
-    begin = _LEAF.max_size + u64.max_size
-    length = beginning[begin : begin + _SUMS_LENGTH]
-    return begin + _SUMS_LENGTH + int.from_bytes(length)
+    length = beginning[_SUMS_BEGIN - _SUMS_LENGTH : _SUMS_BEGIN]
+    return _SUMS_BEGIN + int.from_bytes(length)
+
+
+def bytes_before(place: int) -> int:
+    """How many bytes of the sum that is cut in two are in front of this place of a result."""
+    return (place - _SUMS_BEGIN) % _SUM
+
+
+def bytes_behind(place: int) -> int:
+    """How many bytes of the sum that is cut in two are behind this place of a result."""
+    return -bytes_before(place) % _SUM
 
 
 def read_control(kind: int, body: bytes) -> OrganiserMessage:

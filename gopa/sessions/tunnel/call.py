@@ -131,6 +131,7 @@ class PartyCall(Guarded):
         self._horizon = self._seen()
         self._pool: tuple[Posted, ...] = ()
         self._roots: Mapping[int, bytes] = {}
+        self._hidden = frozenset[int]()
         self._party = self._restored(self._manifest) if self._manifest and state.machine else None
 
     def run(self, supply: Supply | None) -> None:
@@ -304,6 +305,7 @@ class PartyCall(Guarded):
             return plain
         if self._manifest is None or self._parts.sums:
             raise InvalidProof("sums that are asked for are hidden", "12-N12")
+        self._hidden = frozenset(each.index for each in found if isinstance(each, HiddenEntry))
         return restored(found, self._manifest.organiser)
 
     def _require_prefix(self, request: TunnelRequest, signed: SignedCheckpoint) -> None:
@@ -377,6 +379,11 @@ class PartyCall(Guarded):
         # A request with a gap is refused: it must not make the party stop for good ([W2]).
         if not shown and any(map(_leaves_out, attempt.outputs)):
             raise InvalidProof("something that the organiser said before is not shown", "12-N2")
+        # Only the last leaf of a run is named by what is shown: no other one convicts anybody.
+        told = event.posted if isinstance(event, PostedClose) else event
+        hidden = isinstance(told, Posted) and told.index in self._hidden
+        if hidden and any(map(blames, attempt.outputs)):
+            raise InvalidProof("what is hidden does not follow what was shown before", "12-N12")
         attempt.commit()
         stage = party.state.stage
         if self._now is not None and isinstance(stage, Enrolled) and stage.noted is None:

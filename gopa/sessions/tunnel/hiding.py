@@ -15,14 +15,14 @@ from typing import Final
 from bulletin_board import Entry
 from bulletin_board.entry import LARGEST_BODY
 from gopa.messages.framing import Posted
-from gopa.messages.organiser import sums_end
+from gopa.messages.organiser import bytes_before, bytes_behind, sums_end
 from gopa.messages.phases import Kind, Phase
 from gopa.sessions.tunnel.messages import HiddenEntry
 from wire.errors import InvalidProof
 
 _RULE: Final = "12-N12"
-_UNKNOWN: Final = bytes(LARGEST_BODY)
-"""Stands for sums that are not shown: a possible content, which nobody is told."""
+_ZEROS: Final = bytes(LARGEST_BODY)
+"""Stand for sums that are not shown: a possible content, which nobody is told."""
 
 
 def hideable(found: Sequence[Posted], organiser: bytes) -> frozenset[int]:
@@ -47,6 +47,7 @@ def restored(shown: Sequence[Posted | HiddenEntry], organiser: bytes) -> tuple[P
     """
     made: list[Posted] = []
     first = last = None
+    at = -1
     open_end = False
     for each in shown:
         if isinstance(each, HiddenEntry):
@@ -60,11 +61,12 @@ def restored(shown: Sequence[Posted | HiddenEntry], organiser: bytes) -> tuple[P
                 continue
             if open_end and last is not None:
                 _require_follows(last, posted.entry)
+                made[at] = _before(last, posted.entry)
             open_end = False
             if posted.entry.chunk == 0:
                 first = posted.entry if _is_result(posted.entry, organiser) else None
+        at, last = len(made), posted
         made.append(posted)
-        last = posted
     if open_end:
         raise InvalidProof("the end of what is hidden is not shown", _RULE)
     return tuple(made)
@@ -82,14 +84,35 @@ def _holds_sums_alone(first: Entry, chunk: int) -> bool:
 
 
 def _following(last: Posted) -> Entry:
+    """The entry behind another one, with zeros for what it hides.
+
+    A sum that begins in front of it goes on by its sign: a negative one of which the low bytes
+    were zeros could be out of range, and the organiser be blamed.
+    """
     before = last.entry
+    place = (before.chunk + 1) * LARGEST_BODY
+    start = len(before.body) - bytes_before(place)
+    rest = _sign(before.body[start : start + 1], bytes_behind(place))
     return replace(
         before,
         chunk=before.chunk + 1,
         seq=before.seq + 1,
         prev_own_leaf=last.leaf,
-        body=_UNKNOWN,
+        body=rest + _ZEROS[len(rest) :],
     )
+
+
+def _before(last: Posted, following: Entry) -> Posted:
+    """What is hidden in front of an entry, with the sign of a sum that ends in that one."""
+    body, place = last.entry.body, following.chunk * LARGEST_BODY
+    begin = _sign(following.body[:1], bytes_before(place))
+    whole = body[: len(body) - len(begin)] + begin
+    return replace(last, entry=replace(last.entry, body=whole))
+
+
+def _sign(highest: bytes, count: int) -> bytes:
+    """So many bytes more of a number whose highest known byte is this, on either side of it."""
+    return bytes([0xFF if highest > b"\x7f" else 0]) * count
 
 
 def _require_follows(last: Posted, entry: Entry) -> None:
@@ -97,6 +120,8 @@ def _require_follows(last: Posted, entry: Entry) -> None:
 
     Else a host that shows another leaf would have the party find a fault of the organiser.
     """
-    expected = replace(_following(last), seen_size=entry.seen_size, seen_root=entry.seen_root)
-    if replace(entry, body=_UNKNOWN) != expected:
+    expected = replace(
+        _following(last), seen_size=entry.seen_size, seen_root=entry.seen_root, body=entry.body
+    )
+    if entry != expected:
         raise InvalidProof("what is hidden is not in front of what is shown", _RULE)

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
 import pytest
 
-from bulletin_board import Submission
-from bulletin_board.tree import subset_proof
+from bulletin_board import Entry, LogReader, Submission, TrustPolicy
+from bulletin_board.entry import LARGEST_BODY, VERSION, sign_entry
+from bulletin_board.reader import MemorySource
+from bulletin_board.tree import leaf_hash, subset_proof
 from gopa.messages.framing import Posted
-from gopa.messages.organiser import ResultMessage
+from gopa.messages.organiser import RESULT, ResultMessage
 from gopa.messages.phases import Kind, Phase
+from gopa.party import chain
 from gopa.sessions.tunnel import Unguarded
 from gopa.sessions.tunnel.hiding import restored
 from gopa.sessions.tunnel.messages import (
+    REPLY,
     REQUEST,
+    REQUEST_VERSION,
     HiddenEntry,
     Shown,
     TunnelEntry,
     TunnelRequest,
 )
+from tests.board.tools import entry_bytes, log_key, memory_log
+from tests.randomness import seeded
 from tests.sessions.tunnel.test_checkpoints import EXACT
 from tests.sessions.tunnel.worlds import Caller, Tunnelled
 from tests.simulation.worlds import FEW, SIGNED
+from wire.ed25519 import SigningKey
 from wire.errors import InvalidProof
 
 LONG = 22_600
 """Four entries of sums, of which the first and the last are shown."""
+
+SIGNER = SigningKey.generate(seeded("organiser of a result"))
 
 
 @cache
@@ -175,6 +185,94 @@ def test_hidden_leaves_lead_to_what_is_shown_behind_them() -> None:
     with pytest.raises(InvalidProof):
         restored([first, *hidden, last], bytes(32))
     assert restored([first, last], bytes(32)) == (first, last)
+
+
+def of_sums(sums: list[int]) -> list[Posted]:
+    """A result with these sums, in its entries."""
+    key, last = SIGNER, bytes(32)
+    message = ResultMessage(bytes(32), 5, tuple(sums), (), 0, 1)
+    made: list[Posted] = []
+    body = RESULT.encode(message)
+    pieces = [body[at : at + LARGEST_BODY] for at in range(0, len(body), LARGEST_BODY)]
+    for chunk, piece in enumerate(pieces):
+        entry = Entry(
+            VERSION, bytes(32), int(Phase.ORGANISER), int(Kind.RESULT), 1, chunk, len(pieces),
+            key.public, chunk + 3, last, 0, bytes(32), piece,
+        )  # fmt: skip
+        last = Submission.decode(sign_entry(entry, key)).leaf
+        made.append(Posted(chunk, last, entry))
+    return made
+
+
+@pytest.mark.parametrize("largest", [40, 2**23 - 1, 2**23, 2**24, 2**40, 2**63 - 1])
+def test_a_sum_of_which_a_part_is_shown_stays_possible(largest: int) -> None:
+    """Else an honest organiser would be blamed for a sum below zero, by all parties at once."""
+    organiser = SIGNER.public.data
+    for value in (-largest, -largest // 3, -1, 0, 1, largest // 2, largest):
+        shown = of_sums([value] * LONG)
+        assert RESULT.decode(chain.whole(tuple(shown)).body).sums == (value,) * LONG
+        for hidden in ({1, 2}, {1}, {2}):
+            entries = [
+                HiddenEntry(each.index, each.leaf) if each.index in hidden else each
+                for each in shown
+            ]
+            made = restored(entries, organiser)
+            assert [each.leaf for each in made] == [each.leaf for each in shown]
+            sums = RESULT.decode(chain.whole(made).body).sums
+            assert -largest <= min(sums)
+            assert max(sums) <= largest
+            assert (sums[0], sums[-1], 0 in sums) == (value, value, True)
+
+
+def log_of(raws: Sequence[bytes]) -> LogReader:
+    """A log of exactly these entries: a board can log anything."""
+    sequencer, files = memory_log()
+    sequencer.append(list(map(Submission.decode, raws)))
+    return LogReader.open(MemorySource(files), TrustPolicy.single_log(log_key()))
+
+
+def request_for(log: LogReader, seen: int, shown: Sequence[Shown]) -> bytes:
+    """Shows some of a log to a party that has seen so many entries of it."""
+    return REQUEST.encode(
+        TunnelRequest(
+            version=REQUEST_VERSION,
+            session=held().manifest.session,
+            checkpoint=log.signed.to_bytes(),
+            consistency=tuple(log.consistency_proof(seen)) if seen < log.size else (),
+            shown=tuple(shown),
+            proof=tuple(subset_proof([each.index for each in shown], log.size, log.node)),
+        )
+    )
+
+
+@pytest.mark.slow
+def test_a_leaf_of_somebody_else_among_the_hidden_ones_blames_nobody() -> None:
+    """A party that knows the first two entries is told that a stranger's is the second of them."""
+    caller, raws = held().caller(0), held().raws()
+    state, told = shown_result(caller)
+    _, second, third, last = chunks(told)
+    at = told.shown[second].index
+    rest, end = raws[at + 1], raws[at + 2]
+    assert (told.shown[third].index, told.shown[last].index) == (at + 1, at + 2)
+    seen = REPLY.decode(caller.party().position(state)).size
+    before = log_of(raws[: at + 1])
+    earlier = [each for each in told.shown if each.index < at]
+    shown = [*earlier, TunnelEntry(at, raws[at])]
+    state, _ = caller.party().answer(state, request_for(before, seen, shown), caller.supply)
+    after = log_of([*raws[: at + 1], entry_bytes(0), rest, end])
+    middle = HiddenEntry(at + 2, leaf_hash(rest))
+    right = [TunnelEntry(at - 1, raws[at - 1]), HiddenEntry(at, leaf_hash(raws[at])), middle]
+    lie = [right[0], HiddenEntry(at + 1, leaf_hash(entry_bytes(0))), middle]
+    ended, _ = caller.party().answer(
+        state, request_for(after, at + 1, [*right, TunnelEntry(at + 3, end)]), caller.supply
+    )
+    found = caller.party().standing(ended).last
+    assert found is not None
+    assert isinstance(found.outcome, ResultMessage)
+    with pytest.raises(InvalidProof):
+        caller.party().answer(
+            state, request_for(after, at + 1, [*lie, TunnelEntry(at + 3, end)]), caller.supply
+        )
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import gopa
-from gopa import Report, UsageError
+from gopa import Report, Unattributed, UsageError
 from gopa.learning.checks import whole
 from gopa.learning.encoding import encoded
 from gopa.learning.history import History
@@ -100,8 +100,11 @@ class Outcome:
         session. What is audited are the rounds. That the model follows from their results is
         computed, not proved: `reports` hold the numbers to compute it again.
 
+        The log of a session between processes is read from its board: after that has stopped,
+        audit what `transcript[-1].archive(path)` kept.
+
         Raises:
-            UsageError: no session ran, or one has no anchors among several.
+            UsageError: no session ran, one has no anchors among several, or a log cannot be read.
         """
         if self.transcript is None:
             raise UsageError(f"this is a {SIMULATION}", "transcript")
@@ -127,6 +130,8 @@ class Outcome:
         missing = tuple(
             each for place, each in enumerate(rounds) if each not in there - set(rounds[:place])
         )
+        for session in {each for each, _ in missing}:
+            _require_readable(sessions[session].log(), session)
         return AuditedRounds(tuple(reports.values()), len(rounds), missing)
 
     def lines(self) -> Iterator[tuple[str, str]]:
@@ -187,3 +192,17 @@ def _shape(model: Any) -> str:
     if isinstance(model, tuple | list):
         return f"{len(model)} models"
     return type(model).__name__
+
+
+def _require_readable(log: Any, session: Bytes) -> None:
+    """Refuses a log that nobody serves any more: its rounds would count as missing from it."""
+    try:
+        for _ in log.bundles():
+            pass
+    except Unattributed as error:
+        message = (
+            f"the log of session {session.hex()[:16]} cannot be read ({error}): audit while its "
+            "board answers, or keep the log until then with transcript[-1].archive(path), and "
+            "give that file to gopa.audit"
+        )
+        raise UsageError(message, "transcript") from None

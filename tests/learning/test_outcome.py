@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, replace
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import gopa
+from bulletin_board.reader import MissingResource
 from gopa import UsageError
 from gopa.learning import History, Outcome, Privacy, Spent, encoded
 
@@ -173,6 +175,27 @@ def test_a_valid_log_without_a_round_does_not_stand_for_it(tmp_path: Path) -> No
     audited = claimed.audit(known)
     assert audited.missing == ((first.session, 9),)
     assert not audited.valid
+
+
+def test_a_log_that_nobody_serves_any_more_is_no_log_without_the_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between processes the board may have stopped: then rounds are not missing, but unread."""
+    first, _ = rounds(1)
+    known = anchors(first, tmp_path / "anchors")
+    kept = first.archive(tmp_path / "kept.gopa")
+    assert outcome(transcript=(first,)).audit(known).missing == ()
+
+    log = first.log()
+
+    def bundles() -> Iterator[list[bytes]]:
+        raise MissingResource("nobody answers there", "tile/entries/000")
+
+    monkeypatch.setattr(log, "bundles", bundles)
+    with pytest.raises(UsageError, match="archive") as caught:
+        outcome(transcript=(replace(first, log=lambda: log),)).audit(known)
+    assert caught.value.field == "transcript"
+    assert gopa.audit(kept, anchors=known).rounds[0].outcome == "result"
 
 
 def test_a_round_that_is_named_twice_is_there_once(tmp_path: Path) -> None:

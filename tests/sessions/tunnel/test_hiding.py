@@ -13,11 +13,11 @@ from bulletin_board.entry import LARGEST_BODY, VERSION, sign_entry
 from bulletin_board.reader import MemorySource
 from bulletin_board.tree import leaf_hash, subset_proof
 from gopa.messages.framing import Posted
-from gopa.messages.organiser import RESULT, ResultMessage
+from gopa.messages.organiser import RESULT, Removal, RemovalCause, ResultMessage
 from gopa.messages.phases import Kind, Phase
 from gopa.party import chain
 from gopa.sessions.tunnel import Unguarded
-from gopa.sessions.tunnel.hiding import restored
+from gopa.sessions.tunnel.hiding import hideable, restored
 from gopa.sessions.tunnel.messages import (
     REPLY,
     REQUEST,
@@ -187,21 +187,81 @@ def test_hidden_leaves_lead_to_what_is_shown_behind_them() -> None:
     assert restored([first, last], bytes(32)) == (first, last)
 
 
-def of_sums(sums: list[int]) -> list[Posted]:
-    """A result with these sums, in its entries."""
-    key, last = SIGNER, bytes(32)
-    message = ResultMessage(bytes(32), 5, tuple(sums), (), 0, 1)
+def of_sums(sums: Sequence[int], removed: int = 0) -> bytes:
+    """The body of a result with these sums, and so many parties that are not in it."""
+    gone = tuple(Removal(each, Phase.JOIN, RemovalCause.ABSENT) for each in range(removed))
+    return RESULT.encode(ResultMessage(bytes(32), 5, tuple(sums), gone, 0, 1))
+
+
+def entries_of(
+    body: bytes,
+    kind: Kind = Kind.RESULT,
+    phase: Phase = Phase.ORGANISER,
+    key: SigningKey = SIGNER,
+) -> list[Posted]:
+    """Such a message in its entries, with room in the log between them."""
+    last = bytes(32)
     made: list[Posted] = []
-    body = RESULT.encode(message)
     pieces = [body[at : at + LARGEST_BODY] for at in range(0, len(body), LARGEST_BODY)]
     for chunk, piece in enumerate(pieces):
         entry = Entry(
-            VERSION, bytes(32), int(Phase.ORGANISER), int(Kind.RESULT), 1, chunk, len(pieces),
+            VERSION, bytes(32), int(phase), int(kind), 1, chunk, len(pieces),
             key.public, chunk + 3, last, 0, bytes(32), piece,
         )  # fmt: skip
         last = Submission.decode(sign_entry(entry, key)).leaf
-        made.append(Posted(chunk, last, entry))
+        made.append(Posted(3 * chunk, last, entry))
     return made
+
+
+def hiding(shown: Sequence[Posted], hidden: set[int]) -> list[Posted | HiddenEntry]:
+    """What is shown if these are hidden."""
+    return [
+        HiddenEntry(each.index, each.leaf) if place in hidden else each
+        for place, each in enumerate(shown)
+    ]
+
+
+def test_who_was_left_out_and_other_messages_are_not_hidden() -> None:
+    organiser, stranger = SIGNER.public.data, SigningKey.generate(seeded("a party"))
+    many = entries_of(of_sums([1] * LONG, removed=20_000))
+    assert len(many) == 6
+    assert len(restored(hiding(many, {1, 2}), organiser)) == 6
+    for place in (0, 3, 4, 5):
+        with pytest.raises(InvalidProof):
+            restored(hiding(many, {place}), organiser)
+    body = of_sums([1] * LONG)
+    assert restored(hiding(entries_of(body), {1, 2}), organiser)
+    lies = [entries_of(body, kind) for kind in Kind if kind != Kind.RESULT]
+    lies += [entries_of(body, phase=phase) for phase in Phase if phase != Phase.ORGANISER]
+    lies += [entries_of(body, key=stranger)]
+    # As if nothing but sums came behind the first entry, and more than the message has.
+    longer = entries_of(body[:40] + (2**23).to_bytes(3) + body[43:150_000])
+    lies += [longer]
+    assert hideable(longer, organiser) == {longer[1].index}  # the end is shown, and is no result's
+    assert hideable(many, organiser) == {many[1].index, many[2].index}
+    assert hideable(entries_of(body, key=stranger), organiser) == set()
+    assert hideable(many[:-1], organiser) == set()
+    for lie in lies:
+        assert restored(lie, organiser) == tuple(lie)
+        with pytest.raises(InvalidProof):
+            restored(hiding(lie, {2}), organiser)
+        with pytest.raises(InvalidProof):
+            restored(hiding(many[:1], set()) + hiding(lie, {2})[1:], organiser)
+
+
+def test_what_others_say_between_hidden_entries_changes_nothing() -> None:
+    organiser, stranger = SIGNER.public.data, SigningKey.generate(seeded("a party"))
+    first, *rest = entries_of(of_sums([1] * LONG))
+    other = entries_of(of_sums([2]), Kind.PUBLISH, Phase.PUBLISH, stranger)[0]
+    again = entries_of(of_sums([2]), Kind.RESULT, Phase.ORGANISER, stranger)[0]
+    ours = entries_of(of_sums([2]), Kind.PUBLISH, Phase.PUBLISH)[0]
+    said = [replace(each, index=at) for at, each in ((1, other), (2, again), (4, ours))]
+    shown = hiding([first, *said[:2], rest[0], said[2], *rest[1:]], {3, 5})
+    made = restored(shown, organiser)
+    assert [each.leaf for each in made if each not in said] == [
+        each.leaf for each in (first, *rest)
+    ]
+    assert [each for each in made if each in said] == said
 
 
 @pytest.mark.parametrize("largest", [40, 2**23 - 1, 2**23, 2**24, 2**40, 2**63 - 1])
@@ -209,14 +269,10 @@ def test_a_sum_of_which_a_part_is_shown_stays_possible(largest: int) -> None:
     """Else an honest organiser would be blamed for a sum below zero, by all parties at once."""
     organiser = SIGNER.public.data
     for value in (-largest, -largest // 3, -1, 0, 1, largest // 2, largest):
-        shown = of_sums([value] * LONG)
+        shown = entries_of(of_sums([value] * LONG))
         assert RESULT.decode(chain.whole(tuple(shown)).body).sums == (value,) * LONG
         for hidden in ({1, 2}, {1}, {2}):
-            entries = [
-                HiddenEntry(each.index, each.leaf) if each.index in hidden else each
-                for each in shown
-            ]
-            made = restored(entries, organiser)
+            made = restored(hiding(shown, hidden), organiser)
             assert [each.leaf for each in made] == [each.leaf for each in shown]
             sums = RESULT.decode(chain.whole(made).body).sums
             assert -largest <= min(sums)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -232,10 +233,12 @@ def judged(made: gopa.Plan, changes: dict[str, Any], **options: Any) -> SumSessi
 def test_what_an_organiser_opened_instead_is_refused_before_anything_is_charged() -> None:
     honest = plan(3, NEEDED, epsilon=90)
     assert judged(honest, {}).rounds_left == 1
+    narrow = replace(honest, terms=replace(honest.terms, low=Decimal("-0.1"), high=Decimal("0.1")))
     account = gopa.learning.PrivacyLedger(KEPT)
     wrong: list[tuple[gopa.Plan, dict[str, Any], dict[str, Any], str]] = [
         (plan(3, NEEDED * 0.999, epsilon=90), {}, {}, "aggregator"),  # less noise than needed
         (plan(4, NEEDED, epsilon=90), {}, {}, "aggregator"),
+        (narrow, {}, {}, "aggregator"),  # as much noise in steps, which are smaller
         (honest, {"privacy": replace(KEPT, epsilon=89.0)}, {}, "privacy"),
         (honest, {"privacy": replace(KEPT, delta=1e-4)}, {}, "privacy"),
         (honest, {"privacy": None}, {}, "privacy"),

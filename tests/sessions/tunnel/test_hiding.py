@@ -317,8 +317,12 @@ def test_a_leaf_of_somebody_else_among_the_hidden_ones_blames_nobody() -> None:
     state, _ = caller.party().answer(state, request_for(before, seen, shown), caller.supply)
     after = log_of([*raws[: at + 1], entry_bytes(0), rest, end])
     middle = HiddenEntry(at + 2, leaf_hash(rest))
-    right = [TunnelEntry(at - 1, raws[at - 1]), HiddenEntry(at, leaf_hash(raws[at])), middle]
-    lie = [right[0], HiddenEntry(at + 1, leaf_hash(entry_bytes(0))), middle]
+    right: list[Shown] = [
+        TunnelEntry(at - 1, raws[at - 1]),
+        HiddenEntry(at, leaf_hash(raws[at])),
+        middle,
+    ]
+    lie: list[Shown] = [right[0], HiddenEntry(at + 1, leaf_hash(entry_bytes(0))), middle]
     ended, _ = caller.party().answer(
         state, request_for(after, at + 1, [*right, TunnelEntry(at + 3, end)]), caller.supply
     )

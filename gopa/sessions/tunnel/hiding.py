@@ -124,6 +124,10 @@ def _follows(last: Posted, entry: Entry) -> bool:
 
     If one behind hidden ones were not, a host would have the party find a fault of the organiser.
     """
+    before = last.entry
+    place = before.chunk + 1, before.chunks, before.seq + 1
+    if (entry.chunk, entry.chunks, entry.seq) != place:
+        return False
     expected = replace(
         _following(last), seen_size=entry.seen_size, seen_root=entry.seen_root, body=entry.body
     )

@@ -262,6 +262,14 @@ def test_what_others_say_between_hidden_entries_changes_nothing() -> None:
         each.leaf for each in (first, *rest)
     ]
     assert [each for each in made if each in said] == said
+    for body in (b"next", of_sums([1] * LONG)):  # what the organiser says behind the result
+        behind = entries_of(body, Kind.OPEN)
+        both = restored([*hiding([first, *rest], {1, 2}), *behind], organiser)
+        assert [each.leaf for each in both] == [each.leaf for each in (first, *rest, *behind)]
+    with pytest.raises(InvalidProof):
+        restored([*hiding([first, *rest], {1, 2})[:3], *behind[3:]], organiser)
+    longer = entries_of(of_sums([1] * LONG, removed=20_000))[4]
+    assert len(restored([*hiding([first, *rest], {1, 2}), longer], organiser)) == 5
 
 
 @pytest.mark.parametrize("largest", [40, 2**23 - 1, 2**23, 2**24, 2**40, 2**63 - 1])

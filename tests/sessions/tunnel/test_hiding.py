@@ -21,11 +21,13 @@ from gopa.sessions.tunnel.hiding import hideable, restored
 from gopa.sessions.tunnel.messages import (
     REPLY,
     REQUEST,
-    REQUEST_VERSION,
     HiddenEntry,
     Shown,
     TunnelEntry,
     TunnelRequest,
+)
+from gopa.sessions.tunnel.messages import (
+    VERSION as REQUEST_VERSION,
 )
 from tests.board.tools import entry_bytes, log_key, memory_log
 from tests.randomness import seeded

@@ -29,7 +29,7 @@ from gopa.learning.rows import AgentRows
 from gopa.sessions.tunnel import Correspondent, LetterMissing, receiver_of
 from wire.codec import opaque, vector
 from wire.ed25519 import SigningKey
-from wire.errors import ProtocolError
+from wire.errors import GopaError, UsageError
 
 PARTS: Final = vector(opaque(0, 2**12), 0, 2**10)
 TRICKS: Final = ("changed", "reordered", "sent again", "taken to another user", "withheld")
@@ -72,6 +72,9 @@ class Person:
             return []
         for each in carried:
             sender, content = self.letters.read(each)
+            # A neighbour may sign anything: what is no model ends nobody's process.
+            if len(content) % 8:
+                raise UsageError("numbers of eight bytes", "model")
             self._member.hear(self._roster.index(sender), np.frombuffer(content, "<f8"))
         if word == b"step":
             return self.step()
@@ -99,7 +102,7 @@ def live(line: Connection, number: int, users: int) -> None:
     while request := line.recv_bytes():
         try:
             reply = [b"", *person.answer(request)]
-        except ProtocolError as error:
+        except GopaError as error:
             reply = [f"{type(error).__name__}: {error}".encode()]
         line.send_bytes(PARTS.encode(tuple(reply)))
 

@@ -8,18 +8,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from nacl.secret import SecretBox as NaclBox
 
 from gopa.sessions.tunnel import (
     Correspondent,
     LetterMissing,
     LetterReplayed,
     Misdirected,
+    letters,
     receiver_of,
 )
 from gopa.sessions.tunnel.letters import CARD, LETTER, SIGNED, Card, Letter, Signed
 from tests.randomness import seeded
 from wire.codec import Codec
-from wire.domains import CARD_PAYLOAD_TYPE, ENTRY_PAYLOAD_TYPE, LETTER_PAYLOAD_TYPE
+from wire.domains import (
+    CARD_PAYLOAD_TYPE,
+    ENTRY_PAYLOAD_TYPE,
+    LETTER_KEY,
+    LETTER_PAYLOAD_TYPE,
+)
 from wire.ed25519 import SigningKey, pre_auth_encoding
 from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, UsageError
 
@@ -58,6 +67,37 @@ def test_letters_arrive_in_order_and_both_ways() -> None:
         assert ben.read(carl.write(ben.key, b"x" * number)) == (carl.key, b"x" * number)
     assert ben.heard(anna.key) == 3
     assert "secret" in repr(anna)
+
+
+def test_each_reader_has_its_own_numbers() -> None:
+    """A user cannot tell letters to somebody else from letters that are withheld."""
+    anna, ben, carl = users()
+    for number in range(2):
+        for reader in (ben, carl):
+            letter = anna.write(reader.key, b"model %d" % number)
+            assert LETTER.decode(SIGNED.decode(letter).content).number == number
+            assert reader.read(letter) == (anna.key, b"model %d" % number)
+
+
+def test_keys_are_those_of_the_specification() -> None:
+    """A second program opens a box: HKDF with the run as salt, and who, to whom and which."""
+    anna, ben, _ = users()
+    for number in range(2):
+        box = LETTER.decode(SIGNED.decode(anna.write(ben.key, b"model")).content).box
+        shared = ben._met[anna.key][1].reveal().to_bytes()
+        info = LETTER_KEY + anna.key + ben.key + number.to_bytes(8, "big")
+        key = HKDF(algorithm=SHA256(), length=32, salt=RUN, info=info).derive(shared)
+        assert NaclBox(key).decrypt(box) == b"model"
+
+
+def test_the_largest_content_is_written_and_no_larger_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(letters, "LARGEST", 1000)
+    anna, ben, _ = users()
+    assert ben.read(anna.write(ben.key, bytes(744))) == (anna.key, bytes(744))
+    with pytest.raises(UsageError, match="at most 744"):
+        anna.write(ben.key, bytes(745))
+    # The number of what was refused is still to come.
+    assert ben.read(anna.write(ben.key, b"next")) == (anna.key, b"next")
 
 
 def test_a_letter_is_read_once_and_none_is_skipped() -> None:

@@ -16,6 +16,7 @@ from gopa.graph import from_edges
 from gopa.learning import BudgetExceeded, Charge, Privacy
 from gopa.learning.clipping import clip, length
 from gopa.learning.clocks import InTurn
+from gopa.learning.ledger import LedgerEntry, PrivacyLedger
 from gopa.learning.objectives import LOGISTIC, SQUARED, Linear, Quadratic
 from gopa.learning.personalised import (
     Accounts,
@@ -286,6 +287,45 @@ def test_models_learned_alone_move_no_more_than_charged() -> None:
     assert 0.4 < most <= 1
 
 
+def test_a_row_that_others_make_wrong_moves_a_model_as_far_as_is_charged() -> None:
+    """Many rows hold the model where the row is wrong, whichever of two neighbours it is."""
+    many, ridge, only = 1000, 5e-3, np.array([0])
+    rest = np.tile([[1.0, 0.0]], (many - 1, 1))
+    locals_ = [
+        Linear(
+            LOGISTIC,
+            AgentRows.of([(np.vstack([[-0.4, beside], rest]), np.ones(many))]).clipped(2, 1.0),
+            ridge=ridge,
+        )
+        for beside in (0.9, -0.9)
+    ]
+    moved = float(np.linalg.norm(_learned(locals_[0], only) - _learned(locals_[1], only)))
+    assert 0.6 < moved / float(_moved(locals_[0], only, Accounts(RECORD, 1))[0]) <= 1
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_a_model_is_told_behind_the_noise_that_is_charged(noise: str) -> None:
+    width, users = 20, 30
+    rng = np.random.default_rng(7)
+    rows = AgentRows.of([(rng.normal(size=(4, width)), np.ones(4)) for _ in range(users)])
+    problem = Collaboration(Linear(LOGISTIC, rows.clipped(2, 1.0), ridge=0.5), pull=1.0)
+    accounts = Accounts(RECORD, users)
+    how: dict[str, Any] = {"seed": 1, "share": RECORD, "noise": noise}
+    told = private_alone(problem, accounts, **how)
+    (scale, sensitivity), everybody = _charged(accounts), np.arange(users)
+    moved = float(_moved(problem.private, everybody[:1], accounts)[0])
+    widening = 1.0 if noise == "gaussian" else math.sqrt(2 * width)
+    spread = moved * widening * scale / sensitivity
+    off = told - _learned(problem.private, everybody)
+    assert off.std() == pytest.approx(spread, rel=0.1)
+
+
+def _charged(accounts: Accounts) -> tuple[float, float]:
+    entries = accounts.ledger(0).entries
+    (charge,) = [each.charge for each in entries if each.charge.law != "guarantee"]
+    return charge.numbers[0], charge.numbers[1]
+
+
 def test_a_model_that_is_told_tells_of_its_own_rows_alone() -> None:
     """No other user's message moves, not by a rounding, where a row of one is replaced.
 
@@ -348,6 +388,8 @@ def test_an_account_never_shrinks_and_is_that_of_the_run() -> None:
     sampled = Charge.gaussian(4.0, 1.0).subsampled(1.0, "replace-one")
     accounts.charge(0, sampled)
     before = accounts.spent().epsilon
+    alone = PrivacyLedger(accounts.privacy, entries=(LedgerEntry(sampled, 1, ""),))
+    assert before == pytest.approx(alone.spent(points=1).epsilon)
     # Both numbers of a sample are for one user more or less: added to others, they count half.
     accounts.charge(0, Charge.gaussian(1000.0, 1.0))
     assert accounts.spent().epsilon >= before

@@ -13,7 +13,7 @@ import numpy as np
 from commitments import VectorPedersen
 from gopa.masks import pack_words, sign, unpack_words
 from gopa.messages.bodies import bodies_of
-from gopa.messages.long_vectors import PROVE, Prove
+from gopa.messages.long_vectors import Prove
 from gopa.messages.manifest import Path
 from gopa.messages.phases import KIND_IN, Phase
 from gopa.messages.row_terms import origin
@@ -116,7 +116,7 @@ class ProvesOther(Honest):
         stage = access.before.stage
         if post.phase is not Phase.PROVE or not isinstance(stage, Published):
             return [post]
-        leaf = PROVE.decode(body_of(post.entries)).acts_on
+        leaf = body_of(post.entries)[:32]
         said = self.alter(access, stage, shown_masks(stage, leaf, listed_at(access)))
         return [proved_anyway(access, stage, said, leaf)]
 
@@ -149,7 +149,7 @@ class AddsToTheSum(Honest):
         masked = stage.unproved.masked
         moved = replace(masked, value=larger(masked.value))
         stage = replace(stage, unproved=replace(stage.unproved, masked=moved))
-        leaf = PROVE.decode(body_of(post.entries)).acts_on
+        leaf = body_of(post.entries)[:32]
         return [proved_anyway(access, stage, self._shown(access, stage, leaf), leaf)]
 
     def _shown(self, access: PartyAccess, stage: Published, leaf: bytes) -> ShownMasks:

@@ -74,6 +74,7 @@ def sums(report: Report) -> list[object]:
     return [each.sums for each in report.rounds]
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("part", PARTS)
 def test_entries_that_are_repeated_change_nothing(part: int) -> None:

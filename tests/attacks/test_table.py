@@ -88,6 +88,7 @@ def test_every_rule_that_is_cited_exists() -> None:
     assert unknown_rules([wrong]) == ["04-J99", "J3"]
 
 
+@pytest.mark.slow
 def test_every_test_that_is_named_is_collected() -> None:
     """All at once; a name that does not exist makes it fail."""
     named = sorted({test for row in ROWS for test in row.tests})

@@ -136,6 +136,7 @@ def test_a_verdict_stays_one_behind_the_end_of_options(
             assert ended.value.code == code
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")
 @pytest.mark.parametrize(

@@ -122,6 +122,7 @@ def damaged(count: int, tmp_path: Path, seed: str) -> set[Verdict]:
     return {rng.choice(bases).check(rng) for _ in range(count)}
 
 
+@pytest.mark.slow
 def test_damage_changes_no_meaning_and_names_nobody_honest(tmp_path: Path) -> None:
     found = damaged(IN_A_TEST, tmp_path, "auditing: damage")
     assert {Verdict.INVALID, Verdict.INCOMPLETE} <= found

@@ -46,6 +46,7 @@ def evil() -> Report:
     )
 
 
+@pytest.mark.slow
 def test_the_style_holds_under_the_policy(browser: Browser, tmp_path: Path) -> None:
     show(browser, report(), tmp_path)
     style = "return getComputedStyle(document.querySelector('.verdict')).display"
@@ -70,6 +71,7 @@ def test_hostile_names_neither_run_nor_widen_the_page(
     assert browser.run(wide) is True
 
 
+@pytest.mark.slow
 def test_the_policy_stops_scripts_styles_and_requests(browser: Browser, tmp_path: Path) -> None:
     show(browser, report(), tmp_path)
     browser.run(

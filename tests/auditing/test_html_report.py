@@ -97,6 +97,7 @@ def texts_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
         yield path
 
 
+@pytest.mark.slow
 def test_no_text_of_a_report_becomes_markup() -> None:
     sample = as_json(report(6, gone=2))
     before = nesting(to_html(sample))

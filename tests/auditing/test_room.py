@@ -30,6 +30,7 @@ def audited(tmp_path: Path, megabytes: int) -> subprocess.CompletedProcess[bytes
     return subprocess.run(command, preexec_fn=limit, capture_output=True, check=False, timeout=120)
 
 
+@pytest.mark.slow
 def test_with_enough_memory_there_is_a_verdict(tmp_path: Path) -> None:
     assert audited(tmp_path, 4_096).returncode == 0
 

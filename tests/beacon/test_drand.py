@@ -110,6 +110,7 @@ def test_the_previous_signature_is_signed() -> None:
     assert refusal(unchained, previous=b"") == "09-D6"
 
 
+@pytest.mark.slow
 def test_before_the_first_round_stands_the_group_hash() -> None:
     first = ROUNDS[0]
     assert first.previous == LEAGUE_OF_ENTROPY.group_hash
@@ -349,6 +350,7 @@ def run(program: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_nothing_but_a_verification_imports_the_extra() -> None:
     published = ROUNDS[7]
     run(f"""

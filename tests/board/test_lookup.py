@@ -243,6 +243,7 @@ def looked_up(url: str, wanted: Lookup) -> list[int]:
     return [each.index for each in found]
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_is_found(url: str) -> None:
     size = len(MIXED)
     for wanted in (
@@ -260,6 +261,7 @@ def test_what_is_asked_for_is_found(url: str) -> None:
     assert len(expected(question(size, 3))) == 2
 
 
+@pytest.mark.slow
 def test_long_answers_come_in_pages(url: str) -> None:
     size = len(MIXED)
     wanted = question(size, 4, phases=(9,))

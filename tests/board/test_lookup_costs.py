@@ -206,6 +206,7 @@ def test_a_damaged_index_or_log_is_no_answer(tmp_path: Path) -> None:
         board.lookups.close()
 
 
+@pytest.mark.slow
 def test_lookups_and_posts_at_once(tmp_path: Path) -> None:
     """Answers are right while the log grows under them."""
     with live_board(tmp_path / "log") as url, ThreadPoolExecutor(8) as pool:

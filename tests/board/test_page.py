@@ -153,6 +153,7 @@ def test_the_page_shows_the_log_live(browser: Browser, tmp_path: Path) -> None:
             assert until(lambda: "cosigned 20" in browser.text("witnesses"))
 
 
+@pytest.mark.slow
 def test_names_are_never_markup(browser: Browser, tmp_path: Path) -> None:
     with live_board(tmp_path / "log", view=EvilView()) as url:
         client(url).submit(entry_bytes(0))
@@ -177,6 +178,7 @@ def test_names_are_never_markup(browser: Browser, tmp_path: Path) -> None:
             Path(os.environ["GOPA_SCREENSHOTS"]).write_bytes(browser.picture())
 
 
+@pytest.mark.slow
 def test_a_witness_may_state_any_time(browser: Browser, tmp_path: Path) -> None:
     with (
         live_witness(tmp_path, 1, lambda: 2.0**62) as witness,
@@ -207,6 +209,7 @@ def test_the_page_says_when_the_board_is_gone(browser: Browser, tmp_path: Path) 
     assert until(lambda: "not reachable" in browser.text("state"))
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_from_outside(tmp_path: Path) -> None:
     assert not re.search(r"(src|href)=\"?(https?:)?//", PAGE)
     assert "http" not in PAGE.replace("http://www.w3.org/2000/svg", "")

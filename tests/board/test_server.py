@@ -416,6 +416,7 @@ def test_tls(tmp_path: Path) -> None:
         server.wait(LONG)
 
 
+@pytest.mark.slow
 def test_a_second_server_on_one_directory_does_not_start(tmp_path: Path) -> None:
     board = new_board(tmp_path / "log")
     server = start_server(board.root, free_port())

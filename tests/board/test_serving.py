@@ -93,6 +93,7 @@ def test_idle_connections_do_not_use_up_the_descriptors(tmp_path: Path, tls: boo
         assert [status() for _ in range(5)] == [200] * 5
 
 
+@pytest.mark.slow
 def test_a_board_is_started_without_its_witnesses_at_its_operators_risk(tmp_path: Path) -> None:
     """Nobody but the operator knows whether the storage is the newest one."""
     log = open_log(new_board(tmp_path / "log"))
@@ -111,6 +112,7 @@ def test_a_board_is_started_without_its_witnesses_at_its_operators_risk(tmp_path
         assert ask(said["listening"], "GET", "/healthz").status == 200
 
 
+@pytest.mark.slow
 def test_a_witness_says_that_it_listens_when_it_does(tmp_path: Path) -> None:
     options = ("--name", "w.example", "--log", str(log_key()), "--port", "0")
     with running("witness", tmp_path / "witness", *options) as said:

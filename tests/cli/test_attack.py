@@ -99,6 +99,7 @@ def test_served_attacks_run_over_http_and_others_are_told_apart() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_summary_says_how_many_cannot_be_served(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
 

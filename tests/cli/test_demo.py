@@ -67,6 +67,7 @@ def test_what_it_leaves_behind_is_audited_as_it_says(shown: tuple[Path, Result])
         assert CliRunner().invoke(commands, line.split()).exit_code == code
 
 
+@pytest.mark.slow
 def test_without_a_terminal_nothing_is_overwritten(shown: tuple[Path, Result]) -> None:
     out, _ = shown
     before = {each: each.read_bytes() for each in out.iterdir()}

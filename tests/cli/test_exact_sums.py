@@ -87,6 +87,7 @@ def test_a_party_is_told_what_to_say_and_then_takes_part(tmp_path: Path) -> None
         assert here.world.findings().faults == ()
 
 
+@pytest.mark.slow
 def test_a_command_that_is_started_again_gives_no_value_to_a_second_sum(tmp_path: Path) -> None:
     """As one does that restarts whatever ends: two sums with one value in both show who differs."""
     asked = ("--value", "0.5", "--accept-exact-sum")

@@ -377,6 +377,7 @@ def test_an_answer_that_will_be_mostly_noise_is_announced(world: World) -> None:
     assert ("warning", warning) in question_rows(world.manifest("few"))
 
 
+@pytest.mark.slow
 def test_absent_parties_are_waited_for_and_left_out(world: World) -> None:
     world.create()
     crowd = parties(world)
@@ -541,6 +542,7 @@ def test_one_process_runs_a_session(world: World) -> None:
         assert first.send(signal.SIGTERM) == 130
 
 
+@pytest.mark.slow
 def test_sealed_session_is_opened_with_its_passphrase_only(world: World) -> None:
     (world.root / "words").write_text("correct horse\n")
     sealed = ("--passphrase-file", world.root / "words")

@@ -51,6 +51,7 @@ def test_a_newcomer_sees_the_result_the_truth_and_that_it_is_a_simulation() -> N
     assert "posted" not in {line.split()[0] for line in alone.splitlines() if line}
 
 
+@pytest.mark.slow
 def test_the_archive_is_what_the_audit_says_it_is(tmp_path: Path) -> None:
     archive, anchors = tmp_path / "a.gopa", tmp_path / "a.anchors"
     found = facts(*SMALL, "--archive", archive)
@@ -90,6 +91,7 @@ def test_a_seed_decides_everything_whatever_the_threads(tmp_path: Path, jobs: in
     assert first.read_bytes() != other.read_bytes()
 
 
+@pytest.mark.slow
 def test_rounds_share_a_session_and_the_inputs(tmp_path: Path) -> None:
     archive = tmp_path / "a.gopa"
     found = facts(*SIGNED, "--rounds", "3", "--archive", archive)

@@ -142,6 +142,7 @@ def test_aggregators_take_any_executor(kind: str, on_ray: RayExecutor, processes
         assert aggregator.average(values).mean == means
 
 
+@pytest.mark.slow
 def test_jobs_are_threads_and_at_least_one() -> None:
     values = [party / 8 for party in range(WORLD.parties)]
     with (

@@ -121,6 +121,7 @@ def test_everybody_has_k_neighbours(n: int, k: int) -> None:
         assert len(set(edges_of(graph))) == n * k // 2
 
 
+@pytest.mark.slow
 def test_all_cubic_graphs_on_six_appear_and_no_edge_is_preferred() -> None:
     drawn = [frozenset(edges_of(random_regular(6, 3, seed))) for seed in range(700)]
     assert len(set(drawn)) == 70

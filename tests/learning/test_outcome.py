@@ -153,6 +153,7 @@ def anchors(transcript: Any, path: Path) -> bytes:
     return bytes(transcript.anchors(path).read_bytes())
 
 
+@pytest.mark.slow
 def test_an_audit_covers_all_rounds_of_all_sessions(tmp_path: Path) -> None:
     first, second = rounds(1), rounds(2)
     given = {each.session: anchors(each, tmp_path / "anchors") for each in (first[0], second[0])}

@@ -21,6 +21,7 @@ def programs_of(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_its_program_runs_and_keeps_to_its_budget() -> None:
     (program,) = programs_of(PAGE)
     assert len(ast.parse(program).body) <= 10

@@ -65,6 +65,7 @@ def test_the_best_of_many_choices_stays_below() -> None:
     assert best / BOUNDS.deviation <= AimedNoise(D, SQUARE, SPIKE, C, 12.0).best_choice
 
 
+@pytest.mark.slow
 def test_choices_are_all_that_is_left_to_liars() -> None:
     terms = plan(n=100, epsilon=1, delta="1e-6", dimension=10).terms
     gone = min(terms.corrupt, terms.parties - terms.survivors)

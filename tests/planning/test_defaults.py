@@ -109,6 +109,7 @@ def test_a_late_dropout_stops_no_session_of_vectors(mode: PlannedMode) -> None:
         gopa.average(values, script=lost, recovery=None, charged=0, attempts=1, **asked)
 
 
+@pytest.mark.slow
 def test_without_recovery_the_chance_decides_how_many_retries_are_paid_for() -> None:
     chosen = {n: gopa.plan(n=n, recovery=None, least_chance=0, **TARGET) for n in (6, 20, 60, 400)}
     assert [made.terms.charged for made in chosen.values()] == [1, 2, 1, 0]
@@ -134,6 +135,7 @@ def test_masks_of_those_who_are_trusted_stay_as_noise() -> None:
     assert refused.value.field == "trust"
 
 
+@pytest.mark.slow
 def test_very_many_parties_take_their_coins_from_a_beacon() -> None:
     assert gopa.plan(n=1000, **TARGET).terms.beacon == "commit-reveal"
     assert gopa.plan(n=20_000, **TARGET).terms.beacon == "drand"

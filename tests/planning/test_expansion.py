@@ -181,6 +181,7 @@ def test_flows_are_no_larger_than_their_bound(k: int, units: int) -> None:
     assert large <= 5
 
 
+@pytest.mark.slow
 def test_exclusions_within_the_loss_bound_keep_the_flow_bound() -> None:
     population = Population(26, 24, 14, 2, 4)
     bound = flow_bound(population, 3, 0.2)

@@ -63,6 +63,7 @@ ASKED: dict[str, dict[str, Any]] = {
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in list(ASKED)[1:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a norm", *SLOW])
 def test_terms_are_those_of_a_manifest_with_rows(name: str) -> None:
     asked = ASKED[name]
@@ -248,6 +249,7 @@ def test_weights_need_lengths() -> None:
         gopa.plan(n=100, epsilon=1, delta="1e-6", weighted=True, **NORM)
 
 
+@pytest.mark.slow
 def test_explanations_say_what_is_not_proved() -> None:
     said = {reason.name: reason for reason in a_plan().reasons}
     assert said["path"].value == "rows"

@@ -105,6 +105,7 @@ def test_without_corruption_and_loss_the_curator_is_nearly_met() -> None:
     assert made_plan.terms.k <= 4
 
 
+@pytest.mark.slow
 def test_integers_are_not_rounded() -> None:
     target = {"n": 2000, "epsilon": 1, "delta": 1e-6, "range": (0, 100)}
     rounded, whole = made({**target, "steps": 100}), made({**target, "integers": True})
@@ -210,6 +211,7 @@ def test_objectives_do_what_they_say() -> None:
     assert masks.terms.mask_deviation < peers.terms.mask_deviation < error.terms.mask_deviation
 
 
+@pytest.mark.slow
 def test_more_corruption_and_dropout_cost_noise_and_neighbours() -> None:
     plans = [
         plan(n=1000, epsilon=1, delta=1e-6, corrupt=corrupt, dropout=dropout, mask="uniform")

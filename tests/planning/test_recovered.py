@@ -107,6 +107,7 @@ def test_flows_from_a_recovered_party_of_a_complete_graph(units: int, neighbours
     assert worst_flow_energy(graph, units) <= bound
 
 
+@pytest.mark.slow
 def test_flow_bounds_hold_for_whoever_opened_edges_itself() -> None:
     """Small graphs, every party in turn recovered with its worst edges opened."""
     population = Population(14, 14, 9, loss=1, gone=1, opened=1)

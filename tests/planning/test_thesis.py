@@ -51,6 +51,7 @@ def test_complete_graph_and_path(rho: float, whole: float, line: float) -> None:
     assert path_row(setting).mask_deviation == pytest.approx(line, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize(
     ("rho", "k", "published", "graphs"), [(1.0, 20, 34.7, 2), (0.5, 40, 28.4, 4)]

@@ -285,6 +285,7 @@ def test_input_is_the_same_in_every_attempt_and_a_changed_one_is_refused() -> No
     assert record.included == (0, 1, 3, 4, 6, 7)
 
 
+@pytest.mark.slow
 def test_vetoes_end_at_the_charged_limit() -> None:
     """charged = 1: two releases of one logical round, and no third attempt."""
     script = Script()

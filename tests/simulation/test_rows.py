@@ -179,6 +179,7 @@ def test_who_refuses_to_open_an_edge_to_somebody_without_a_proof_is_gone() -> No
     assert [each.step for each in played[1].attempts[0].lists if each.step] == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_self_mask_is_recovered() -> None:
     played = play(RECOVERING, Script().drop(LIAR, before=Phase.UNMASK))
     require_sums(played, *range(8))
@@ -320,6 +321,7 @@ def test_two_messages_with_proofs_strike_their_author() -> None:
     assert removed(played[1]) == {(LIAR, Phase.PROVE, RemovalCause.STRUCK, "04-E3")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edges", [(3,), (3, 4)])
 def test_who_lies_about_an_edge_is_convicted_by_its_key(edges: tuple[int, ...]) -> None:
     simulation, record = played = play(ROWS, Script().misbehave(LIAR, shifted(*edges)))

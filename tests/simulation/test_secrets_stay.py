@@ -92,6 +92,7 @@ def test_recovery_opens_the_own_mask_and_no_edge(lie: Behaviour) -> None:
     assert is_hidden(simulation, coalition, inputs, TARGET, 1)
 
 
+@pytest.mark.slow
 def test_edge_opened_in_one_round_says_nothing_about_another() -> None:
     """The same pair of parties has other keys and other masks in the next round."""
     coalition = Coalition(())

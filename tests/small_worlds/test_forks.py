@@ -102,6 +102,7 @@ def test_complete_graphs_of_six_with_two_lost_twice_expose_nobody(world: Forked)
     assert with_holes(iter([fewer]), RULES) == [fewer]
 
 
+@pytest.mark.slow
 def test_with_recovery_three_branches_spend_the_loss_twice() -> None:
     """Two branches do not, and three do: a plan that grants r only is not enough."""
     found = with_holes(planned(5, HALF), RULES)
@@ -134,6 +135,7 @@ def open_to_all(world: Forked, gained: Gained) -> list[tuple[int, int]]:
     return [edge for edge in gained.opened if world.honest.issuperset(edge)]
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("threshold", [None, HALF], ids=["no recovery", "recovery"])
 def test_who_counts_for_itself_alone_lets_others_be_exposed(threshold: Fraction | None) -> None:

@@ -65,6 +65,7 @@ def test_leaving_after_a_phase_is_leaving_before_the_next(phase: Phase) -> None:
     assert list(logs[0]) == list(logs[1])
 
 
+@pytest.mark.slow
 @pytest.mark.thirds(9)
 @pytest.mark.parametrize("first", ["", "gone before publish", "wrong value", "late publish"])
 @pytest.mark.parametrize("parties", [4, 5])
@@ -107,6 +108,7 @@ def test_replays_of_an_earlier_round_count_for_nothing(parties: int, full: bool)
             assert played.number == 2
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize(
     ("threshold", "graph", "full"),

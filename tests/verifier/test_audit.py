@@ -26,6 +26,7 @@ def code_of(path: Path, archive: bytes, anchors: bytes, *, embedded: bool = Fals
     return gopa.audit(path, anchors=anchors, trust_embedded=embedded).code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names", [SOME, pytest.param(INSIDE, marks=pytest.mark.soak)], ids=["some", "all"]
 )

@@ -39,6 +39,7 @@ def rules_of(setup: SessionSetup, script: Script) -> set[str]:
     return {rule for *_, rule in found.faults}
 
 
+@pytest.mark.slow
 def test_both_find_nothing_where_nobody_lies() -> None:
     assert rules_of(EXACT, Script()) == set()
     assert rules_of(VECTORS, Script()) == set()

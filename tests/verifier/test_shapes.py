@@ -165,6 +165,7 @@ def test_a_gap_is_never_closed() -> None:
     require(world, [], GONE["publish"], [0, 2, 3, 4])
 
 
+@pytest.mark.slow
 def test_a_taken_slot_interrupts_nothing() -> None:
     """The message is whole all the same: its author is struck, and not absent."""
     world, party, body = long_values(1)

@@ -231,6 +231,7 @@ def test_the_random_source_is_checked(group: Group) -> None:
         verify_batch(claims, rng=lambda n: bytes(n - 1))
 
 
+@pytest.mark.slow
 def test_one_bad_in_a_thousand() -> None:
     group = ristretto255()
     distinct = [range_item(group, number, 4) for number in range(8)]
@@ -319,6 +320,7 @@ def test_tasks_of_no_items_are_refused(per_task: int) -> None:
             verify_items(load, range(2), rng=os.urandom, executor=executor, per_task=per_task)
 
 
+@pytest.mark.slow
 def test_processes_work_too() -> None:
     with (
         ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor,

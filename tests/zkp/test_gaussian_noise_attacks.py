@@ -249,6 +249,7 @@ def test_equal_numbers_under_another_table_are_another_statement(group: Group) -
         replace(made, statement=replace(made.statement, table=tables[1])).verify(proof)
 
 
+@pytest.mark.slow
 def test_every_field_and_byte_counts(group: Group) -> None:
     """On the fast backend every byte, on the other one byte of every field."""
     mine, _, proof = two_parties(group, "bits")

@@ -196,6 +196,7 @@ def test_parts_of_two_proofs_do_not_mix(group: Group) -> None:
                 check(statement, mixed)
 
 
+@pytest.mark.slow
 def test_every_byte_counts(group: Group) -> None:
     statement, proof = small(group)
     for at in range(0, len(proof), 1 if group.backend == "native" else 8):

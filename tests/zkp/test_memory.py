@@ -90,6 +90,7 @@ def test_neither_witness_nor_nonces_stay_behind(kind: str, monkeypatch: pytest.M
     assert found == set()
 
 
+@pytest.mark.slow
 def test_bytes_that_were_dropped_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the test above would say nothing."""
     proof, patterns = patterns_of("leak", monkeypatch)

@@ -119,6 +119,7 @@ def test_who_had_no_occasion_tries_again() -> None:
     assert len(tried) == 3
 
 
+@pytest.mark.slow
 def test_the_organiser_waits_for_nobody_who_is_gone() -> None:
     """A liar that leaves is late in every phase from there on."""
     gone = [Malicious(1, at="coins", do=deeds.leave())]

@@ -105,6 +105,7 @@ def played_late(*, shown: bool) -> ServedOutcome:
     return played(SMALL, partial(late_value, shown=shown))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shown", [pytest.param(False, marks=pytest.mark.soak), True])
 def test_a_log_goes_on_with_what_its_board_would_not_take(shown: bool) -> None:
     """No fork: nobody notices anything but what was late, and all open edges of one who is out."""
@@ -127,6 +128,7 @@ def test_honest_sessions_have_witnesses_where_the_ground_says_so() -> None:
         assert not session.ticket.trust.needs_witnesses
 
 
+@pytest.mark.slow
 def test_edges_and_self_mask_of_one_party_are_harm_in_one_round_only() -> None:
     """Positions are those on the roll of the round, which need not be numbers of parties."""
     outcome = played_late(shown=True)

@@ -149,6 +149,7 @@ def test_a_session_without_an_outcome_is_spent_all_the_same(failed: str) -> None
             each.partial_fit(X, Y, groups=GROUPS)
 
 
+@pytest.mark.slow
 def test_a_search_spends_one_account() -> None:
     """Copies that scikit-learn makes of an estimator share its ledger; other processes get none."""
     ledger = PrivacyLedger(Privacy(100.0, 1e-3))
@@ -174,6 +175,7 @@ def test_a_party_may_have_nothing_new_and_strangers_do_not_join() -> None:
         pickle.loads(pickle.dumps(model)).partial_fit(X, Y, groups=names)  # noqa: S301 - our own
 
 
+@pytest.mark.slow
 def test_a_signed_session_is_in_its_outcome() -> None:
     asked = {**NOISY, "mode": "signed", "session": NEAR}
     model = FederatedLogisticRegression(rounds=2, **asked).fit(X, Y, groups=GROUPS)

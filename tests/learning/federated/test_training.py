@@ -248,6 +248,7 @@ def cancer(parties: int, epsilon: float, seeds: int) -> float:
     return float(np.mean([accuracy(outcome.model, test) for outcome, test in runs]))
 
 
+@pytest.mark.slow
 def test_forty_parties_learn_with_privacy() -> None:
     assert cancer(40, 2.0, 1) > 0.9
 

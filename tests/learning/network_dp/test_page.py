@@ -39,6 +39,7 @@ def test_what_it_names_is_there() -> None:
     assert all(hasattr(network_dp, name) for name in called)
 
 
+@pytest.mark.slow
 def test_the_small_figure_of_the_gain(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     run = figures.make("gain", tmp_path, quick=True)

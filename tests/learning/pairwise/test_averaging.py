@@ -232,6 +232,7 @@ def test_private_gradients_are_right_in_expectation() -> None:
             assert np.allclose(total, loss.gradient(models, x, y))
 
 
+@pytest.mark.slow
 def test_reports_of_rows_lead_to_a_model() -> None:
     """Remark 3.5: with much data and a mild epsilon it ranks as the open one."""
     among, asked = people(300, 5), Privacy(5.0)

@@ -98,6 +98,7 @@ def test_the_bend_of_a_graph_is_reached_where_there_is_no_edge() -> None:
         assert reached == pytest.approx(problem.graph_smoothness(peers), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_limits_of_the_pull() -> None:
     """No pull gives what users learn alone, a strong one the same model in each component."""
     problem, _, _ = problem_of(5, users=5, width=3)
@@ -114,6 +115,7 @@ def test_limits_of_the_pull() -> None:
         assert (shares[:, None] * slope).sum(axis=0) == pytest.approx(0, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_models_learned_alone_are_found_for_many_users() -> None:
     """Where the sum of all losses is too coarse for the last digits of each."""
     for seed in range(6):

@@ -288,6 +288,7 @@ def test_words_above_their_width_are_bad(made: LongRound) -> None:
     assert bad([claim, replace(claim, value=made.words[0].value)]) == {1}
 
 
+@pytest.mark.slow
 def test_claims_travel_to_workers_without_the_roster(made: LongRound) -> None:
     with ThreadPoolExecutor(1) as executor:
         one, other, third = made.lengths

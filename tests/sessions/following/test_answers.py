@@ -147,6 +147,7 @@ def test_a_selective_reader_reads_no_bundles_of_an_honest_board(tmp_path: Path) 
         assert asyncio.run(work(url)) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @BOTH
 def test_a_log_that_grows_while_it_is_read(opened: Open, tmp_path: Path) -> None:
@@ -213,6 +214,7 @@ def test_a_whole_log_keeps_two_rounds_and_reads_again_what_it_forgot(tmp_path: P
         assert after - before > sum(map(len, record.raws)) / 2
 
 
+@pytest.mark.slow
 def test_a_selective_log_keeps_two_rounds_however_many_there_were(tmp_path: Path) -> None:
     """A party that comes late hears them one after another; one that comes back skips them."""
     terms = replace(SCALAR, rounds=8)

@@ -95,6 +95,7 @@ GRAPHS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @GRAPHS
 def test_a_value_that_was_published_late_stays_behind_its_own_mask(
     terms: Terms, tmp_path: Path
@@ -127,6 +128,7 @@ def require_degree(terms: Terms, neighbours: Collection[int]) -> None:
     assert (set(neighbours) == everybody) is (terms.k == terms.parties - 1)
 
 
+@pytest.mark.slow
 @GRAPHS
 def test_an_unmasking_that_comes_late_opens_no_edge(terms: Terms, tmp_path: Path) -> None:
     """The own mask is on the wire: the round has no result, and edges hide the value."""

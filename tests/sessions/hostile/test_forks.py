@@ -164,6 +164,7 @@ def require_convicted(file: Path) -> None:
     assert not judge(honest.to_bytes(), policy=trust()).convicts
 
 
+@pytest.mark.slow
 def test_the_command_line_says_what_a_vault_has_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -194,6 +195,7 @@ def test_the_command_line_says_what_a_vault_has_kept(
     assert audited(damaged) == 2
 
 
+@pytest.mark.slow
 def test_the_same_session_without_a_fork_has_a_result(tmp_path: Path) -> None:
     async def work(here: World) -> list[object]:
         organiser_run = here.start_organiser()

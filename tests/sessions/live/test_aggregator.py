@@ -74,6 +74,7 @@ def test_learning_code_moves_by_changing_one_object(tmp_path: Path) -> None:
         assert all(abs(mean - 0.35) < 3 for mean in means)
 
 
+@pytest.mark.slow
 def test_a_result_is_what_the_audited_log_says(tmp_path: Path) -> None:
     once = replace(SCALAR, rounds=1)
     with gathering(tmp_path, once, deadlines=HURRY) as world, opened(world):

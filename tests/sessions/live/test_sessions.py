@@ -110,6 +110,7 @@ def test_whoever_has_joined_offers_values_there(tmp_path: Path) -> None:
     assert all(each.included for each in got)
 
 
+@pytest.mark.slow
 def test_whoever_does_not_come_is_left_out(tmp_path: Path) -> None:
     async def run(world: Gathering) -> list[Contribution | BaseException]:
         return await hold(world, [world.member(i) for i in range(4)])
@@ -231,6 +232,7 @@ def _is_join(entry: Entry) -> bool:
     return entry.phase == Phase.JOIN
 
 
+@pytest.mark.slow
 def test_values_that_do_not_fit_are_refused_before_anything_is_said(tmp_path: Path) -> None:
     async def run(world: Gathering) -> None:
         organiser = asyncio.create_task(world.open())
@@ -314,6 +316,7 @@ def test_a_session_that_asks_too_much_is_not_joined(tmp_path: Path) -> None:
     assert authors == set()
 
 
+@pytest.mark.slow
 def test_blocking_calls_do_the_same(tmp_path: Path) -> None:
     """Clients of callers without an event loop, each in a thread of its own."""
 

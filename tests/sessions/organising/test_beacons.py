@@ -118,6 +118,7 @@ def test_coins_wait_for_the_beacon_and_for_nobody_else() -> None:
     assert not audited.faults
 
 
+@pytest.mark.slow
 def test_early_checkpoint_is_kept_over_a_restart() -> None:
     """A checkpoint that is cosigned after the value is known proves nothing ([V4])."""
     found = office()
@@ -139,6 +140,7 @@ def test_early_checkpoint_is_kept_over_a_restart() -> None:
     assert not found.world.findings().faults
 
 
+@pytest.mark.slow
 def test_round_without_an_early_checkpoint_is_given_up() -> None:
     """The organiser was away when the list was made: it cannot go on with this round."""
     found = office()

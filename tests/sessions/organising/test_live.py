@@ -100,6 +100,7 @@ class Office:
         return check_log(entries, SWIFT, rng=seeded("auditor"), session=self.manifest.session)
 
 
+@pytest.mark.slow
 def test_closes_carry_what_witnesses_have_cosigned(tmp_path: Path) -> None:
     sessions = Sessions()
     with live_witness(tmp_path, 1) as first, live_witness(tmp_path, 2) as second:

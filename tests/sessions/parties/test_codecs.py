@@ -110,6 +110,7 @@ def test_entries_are_encoded_once_and_never_for_another() -> None:
     assert all(part is event_parts(posted)[1] for part, posted in shared)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -193,6 +193,7 @@ def killed_on_disk(tmp_path: Path, name: str, stride: int) -> None:
         assert log_of(simulation) == log_of(whole), at
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_of_writes(tmp_path: Path) -> None:
     killed_on_disk(tmp_path, "rollback", 41)
 

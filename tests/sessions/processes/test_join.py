@@ -83,6 +83,7 @@ def test_a_session_that_is_not_there_is_waited_for(place: World) -> None:
     assert party.said("joined") is None
 
 
+@pytest.mark.slow
 def test_a_ticket_that_trusts_something_else_is_not_believed(place: World) -> None:
     accepted(place, 1)
     policy = f"log {place.log_key}\nquorum none\n".encode()

@@ -121,6 +121,7 @@ class Drand:
         return asyncio.run(hold(organiser, world.board, keys, self.send, beacon=beacon, pace=pace))
 
 
+@pytest.mark.slow
 def test_coins_come_from_drand() -> None:
     drand = Drand()
     world = drand.world

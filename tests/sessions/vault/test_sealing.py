@@ -188,6 +188,7 @@ def test_key_for_one_purpose_is_none_for_another() -> None:
             unprotect(found, Purpose.IDENTITY, secret, WHERE)
 
 
+@pytest.mark.slow
 def test_passphrase_is_stretched_with_its_salt() -> None:
     """Argon2id of RFC 9106 at 64 MiB and 3 passes; one lane, as libsodium has it."""
     salt = bytes(range(16))

@@ -139,6 +139,7 @@ def subsets() -> list[list[Record]]:
     return [list(s) for s in chain.from_iterable(combinations(BATCHABLE, n) for n in sizes)]
 
 
+@pytest.mark.slow
 def test_every_subset_of_the_valid_batchable_proofs_is_a_valid_batch() -> None:
     assert len(subsets()) == 2 ** len(BATCHABLE)
     for records in subsets():

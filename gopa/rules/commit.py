@@ -33,6 +33,7 @@ from gopa.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, fails
 from wire.errors import GopaError, MalformedMessage, UsageError
 
 _Claim = TypeVar("_Claim")
+_Read = TypeVar("_Read")
 
 BATCH: Final = 512
 """So many claims are checked together: more would cost little less for each."""
@@ -86,6 +87,21 @@ class CheckedAhead(Generic[_Claim]):
             self._thread.shutdown()
             self._thread = None
         return frozenset(self._bad)
+
+    def require(
+        self,
+        read: dict[bytes, tuple[Message, _Read]],
+        verdicts: dict[bytes, PartyVerdict],
+        rule: str,
+        fault: str,
+    ) -> None:
+        """Move the authors of messages that are named bad from `read` to `verdicts`."""
+        bad = self.bad()
+        for author in sorted(read):
+            message = read[author][0]
+            if message.leaf in bad:
+                del read[author]
+                verdicts[author] = invalid(rule, message.index, fault)
 
     def _start(self) -> None:
         names, claims = list(self._waiting), list(self._waiting.values())
@@ -396,13 +412,7 @@ class CommitRules(PhaseRules):
         Stops inputs out of the range, which move the sum at will (attack `out-of-range-input`),
         and noise that was not drawn (`zero-noise`, `noise-chosen-after-coins`).
         """
-        bad = self._proofs.bad()
-        for author in sorted(read):
-            message = read[author][0]
-            if message.leaf in bad:
-                del read[author]
-                rule, fault = self.unproved
-                verdicts[author] = invalid(rule, message.index, fault)
+        self._proofs.require(read, verdicts, *self.unproved)
 
     def _claim(self, author: bytes, commit: Commit) -> NoiseClaim:
         state = self.state

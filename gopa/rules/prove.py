@@ -19,7 +19,7 @@ from gopa.messages.phases import Phase
 from gopa.rounds.proofs import MaskClaim
 from gopa.rules.commit import CheckedAhead
 from gopa.rules.equations import disputed_edges
-from gopa.rules.findings import BreaksRule, PartyVerdict, invalid
+from gopa.rules.findings import BreaksRule, PartyVerdict
 from gopa.rules.mailbox import Sorter
 from gopa.rules.roll_and_edges import good_points
 from gopa.rules.rollback import final_or_rollback
@@ -127,13 +127,8 @@ class ProveRules(PhaseRules):
 
         Stops a party that proves one input and publishes words that hide another one.
         """
-        bad = self._proofs.bad()
-        for author in sorted(read):
-            message = read[author][0]
-            if message.leaf in bad:
-                del read[author]
-                fault = "no proof that its words are its input, its noise and its masks"
-                verdicts[author] = invalid("14-P6", message.index, fault)
+        fault = "no proof that its words are its input, its noise and its masks"
+        self._proofs.require(read, verdicts, "14-P6", fault)
 
     def _claim(self, place: int, about: Mapping[int, bytes], said: Prove) -> MaskClaim:
         state = self.state

@@ -284,10 +284,10 @@ def _in_rows(
     party: PartyContext, joined: Joined, view: RoundView, leaf: bytes, seed: SecretBytes | None
 ) -> _Own:
     """Answer the tests of the coins with pads that are used up by it ([P3], [P7] of 14)."""
-    given, drawn = joined.given.rows, joined.rows
-    if given is None or drawn is None or seed is None:
+    if joined.rows is None or seed is None:
         raise UsageError("vectors that are proved row by row have rows and a mask")
-    claim, vectors = answer_inputs(party, view, leaf, given, drawn)
+    unanswered = LongVectors(joined.given, joined.rows)
+    claim, vectors = answer_inputs(party, view, leaf, unanswered)
     own = seed_hash(seed, self_context(view))
     return _Own(vectors, own, tests=claim.tests, proof=claim.proof)
 

@@ -6,31 +6,44 @@ whoever answered keeps none of it ([P7]).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from commitments.group import Group
 from gopa.masks import EdgeContext, SelfContext, sign
 from gopa.messages.long_vectors import PROVE, LongJoin, LongPublish, Prove
+from gopa.messages.manifest import Manifest
 from gopa.messages.party import Join
 from gopa.messages.row_terms import origin
 from gopa.party.context import PartyContext
 from gopa.party.events import Supplied
 from gopa.party.states import LongVectors, Published, RoundInput, UnprovedWords
 from gopa.party.view import RoundView
-from gopa.rounds.long.inputs import LongInput, LongNoise, answered_inputs, hide_input, hide_noise
+from gopa.rounds.context import RoundContext
+from gopa.rounds.long.inputs import (
+    LongInput,
+    LongNoise,
+    answered_inputs,
+    hide_input,
+    hide_noise,
+    input_bits,
+    noise_bits,
+    noise_from,
+)
 from gopa.rounds.long.showing import (
     ShownMasks,
     answered_masks,
     equation_points_at,
     show_masks,
 )
-from gopa.rounds.long.words import LiveEdge, LiveMasks, mask_vector
+from gopa.rounds.long.words import KeptCarries, LiveEdge, LiveMasks, mask_vector, masked_again
 from gopa.rounds.proofs import LengthClaim, MaskClaim
 from wire.errors import UsageError
 from wire.secret import SecretBytes
-from zkp.rows.rows import HiddenPads
+from zkp.rows.rows import HiddenPads, HiddenRows
+from zkp.rows.shape import Integers
 
 NOT_LIVE = bytes(32)
 """Stands for the edge of a neighbour that masks nothing."""
@@ -42,13 +55,49 @@ def row_input(party: PartyContext, supplied: Supplied) -> RoundInput:
     Raises:
         UsageError: the vector is longer than the session proves vectors to be.
     """
-    vector = np.array(supplied.values, dtype=np.int64)
-    lengths = vector[:-1] if party.manifest.weighted else vector  # a weight is measured from 0
-    lengths -= origin(party.manifest.terms)
-    rows = hide_input(party.context(1), vector, rng=party.rng)
+    rows = hide_input(party.context(1), _measured(party.manifest, supplied.values), rng=party.rng)
     return RoundInput(
         supplied.logical, supplied.values, commitment=b"".join(rows.posted), rows=rows
     )
+
+
+def _measured(manifest: Manifest, values: Sequence[int]) -> Integers:
+    """Values of the grid as lengths from zero; a weight is measured from 0."""
+    vector = np.array(values, dtype=np.int64)
+    lengths = vector[:-1] if manifest.weighted else vector
+    lengths -= origin(manifest.terms)
+    return vector
+
+
+def kept_input(
+    context: RoundContext, blindings: bytes, points: bytes, given: RoundInput
+) -> RoundInput:
+    """An input with its rows, from their blindings and points in bytes.
+
+    What they hide follows from the values, when it is needed. Raises `MalformedMessage`.
+    """
+    shape, values, manifest = context.shape, given.values, context.manifest
+    rows = HiddenRows(
+        lambda: shape.padded(_measured(manifest, values)),
+        context.group.decode_scalars(blindings, shape.rows).secret(),
+        context.group.decode_points(points, shape.rows),
+        input_bits(manifest.terms),
+    )
+    return replace(given, commitment=points, rows=LongInput(rows))
+
+
+def kept_noise(
+    context: RoundContext, seed: SecretBytes, blindings: bytes, points: bytes, pads: HiddenPads
+) -> LongNoise:
+    """The noise of a round from its seed, its blindings and points. Raises `MalformedMessage`."""
+    shape = context.shape
+    rows = HiddenRows(
+        lambda: shape.padded(noise_from(context, seed)),
+        context.group.decode_scalars(blindings, shape.rows).secret(),
+        context.group.decode_points(points, shape.rows),
+        noise_bits(context.manifest.terms),
+    )
+    return LongNoise(rows, pads, seed)
 
 
 def fresh_noise(party: PartyContext) -> LongNoise:
@@ -70,9 +119,10 @@ def with_rows(join: Join, given: LongInput, drawn: LongNoise) -> LongJoin:
 
 
 def answer_inputs(
-    party: PartyContext, view: RoundView, leaf: bytes, given: LongInput, drawn: LongNoise
+    party: PartyContext, view: RoundView, leaf: bytes, vectors: LongVectors
 ) -> tuple[LengthClaim, LongVectors]:
     """Answer the tests of the coins and prove them; what is left has no pad any more ([P3])."""
+    given, drawn = vectors.input, vectors.drawn
     claim = LengthClaim(
         context=view.context,
         acts_on=leaf,
@@ -85,10 +135,14 @@ def answer_inputs(
         proof=b"",
     )
     answered = answered_inputs(claim, given, drawn, party.toolkit.proofs, rng=party.rng)
-    group = view.context.group
+    used = replace(drawn, pads=no_pads(view.context.group))
+    return answered, replace(vectors, drawn=used)
+
+
+def no_pads(group: Group) -> HiddenPads:
+    """Stands for pads that are used up."""
     nothing = group.secret_scalars([])
-    used = replace(drawn, pads=HiddenPads(nothing, nothing, group.points([])))
-    return answered, LongVectors(given, used)
+    return HiddenPads(nothing, nothing, group.points([]))
 
 
 def mask_rows(
@@ -101,12 +155,32 @@ def mask_rows(
     """The words to publish, and rows of their carries and of fresh pads ([P4])."""
     masked = mask_vector(
         view.context,
-        vectors.given,
+        vectors.input,
         vectors.drawn,
         live_masks(view, keys, seed),
         joint=view.joint,
         party=view.own_id,
         rng=party.rng,
+    )
+    return UnprovedWords(vectors, masked)
+
+
+def kept_words(
+    view: RoundView,
+    vectors: LongVectors,
+    keys: Mapping[int, SecretBytes],
+    seed: SecretBytes | None,
+    carries: KeptCarries,
+) -> UnprovedWords:
+    """Words that were published, from what was kept of them."""
+    masked = masked_again(
+        view.context,
+        vectors.input,
+        vectors.drawn,
+        live_masks(view, keys, seed),
+        joint=view.joint,
+        party=view.own_id,
+        carries=carries,
     )
     return UnprovedWords(vectors, masked)
 
@@ -158,7 +232,7 @@ def prove_words(
         party=view.own_id,
         joint=view.joint,
         listed=listed,
-        input=vectors.given.posted,
+        input=vectors.input.posted,
         noise=vectors.drawn.posted,
         value=masked.value,
         carries=masked.posted_carries,
@@ -172,7 +246,7 @@ def prove_words(
     )
     answered = answered_masks(
         claim,
-        vectors.given,
+        vectors.input,
         vectors.drawn,
         published=masked,
         shown=shown,

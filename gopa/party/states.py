@@ -46,6 +46,13 @@ class RoundInput(Guarded):
     commitment: bytes = b""
     rows: LongInput | None = None
 
+    @property
+    def blindings(self) -> bytes:
+        """What hides it in its commitment, in bytes: to be kept as the values are."""
+        if self.rows is not None:
+            return self.rows.rows.blindings.reveal().to_bytes()
+        return b"" if self.opening is None else self.opening.blindings.reveal().to_bytes()
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptCount:
@@ -148,8 +155,15 @@ class EdgeSecret(Guarded):
 class LongVectors(Guarded):
     """Holds an input, and the noise of a round whose pads are used up."""
 
-    given: LongInput
+    given: RoundInput
     drawn: LongNoise
+
+    @property
+    def input(self) -> LongInput:
+        """The rows of the input; raises `UsageError` if it has none."""
+        if self.given.rows is None:
+            raise UsageError("vectors that are proved row by row have rows")
+        return self.given.rows
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

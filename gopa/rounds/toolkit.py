@@ -9,13 +9,11 @@ from typing import TypeAlias
 from commitments import ristretto255
 from commitments.group import Group
 from gopa.graph import Graph
-from gopa.messages.manifest import Manifest, Path
 from gopa.messages.organiser import Coins, Roll
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round
 from gopa.rounds.proofs import Proofs
 from gopa.rounds.real_proofs import RealProofs
-from wire.errors import UsageError
 
 GraphOfRound: TypeAlias = Callable[[RoundContext, Roll, bytes, Sequence[int], Coins, bytes], Graph]
 
@@ -30,12 +28,3 @@ class Toolkit:
     group: Group = field(default_factory=ristretto255)
     proofs: Proofs = field(default_factory=RealProofs)
     graph: GraphOfRound = graph_of_round
-
-
-def require_carried_out(manifest: Manifest) -> None:
-    """Raises `UsageError` for a session that only a simulation carries out so far.
-
-    What a crash may not make a party say twice ([P7] of 14) is not kept durably yet.
-    """
-    if manifest.path is Path.ROWS:
-        raise UsageError("sessions cannot carry out the path `rows` yet: simulate it", "path")

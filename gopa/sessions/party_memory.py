@@ -17,6 +17,7 @@ from gopa.messages.organiser import ABORT, RESULT, Abort, ResultMessage
 from gopa.party import Finished, Part, PartyState
 from gopa.party.chain import Chain
 from gopa.party.ending import next_round
+from gopa.party.rows import kept_input
 from gopa.party.states import (
     AttemptCount,
     BetweenRounds,
@@ -191,7 +192,10 @@ class _Rest(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class KeptInput(Guarded):
-    """Holds a `RoundInput` in bytes; blinding and commitment may be empty."""
+    """Holds a `RoundInput` in bytes; blinding and commitment may be empty.
+
+    Where vectors are proved row by row both have as many items as the vector has rows.
+    """
 
     logical: int
     values: Sequence[int]
@@ -263,6 +267,7 @@ def _ended(found: Finished) -> _Ended:
 
 
 _LEAF: Final = fixed(32)
+_MOST_ROWS: Final = 2**20
 _PART: Final = converted(
     enumeration(_Part, u8), lambda found: Part[found.name], lambda part: _Part[part.name]
 )
@@ -293,7 +298,11 @@ _RESTING: Final[Codec[Resting]] = select(
     Case(_Rest.STOPPED, record(Stopped, error=FAILURE)),
 )
 _INPUT: Final = record(
-    KeptInput, logical=u16, values=VALUES, blinding=opaque(0, 32), commitment=opaque(0, 32)
+    KeptInput,
+    logical=u16,
+    values=VALUES,
+    blinding=opaque(0, _MOST_ROWS),
+    commitment=opaque(0, _MOST_ROWS),
 )
 LAST: Final = converted(
     record(
@@ -423,8 +432,7 @@ def _stage(memory: PartyMemory, session: RestoreContext) -> Stage:
 
 
 def _kept(given: RoundInput) -> KeptInput:
-    blinding = b"" if given.opening is None else given.opening.blindings.reveal().to_bytes()
-    return KeptInput(given.logical, given.values, blinding, given.commitment)
+    return KeptInput(given.logical, given.values, given.blindings, given.commitment)
 
 
 def _given(kept: KeptInput, session: RestoreContext) -> RoundInput:
@@ -434,6 +442,9 @@ def _given(kept: KeptInput, session: RestoreContext) -> RoundInput:
         raise MalformedMessage("an input is committed to exactly in full mode", "inputs")
     if not proved:
         return RoundInput(kept.logical, kept.values)
+    if context.in_rows:
+        given = RoundInput(kept.logical, kept.values)
+        return kept_input(context, kept.blinding, kept.commitment, given)
     blinding = session.group.decode_scalars(kept.blinding, 1).secret()[0]
     values = session.group.secret_scalars(kept.values)
     return RoundInput(

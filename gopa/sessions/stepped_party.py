@@ -39,10 +39,11 @@ from gopa.party.states import (
     Counting,
     Done,
     Outside,
+    Reconciling,
     Stopped,
     opened_of,
 )
-from gopa.rounds.toolkit import Toolkit, require_carried_out
+from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.party_journal import event_parts
 from gopa.sessions.party_memory import PartyMemory, RestoreContext, memory_of, rests, state_of
 from gopa.sessions.vault.interface import VaultError
@@ -141,7 +142,6 @@ class SteppedParty(Guarded, ABC):
         session: bytes | None = None,
     ) -> None:
         """`session` spares hashing the manifest again where the caller has done so."""
-        require_carried_out(manifest)
         tools = toolkit or Toolkit()
         self.policy = policy
         self._author = key.public.data
@@ -183,7 +183,7 @@ class SteppedParty(Guarded, ABC):
     def wanted(self) -> Fetch | None:
         """What the party waits for: after a restart, to be fetched again."""
         stage = self._state.stage
-        if isinstance(stage, Checking | Comparing | Accusing | Counting):
+        if isinstance(stage, Checking | Comparing | Accusing | Reconciling | Counting):
             return stage.wanted
         return None
 

@@ -5,7 +5,7 @@ Specification 14, rules L3 and L4.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -31,16 +31,28 @@ _ROOM: Final = 63
 class HiddenRows(Guarded):
     """Holds a vector of integers in whole rows, with a blinding for each row.
 
-    The integers have at most `bits` bits and a sign.
+    The integers have at most `bits` bits and a sign. In their place stands a function where they
+    can be made again: it is called when they are needed, once.
     """
 
-    __slots__ = ("_tested", "bits", "blindings", "points", "values")
+    __slots__ = ("_made", "_tested", "bits", "blindings", "points")
 
     def __init__(
-        self, values: Integers, blindings: SecretScalarVec, points: PointVec, bits: int = _WORD
+        self,
+        values: Integers | Callable[[], Integers],
+        blindings: SecretScalarVec,
+        points: PointVec,
+        bits: int = _WORD,
     ) -> None:
-        self.values, self.blindings, self.points, self.bits = values, blindings, points, bits
+        self._made, self.blindings, self.points, self.bits = values, blindings, points, bits
         self._tested: tuple[ProductTests, Integers] | None = None
+
+    @property
+    def values(self) -> Integers:
+        """The integers, with zeros behind them."""
+        if callable(self._made):
+            self._made = self._made()
+        return self._made
 
     def column_sums(self, group: Group, tests: ProductTests) -> Integers:
         """`ProductTests.column_sums`, once: those of the answers are needed for the proof, too."""

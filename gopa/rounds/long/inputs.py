@@ -16,20 +16,22 @@ import numpy as np
 from commitments.group import Group
 from commitments.tables import ResidueTable, table_kernels
 from gopa.messages.row_bounds import weight_bound
+from gopa.planning.terms import Terms
 from gopa.rounds.context import RoundContext
 from gopa.rounds.long.challenges import input_tests, shape_of
 from gopa.rounds.long.statements import encoded_rows
 from gopa.rounds.proofs import LengthClaim, Proofs
 from gopa.rounds.unproved_noise import add_noise
 from wire.errors import UsageError
-from wire.randomness import Rng
-from wire.secret import Guarded
+from wire.randomness import Rng, draw
+from wire.secret import Guarded, SecretBytes
 from zkp.rows.lengths import HiddenLengths
 from zkp.rows.product_tests import ProductTests, draw_pads, encode_tests, hidden_tests
 from zkp.rows.rows import HiddenPads, HiddenRows, hide_pads, hide_rows
 from zkp.rows.shape import TESTS, Integers
 
 _MOST_DRAWS: Final = 64
+_SEED_SIZE: Final = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -46,10 +48,14 @@ class LongInput(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LongNoise(Guarded):
-    """Holds the noise of one round, and the pads that hide one answer to the tests."""
+    """Holds the noise of one round, and the pads that hide one answer to the tests.
+
+    The noise can be made again from its `seed`, the pads cannot: they are used once.
+    """
 
     rows: HiddenRows
     pads: HiddenPads
+    seed: SecretBytes
 
     @property
     def posted(self) -> tuple[bytes, ...]:
@@ -69,7 +75,7 @@ def hide_input(context: RoundContext, vector: Integers, *, rng: Rng) -> LongInpu
         UsageError: it is longer than the terms allow. Nothing was said.
         ComputationFault: a computation went wrong. Nothing was said.
     """
-    bits = isqrt(context.manifest.terms.squared_norm).bit_length()
+    bits = input_bits(context.manifest.terms)
     rows = hide_rows(context.group, shape_of(context), vector, bits, rng=rng)
     _require_short(context, vector)
     return LongInput(rows)
@@ -78,24 +84,42 @@ def hide_input(context: RoundContext, vector: Integers, *, rng: Rng) -> LongInpu
 def hide_noise(context: RoundContext, *, rng: Rng) -> LongNoise:
     """Draw noise and pads for one round, and commit to them. Raises as `hide_input`."""
     group, shape, terms = context.group, shape_of(context), context.manifest.terms
-    bits = min(terms.spike, isqrt(terms.noise_square)).bit_length()
-    rows = hide_rows(group, shape, draw_noise(context, rng=rng), bits, rng=rng)
-    return LongNoise(rows, hide_pads(group, shape, draw_pads(group, rng), rng=rng))
+    seed, noise = draw_noise(context, rng=rng)
+    rows = hide_rows(group, shape, noise, noise_bits(terms), rng=rng)
+    pads = hide_pads(group, shape, draw_pads(group, rng), rng=rng)
+    return LongNoise(rows, pads, seed)
 
 
-def draw_noise(context: RoundContext, *, rng: Rng) -> Integers:
-    """Noise of the plan's law, drawn again while it is longer than the terms allow ([Y1]).
+def input_bits(terms: Terms) -> int:
+    """How many bits an entry of an input has at most."""
+    return isqrt(terms.squared_norm).bit_length()
+
+
+def noise_bits(terms: Terms) -> int:
+    """How many bits an entry of noise has at most."""
+    return min(terms.spike, isqrt(terms.noise_square)).bit_length()
+
+
+def noise_from(context: RoundContext, seed: SecretBytes) -> Integers:
+    """The noise that a seed gives, whatever its length."""
+    drawn = np.zeros(context.dimension, np.int64)
+    add_noise(drawn, context.manifest.terms.noise, context.group, lambda _: seed.reveal())
+    return drawn
+
+
+def draw_noise(context: RoundContext, *, rng: Rng) -> tuple[SecretBytes, Integers]:
+    """Noise of the plan's law with its seed, drawn again while it is too long ([Y1]).
 
     Raises `UsageError` if that never ends: no plan has such terms ([M7]).
     """
     terms = context.manifest.terms
     for _ in range(_MOST_DRAWS):
-        drawn = np.zeros(context.dimension, np.int64)
-        add_noise(drawn, terms.noise, context.group, rng)
+        seed = SecretBytes(draw(rng, _SEED_SIZE))
+        drawn = noise_from(context, seed)
         table = table_kernels(context.group).of_integers(drawn)
         square, eighth = _square(table), _square(table.times(table).times(table.times(table)))
         if square <= terms.noise_square and eighth <= terms.spike**8:
-            return drawn
+            return seed, drawn
     raise UsageError("noise of this law is hardly ever within the terms' bounds", "noise_square")
 
 

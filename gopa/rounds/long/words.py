@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from commitments.group import PointVec, SecretScalarVec
 from gopa.masks.keys import EdgeContext, SelfContext
 from gopa.masks.words import Words64, edge_words, pack_words, self_words
 from gopa.rounds.context import RoundContext
@@ -82,6 +83,15 @@ class MaskedVector(Guarded):
         return encoded_rows(self.pads.points)
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class KeptCarries(Guarded):
+    """Holds what cannot be made again of a publish: blindings of its carries, and its pads."""
+
+    blindings: SecretScalarVec
+    points: PointVec
+    pads: HiddenPads
+
+
 def mask_vector(  # noqa: PLR0913 - what the words are made of
     context: RoundContext,
     given: LongInput,
@@ -93,14 +103,47 @@ def mask_vector(  # noqa: PLR0913 - what the words are made of
     rng: Rng,
 ) -> MaskedVector:
     """The words of a publish, and rows of carries and fresh pads. Raises `ComputationFault`."""
-    group, shape, width = context.group, shape_of(context), context.manifest.word_width
+    group, shape = context.group, shape_of(context)
+    value, carries = _words_and_carries(context, given, drawn, masks, joint, party)
+    rows = hide_rows(group, shape, carries, _carry_bits(masks), rng=rng)
+    return MaskedVector(value, rows, hide_pads(group, shape, draw_pads(group, rng), rng=rng))
+
+
+def masked_again(  # noqa: PLR0913 - what the words are made of
+    context: RoundContext,
+    given: LongInput,
+    drawn: LongNoise,
+    masks: LiveMasks,
+    *,
+    joint: bytes,
+    party: bytes,
+    carries: KeptCarries,
+) -> MaskedVector:
+    """The words that were published, from what was kept of them: no chance is in the others."""
+    value, again = _words_and_carries(context, given, drawn, masks, joint, party)
+    padded = shape_of(context).padded(again)
+    rows = HiddenRows(padded, carries.blindings, carries.points, _carry_bits(masks))
+    return MaskedVector(value, rows, carries.pads)
+
+
+def _words_and_carries(  # noqa: PLR0913, PLR0917 - what the words are made of
+    context: RoundContext,
+    given: LongInput,
+    drawn: LongNoise,
+    masks: LiveMasks,
+    joint: bytes,
+    party: bytes,
+) -> tuple[bytes, Integers]:
+    width = context.manifest.word_width
     moved = signed_permutation(context, joint, party).applied(drawn.rows.values)
     total = (given.rows.values + moved)[: context.dimension]
     words, carries = masked(total, masks.words(context), width)
-    bits = (len(masks.edges) + 1).bit_length()  # 14-N1: no carry is larger
-    rows = hide_rows(group, shape, carries, bits, rng=rng)
-    pads = hide_pads(group, shape, draw_pads(group, rng), rng=rng)
-    return MaskedVector(pack_words(words, width), rows, pads)
+    return pack_words(words, width), carries
+
+
+def _carry_bits(masks: LiveMasks) -> int:
+    """14-N1: no carry is larger."""
+    return (len(masks.edges) + 1).bit_length()
 
 
 def masked(

@@ -26,7 +26,7 @@ from gopa.organiser import (
     WantBeacon,
     WantCheckpoint,
 )
-from gopa.rounds.toolkit import Toolkit, require_carried_out
+from gopa.rounds.toolkit import Toolkit
 from gopa.rules import BeaconValue, RoundPicture, SessionState
 from gopa.sessions.following.follower import Horizon
 from gopa.sessions.organising.schedule import Schedule
@@ -110,7 +110,6 @@ class DurableOrganiser(Guarded):
         Raises `UsageError` for another key than the manifest's, and `MalformedMessage` for a
         vault that does not hold what an organiser keeps.
         """
-        require_carried_out(manifest)
         self._machine = Organiser(manifest, key, rng=rng, toolkit=toolkit, executor=executor)
         self._vault, self._manifest, self._schedule, self._clock = vault, manifest, schedule, clock
         self._organiser = manifest.organiser

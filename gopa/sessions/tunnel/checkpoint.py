@@ -26,11 +26,14 @@ from gopa.messages.phases import Phase
 from gopa.party import Fetch, Part, PartyState, Post, states
 from gopa.party.chain import Chain
 from gopa.party.committing import round_masks
-from gopa.party.reading import DecodedRoll, read_enrolment
+from gopa.party.reading import Closed, DecodedRoll, read_enrolment
+from gopa.party.rows import kept_input
 from gopa.party.view import RoundView
 from gopa.rounds.context import RoundContext, opening_of
+from gopa.rounds.long.inputs import LongNoise
 from gopa.rounds.statements import noise_plan
 from gopa.sessions.party_memory import CHAIN, FAILURE, RestoreContext
+from gopa.sessions.tunnel.rows import read_noise, read_words, write_noise, write_words
 from gopa.sessions.tunnel.slots import NAME_SIZE, LateBytes, LateIntegers, Slots
 from gopa.sessions.vault.interface import StateDiverged
 from gopa.version import VERSION
@@ -54,11 +57,13 @@ _CLASSES: Final[tuple[type[Any], ...]] = (
     states.Enrolled,
     states.Checking,
     states.EdgeSecret,
+    states.LongVectors,
     states.Committed,
     states.Comparing,
     states.Suspicion,
     states.Accusing,
     states.Published,
+    states.Reconciling,
     states.Confirmed,
     states.Counting,
     states.Unmasked,
@@ -113,7 +118,7 @@ class _Writer:
 
     def __init__(self, given: Surroundings) -> None:
         self.out, self.names = bytearray(), dict[bytes, None]()
-        self._slots = given.slots
+        self.session, self._slots = given.session, given.slots
 
     def value(self, value: Any) -> None:
         for number, form in enumerate(_FORMS):
@@ -204,6 +209,8 @@ def _read_record(reader: _Reader) -> Any:
     if kind is states.Committed and found["masks"] == _MASKS:
         keys = [found["edges"][v].key for v in found["view"].neighbours]
         found["masks"] = round_masks(found["view"].context, keys)
+    if kind is states.Published and found["unproved"] is not None:
+        found["unproved"] = found["unproved"].unproved(found)
     return kind(**found)
 
 
@@ -272,23 +279,32 @@ def _write_input(writer: _Writer, given: states.RoundInput) -> None:
     if isinstance(values, LateIntegers):
         writer.slot(values.name)
     else:
-        writer.data(np.array(values, dtype="<i8").tobytes())
-    opening = given.opening
-    writer.data(b"" if opening is None else opening.blindings.reveal().to_bytes())
+        writer.data(np.array(values, dtype=_narrow(writer.session)).tobytes())
+    writer.data(given.blindings)
     writer.data(given.commitment)
+
+
+def _narrow(session: RestoreContext) -> str:
+    """How integers of the grid are written: in rows in the fewest bytes that hold the largest."""
+    if not session.context(1).in_rows:
+        return "<i8"
+    return np.min_scalar_type(session.manifest.terms.steps).newbyteorder("<").str
 
 
 def _read_input(reader: _Reader) -> states.RoundInput:
     logical, count = reader.number(), reader.number()
     values: Any
-    if 8 * count < LARGE:
-        values = tuple(np.frombuffer(reader.data(), dtype="<i8").tolist())
+    kind = _narrow(reader.session)
+    if np.dtype(kind).itemsize * count < LARGE:
+        values = tuple(np.frombuffer(reader.data(), dtype=kind).tolist())
     else:
-        values = LateIntegers(reader.slot(), count, reader.slots.get)
+        values = LateIntegers(reader.slot(), count, reader.slots.get, kind)
     blinding, commitment = reader.data(), reader.data()
     if not blinding:
         return states.RoundInput(logical, values)
     context, group = reader.session.context(1), reader.group
+    if context.in_rows:
+        return kept_input(context, blinding, commitment, states.RoundInput(logical, values))
     scalar = group.decode_scalars(blinding, 1).secret()[0]
     opening = opening_of(context.key, group.secret_scalars(np.array(values)), scalar)
     return states.RoundInput(logical, values, opening, commitment)
@@ -313,6 +329,16 @@ def _write_bits(writer: _Writer, kept: NoiseBits) -> None:
 def _read_bits(reader: _Reader) -> NoiseBits:
     plan = noise_plan(reader.session.context(1))
     return NoiseBits.kept(plan, reader.data(), reader.data(), reader.data())
+
+
+def _write_closed(writer: _Writer, closed: Closed) -> None:
+    writer.data(closed.body)
+    writer.data(closed.leaf)
+
+
+def _read_closed(reader: _Reader) -> Closed:
+    body = reader.data()
+    return Closed(CLOSE.decode(body), body, reader.data())
 
 
 _FORMS: Final = (
@@ -363,6 +389,9 @@ _FORMS: Final = (
     ),
     _Form(Opening, _write_opening, _read_opening),
     _Form(states.RoundInput, _write_input, _read_input),
+    _Form(states.UnprovedWords, write_words, read_words),
+    _Form(LongNoise, write_noise, read_noise),
+    _Form(Closed, _write_closed, _read_closed),
     _Form(NoiseSeeds, _write_seeds, _read_seeds),
     _Form(NoiseBits, _write_bits, _read_bits),
     _Form(

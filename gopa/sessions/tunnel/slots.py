@@ -110,12 +110,14 @@ class LateBytes(Guarded):
 class LateIntegers(Sequence[int], Guarded):
     """Holds integers in a slot that is opened when one of them is asked for."""
 
-    __slots__ = ("_count", "_found", "load", "name")
+    __slots__ = ("_count", "_found", "_kind", "load", "name")
 
-    def __init__(self, name: bytes, count: int, load: Callable[[bytes], bytes]) -> None:
-        self.name, self.load = name, load
+    def __init__(
+        self, name: bytes, count: int, load: Callable[[bytes], bytes], kind: str = "<i8"
+    ) -> None:
+        self.name, self.load, self._kind = name, load, kind
         self._count = count
-        self._found: npt.NDArray[np.int64] | None = None
+        self._found: npt.NDArray[np.integer] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -137,7 +139,7 @@ class LateIntegers(Sequence[int], Guarded):
             np.array(found, dtype=dtype) if copy else found.astype(dtype or found.dtype, copy=False)
         )
 
-    def _array(self) -> npt.NDArray[np.int64]:
+    def _array(self) -> npt.NDArray[np.integer]:
         if self._found is None:
-            self._found = np.frombuffer(self.load(self.name), dtype="<i8")
+            self._found = np.frombuffer(self.load(self.name), dtype=self._kind)
         return self._found

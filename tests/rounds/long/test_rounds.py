@@ -368,23 +368,23 @@ def test_weights_bound_what_is_beside_them() -> None:
 def test_noise_is_drawn_again_until_it_is_within_its_bounds() -> None:
     context = context_of()
     terms = context.manifest.terms
-    draws = [draw_noise(context, rng=RNG) for _ in range(200)]
+    draws = [draw_noise(context, rng=RNG)[1] for _ in range(200)]
     sums = [sum(each**2 for each in draw.tolist()) for draw in draws]
     # The law's variance is 2.25: half of all vectors would be above the mean of 40 entries.
     tight = context_with(noise_square=90)
-    kept = [draw_noise(tight, rng=RNG) for _ in range(200)]
+    kept = [draw_noise(tight, rng=RNG)[1] for _ in range(200)]
     assert max(sums) > 90 >= max(sum(each**2 for each in draw.tolist()) for draw in kept)
     assert max(sums) <= terms.noise_square
     spiked = context_with(spike=4)
     for _ in range(50):
-        drawn = draw_noise(spiked, rng=RNG)
+        _, drawn = draw_noise(spiked, rng=RNG)
         assert sum(each**8 for each in drawn.tolist()) <= 4**8
     assert abs(np.mean(draws)) < 0.1
     with pytest.raises(UsageError, match="hardly ever"):
         draw_noise(context_with(noise_square=1), rng=RNG)
     exact = context_with(noise=NoNoise(), epsilon=None)
-    assert not draw_noise(exact, rng=RNG).any()
-    assert draw_noise(context_with(noise=binomial(16)), rng=RNG).any()
+    assert not draw_noise(exact, rng=RNG)[1].any()
+    assert draw_noise(context_with(noise=binomial(16)), rng=RNG)[1].any()
 
 
 def context_with(**changes: Any) -> RoundContext:

@@ -1,0 +1,183 @@
+"""A party of rows that is killed, or put back from a copy, answers once for a pad (14-P7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import pytest
+
+from bulletin_board import Submission
+from gopa.adversary.deeds.organising import GivesUp
+from gopa.messages.framing import Posted
+from gopa.messages.long_vectors import LONG_JOIN
+from gopa.messages.phases import Phase
+from gopa.party import Event, Output, Part, PartyState, Post
+from gopa.party.states import Outside, Reconciling
+from gopa.planning.terms import Terms
+from gopa.rounds.toolkit import Toolkit
+from gopa.simulation import Script, Simulation
+from gopa.simulation.party import SimulatedParty
+from gopa.simulation.script import Skip
+from tests.sessions.parties.worlds import (
+    DOUBLES,
+    DyingVault,
+    Restarting,
+    catch_up,
+    contradictions,
+    durable,
+    replace_party,
+    require_one_voice,
+    world,
+)
+from tests.simulation.row_worlds import (
+    IN_ROWS,
+    RECOVERING,
+    ROWS,
+    shifted,
+    sum_in_the_open,
+    vectors_for,
+)
+from tests.simulation.worlds import culprits
+
+SUBJECT, LIAR = 3, 2
+CASES: dict[str, tuple[Terms, Script, int]] = {
+    "honest": (ROWS, Script(), 1),
+    "left behind publish": (ROWS, Script().drop(LIAR, before=Phase.PROVE, rounds={1}), 1),
+    "edge in dispute": (ROWS, Script().misbehave(LIAR, shifted(SUBJECT)), 1),
+    "retry": (ROWS, Script().organise(GivesUp(Phase.PUBLISH)), 2),
+    "recovery": (RECOVERING, Script().misbehave(LIAR, Skip(Phase.UNMASK)), 1),
+}
+
+
+@dataclass
+class Watched(Restarting):
+    """Remembers which record held what it said first in a phase, or that it read neighbours."""
+
+    stored: Callable[[], int] = lambda: 0
+    landed: Callable[[], None] = lambda: None
+    records: dict[Phase | type, int] = field(default_factory=dict)
+
+    def step(self, state: PartyState, event: Event) -> tuple[PartyState, tuple[Output, ...]]:
+        answer = super().step(state, event)
+        last, mine = self.stored() - 1, self.durable.state.landed
+        self.records.setdefault(type(self.durable.state.stage), last)
+        for output in answer[1]:
+            if isinstance(output, Post):
+                self.records.setdefault(output.phase, last)
+        if isinstance(event, Posted) and mine and mine[-1] == (event.leaf, event.index):
+            self.landed()
+        return answer
+
+
+def play(
+    name: str,
+    vault: DyingVault,
+    toolkit: Toolkit = DOUBLES,
+    landed: Callable[[SimulatedParty, Watched], None] = lambda *_: None,
+) -> tuple[Simulation, Watched]:
+    """A session in which the subject has this vault; what holds for every one holds."""
+    terms, script, attempts = CASES[name]
+    simulation = world(terms, IN_ROWS, script, toolkit=toolkit)
+    actor = simulation.parties[SUBJECT]
+
+    def revive() -> None:
+        vault.at = -1
+
+    process = Watched(
+        lambda: durable(actor, vault, toolkit=toolkit),
+        revive,
+        stored=lambda: vault.stored,
+        landed=lambda: landed(actor, process),
+    )
+    replace_party(actor, process)
+    vectors = vectors_for(terms)
+    record = simulation.run_round(vectors)
+    assert len(record.attempts) == attempts
+    assert culprits(simulation, record).keys() <= {LIAR}
+    assert SUBJECT in record.included
+    assert record.sums == sum_in_the_open(simulation, record, vectors)
+    require_one_voice(process.sent)
+    return simulation, process
+
+
+def log_of(simulation: Simulation) -> list[bytes]:
+    return [posted.leaf for posted in simulation.parties[0].access.board.entries]
+
+
+def killed(name: str, places: Iterable[int], *, after: bool, toolkit: Toolkit = DOUBLES) -> None:
+    """Killed around these records: the log is that of a party that never was."""
+    whole, _ = play(name, DyingVault(), toolkit)
+    for at in places:
+        vault = DyingVault()
+        vault.at, vault.after = at, after
+        simulation, process = play(name, vault, toolkit)
+        assert process.deaths == 1, at
+        assert log_of(simulation) == log_of(whole), at
+
+
+BOTH = pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+
+
+@BOTH
+def test_killed_around_its_answers(after: bool) -> None:
+    """Between the answer and the post, and where it asks what neighbours have said."""
+    _, process = play("left behind publish", DyingVault())
+    steps = (Phase.COMMIT, Phase.PROVE, Reconciling)
+    killed("left behind publish", [process.records[each] for each in steps], after=after)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", CASES)
+@BOTH
+def test_killed_around_every_record(name: str, after: bool) -> None:
+    _, _ = play(name, vault := DyingVault())
+    killed(name, range(vault.stored), after=after)
+
+
+@BOTH
+def test_real_proofs_are_the_same_after_a_crash(after: bool) -> None:
+    _, process = play("honest", DyingVault())
+    killed("honest", [process.records[Phase.PROVE]], after=after, toolkit=Toolkit())
+
+
+def test_a_retry_has_the_rows_of_the_first_attempt() -> None:
+    """Killed in between: the vault knows the blindings of its rows (04-J5)."""
+    vault = DyingVault()
+    _, process = play("retry", vault)
+    seconds = [at for at in range(vault.stored) if at > process.records[Phase.COMMIT]]
+    dying = DyingVault()
+    dying.at, dying.after = seconds[len(seconds) // 3], True
+    _, again = play("retry", dying)
+    assert again.deaths == 1
+    entries = [Submission.decode(raw).entry for raw in dict.fromkeys(again.sent)]
+    joins = [LONG_JOIN.decode(each.body) for each in entries if each.phase == Phase.JOIN]
+    first, second = joins
+    assert first.input == second.input
+    assert set(first.noise).isdisjoint(second.noise)
+    assert set(first.pads).isdisjoint(second.pads)
+
+
+def test_a_copy_put_back_at_any_time_answers_nothing_again() -> None:
+    """It says what was said, word for word, or sees that it is old and leaves the round ([R4])."""
+    vault = DyingVault()
+    vault.copying = True
+    kept = left = 0
+
+    def try_all(actor: SimulatedParty, process: Watched) -> None:
+        nonlocal kept, left
+        for copy in vault.copies:
+            old = durable(actor, copy.copy())
+            catch_up(old, actor)
+            assert not contradictions(old, actor)
+            if old.remembered:
+                assert old.remembered == process.durable.remembered
+                kept += 1
+            else:
+                assert isinstance(old.state.stage, Outside)
+                assert old.state.stage.part is Part.TIMED_OUT
+                left += 1
+
+    play("honest", vault, landed=try_all)
+    assert kept > 10
+    assert left > 30

@@ -136,7 +136,8 @@ def _result(manifest: Manifest, found: TrackedRound, ended: ResultMessage) -> st
     if manifest.weighted or curious or not final or len(ended.sums) != terms.dimension:
         return f"sums {over}"
     step = Fraction(terms.high - terms.low) / terms.steps
-    means = [float(Fraction(terms.low) + step * each / final) for each in ended.sums]
+    start = Fraction(terms.low) + step * manifest.origin
+    means = [float(start + step * each / final) for each in ended.sums]
     error = float(step) * math.sqrt(final * float(terms.noise.variance) + final / 4) / final
     noisy = ", mostly noise" if is_mostly_noise(terms, error) else ""
     return f"mean {listed(means, [error] * len(means))} {over}{noisy}"

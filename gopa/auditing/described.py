@@ -66,8 +66,9 @@ def estimates_of(manifest: Manifest, found: RoundFindings) -> Estimates:
 
 
 def _from(manifest: Manifest) -> Fraction:
-    """What a coordinate without any step stands for: where rows are proved they start at zero."""
-    return Fraction(0) if manifest.path is Path.ROWS else Fraction(manifest.terms.low)
+    """What a coordinate without any step stands for: rows are measured from zero or the middle."""
+    terms = manifest.terms
+    return Fraction(terms.low) + manifest.origin * Fraction(terms.high - terms.low) / terms.steps
 
 
 def _left_over(manifest: Manifest, found: RoundFindings) -> Fraction:

@@ -66,6 +66,7 @@ ACCEPT: Final = {
     "corrupt": "--corrupt-share {needed}",
     "policy": "leave out --witnesses",
     "exact_sums": "--accept-exact-sum",
+    "path": "--allow-rows",
 }
 """What to say to take part all the same."""
 
@@ -192,6 +193,11 @@ Exit codes:
 )
 @click.option("--witnesses", is_flag=True, help="Take part only where witnesses watch the board.")
 @click.option("--allow-signed", is_flag=True, help="Take part where inputs are not proved.")
+@click.option(
+    "--allow-rows",
+    is_flag=True,
+    help="Take part where noise is only proved to be short and not aimed: long vectors.",
+)
 @click.option("--allow-curious", is_flag=True, help="Take part where liars are not found.")
 @click.option("--allow-anyone", is_flag=True, help="Take part where anybody may join.")
 @click.option("--allow-simulation", is_flag=True, help="Take part in a simulation.")
@@ -224,6 +230,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
     corrupt_share: Fraction,
     witnesses: bool,
     allow_signed: bool,
+    allow_rows: bool,
     allow_curious: bool,
     allow_anyone: bool,
     allow_simulation: bool,
@@ -238,6 +245,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
 ) -> None:
     """Takes part in one session, to its result."""
     from gopa.messages.manifest import Mode
+    from gopa.messages.manifest import Path as ProofPath
 
     terminal = on_terminal()
     typed = terminal and value is None and file is None
@@ -257,6 +265,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
             delta=delta,
             corrupt_share=corrupt_share,
             modes=frozenset(Mode) if allow_signed else frozenset({Mode.FULL}),
+            paths=frozenset(ProofPath) if allow_rows else frozenset({ProofPath.BITS}),
             honest_but_curious=allow_curious,
             witnesses=witnesses,
             open_admission=allow_anyone,

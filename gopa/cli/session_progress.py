@@ -17,16 +17,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
-from typing import IO, Final, Protocol, Self
+from typing import IO, TYPE_CHECKING, Final, Protocol, Self
 
-import numpy as np
 from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from bulletin_board.display import visible
-from gopa.aggregation.encoding import NoisySum, Plain
+from gopa.aggregation.encoding import Plain
 from gopa.cli.logs import UNASKED, LogOptions, log_event, logging_to, standard_error
 from gopa.cli.roster import NOBODY, Names
 from gopa.messages.manifest import Manifest
@@ -34,6 +33,7 @@ from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.planning.usefulness import error_with_all, is_mostly_noise, terms_warning
 from gopa.rounding import listed
+from gopa.sessions.contribution import noisy_sum
 from gopa.sessions.organising import (
     AwaitingBeacon,
     BadBeacon,
@@ -58,6 +58,9 @@ from gopa.wording import (
     promise_of,
 )
 from wire.errors import PUBLISHED
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _LONGEST: Final = 300
 _BAR: Final = 24
@@ -460,7 +463,5 @@ def _estimate(
 ) -> tuple[
     np.ndarray[tuple[int], np.dtype[np.float64]], np.ndarray[tuple[int], np.dtype[np.float64]]
 ]:
-    noise = included * float(manifest.terms.noise.variance)
-    total = NoisySum(np.array(result.sums, dtype=np.int64), included, noise, exact=False)
-    found = Plain(manifest.terms).decode(total)
+    found = Plain(manifest.terms).decode(noisy_sum(manifest, result, included))
     return found.mean, found.mean_deviation

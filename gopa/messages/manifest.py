@@ -31,7 +31,7 @@ from gopa.messages.parameters import (
     Trust,
 )
 from gopa.messages.party import MOST_NEIGHBOURS
-from gopa.messages.row_terms import require_no_rows, require_rows
+from gopa.messages.row_terms import origin, require_no_rows, require_rows
 from gopa.planning.terms import BeaconKind, MaskLaw, Terms
 from wire.codec import (
     Codec,
@@ -373,6 +373,11 @@ class Manifest:
         """
         once = isinstance(self.admission, Roster) or self.terms.attempts == 1
         return once and self.terms.releases_one_sum
+
+    @property
+    def origin(self) -> int:
+        """The point of the grid that a sum without steps stands for, of each party: 14-M6."""
+        return origin(self.terms) if self.path is Path.ROWS else 0
 
     @property
     def deals_seeds(self) -> bool:

@@ -12,13 +12,10 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Final
 
 from bulletin_board import KeyKind, NoteSigner
-from gopa.aggregation.encoding import NoisySum, ValueEstimate
+from gopa.aggregation.encoding import ValueEstimate
 from gopa.aggregation.errors import RoundAborted, exact_remark
 from gopa.aggregation.transcript import SessionTranscript
 from gopa.aggregation.weighting import largest_weight
@@ -28,7 +25,7 @@ from gopa.messages.phases import Phase
 from gopa.organiser import SessionSetting, new_manifest
 from gopa.planning import Plan
 from gopa.rules import RoundPicture
-from gopa.sessions.contribution import encoding_for
+from gopa.sessions.contribution import encoding_for, noisy_sum
 from gopa.sessions.following import Horizon
 from gopa.sessions.organising import (
     Deadlines,
@@ -46,6 +43,10 @@ from wire.ed25519 import SigningKey
 from wire.errors import Aborted, ProtocolError, UsageError
 from wire.randomness import Rng
 from wire.secret import SecretBytes
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 PHASE: Final = 1.0
 """Seconds of a phase and a pause, on a clock that stands still while parties are asked."""
@@ -166,13 +167,11 @@ class HostedSession:
         result = found.ended
         if not isinstance(result, ResultMessage):
             raise UsageError("the session is over: a rule was broken", "session")
-        count, terms = len(found.members), self.manifest.terms
+        count = len(found.members)
         weighted = most is not None
         largest = largest_weight(most) if most is not None else None
         encoding = encoding_for(self.manifest, 0.0 if weighted else None, largest)
-        sums = np.array(result.sums, dtype=np.int64)
-        noise = count * float(terms.noise.variance)
-        estimate = encoding.decode(NoisySum(sums, count, noise, exact=False))
+        estimate = encoding.decode(noisy_sum(self.manifest, result, count))
         if not estimate.defined:
             raise Aborted(_TOO_SMALL, "masked")
         return RoundSum(

@@ -23,7 +23,7 @@ from gopa.aggregation.seeds import fresh_stream
 from gopa.aggregation.structure import Structure, Value, flat
 from gopa.aggregation.weighting import Weights, encoding_with
 from gopa.messages.framing import Posted
-from gopa.messages.manifest import Manifest, Mode
+from gopa.messages.manifest import Manifest, Mode, Path
 from gopa.messages.organiser import Abort, Close, Open, Released, ResultMessage, read_control
 from gopa.messages.phases import Kind, Phase
 from gopa.party import Part
@@ -199,7 +199,7 @@ def contribution(manifest: Manifest, offered: Offered, decided: Decided) -> Cont
     outcome = decided.outcome
     if isinstance(outcome, Abort):
         raise _aborted(manifest, outcome, decided)
-    estimate = offered.encoding.decode(_noisy(manifest, outcome, decided))
+    estimate = offered.encoding.decode(noisy_sum(manifest, outcome, decided.count))
     structure = offered.encoded.structure
     return Contribution(
         session=manifest.session,
@@ -220,10 +220,13 @@ def contribution(manifest: Manifest, offered: Offered, decided: Decided) -> Cont
     )
 
 
-def _noisy(manifest: Manifest, result: ResultMessage, decided: Decided) -> NoisySum:
-    """Others may have rounded: that counts, also if this party did not."""
-    noise = decided.count * float(manifest.terms.noise.variance)
-    return NoisySum(np.array(result.sums, dtype=np.int64), decided.count, noise, exact=False)
+def noisy_sum(manifest: Manifest, result: ResultMessage, count: int) -> NoisySum:
+    """The sums of points of the grid over so many parties; where rows are proved they are lengths.
+
+    Others may have rounded: that counts, also if a party did not.
+    """
+    sums = np.array(result.sums, dtype=np.int64) + count * manifest.origin
+    return NoisySum(sums, count, count * float(manifest.terms.noise.variance), exact=False)
 
 
 def _aborted(manifest: Manifest, abort: Abort, decided: Decided) -> RoundAborted:
@@ -250,6 +253,8 @@ def encoding_for(
         raise UsageError("weights keep to the plan's norm: leave one of both out", "vouched")
     if (weight is None) != (most is None):
         raise UsageError("must come together with the largest weight of the session", "weight")
+    if manifest.weighted and manifest.path is Path.ROWS:
+        raise UsageError("weights in rows are for parties that make rows themselves", "weight")
     if weight is None or most is None:
         if manifest.weighted:
             raise UsageError("this session has weights: give weight and max_weight", "weight")

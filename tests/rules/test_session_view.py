@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -19,11 +20,13 @@ from gopa.messages.phases import Phase
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import BeaconValue
 from gopa.session_view import Sessions
+from gopa.wording import PHASES, sentence
 from tests.messages.samples import POLICY, manifest, signing_key
 from tests.protocol.scribe import World
 from tests.rounds.doubles import ProofDoubles
 from tests.rules.witnesses import EARLY, QUICK, checkpoint
 from tests.rules.worlds import KINDS, make, small_terms
+from tests.simulation.row_worlds import ROWS, simulate_rows, vectors_for
 
 
 def tell(sessions: Sessions, world: World) -> None:
@@ -229,3 +232,26 @@ def test_the_page_knows_nothing_of_other_sessions() -> None:
     assert picture is not None
     assert picture.parties == ()
     assert sessions.picture(bytes(32)) is None
+
+
+def test_the_page_shows_proofs_of_masks_and_means_of_rows() -> None:
+    """Lengths are measured from zero: the middle of the range is a mean of nothing."""
+    simulation = simulate_rows(ROWS)
+    record = simulation.run_round(vectors_for(ROWS))
+    sessions, states = Sessions(), list[str]()
+    policy, session = sessions.policy(), simulation.manifest.session
+    for index, raw in enumerate(simulation.log().entries()):
+        entry = Submission.decode(raw).entry
+        policy.admit(entry)
+        policy.observe(index, entry)
+        picture = sessions.picture(session)
+        assert picture is not None
+        states.append(picture.state)
+    assert sentence(f"{PHASES['prove'].doing}.") in states
+    (proved,) = [each for each in picture.progress if each.name == PHASES["prove"].name]
+    assert (proved.posted, proved.expected) == (5, 5)
+    assert record.sums is not None
+    shown = re.search(r"mean (-?[0-9.]+)", states[-1])
+    assert shown is not None
+    step = float(ROWS.high - ROWS.low) / ROWS.steps
+    assert float(shown[1]) == pytest.approx(step * record.sums[0] / 5, abs=0.2)

@@ -66,7 +66,8 @@ class Record(SimpleNamespace):
 def _formats() -> dict[str, Any]:
     """Enumerations as {number: name}; structs as fields and, for a select, {name: struct}."""
     found: dict[str, Any] = {}
-    for path in SPECS.glob("0[3459]-*.md"):  # 03 [V6], 04, 05 and 09 [D1]
+    pages = [*SPECS.glob("0[3459]-*.md"), *SPECS.glob("14-*.md")]
+    for path in pages:  # 03 [V6], 04, 05, 09 [D1] and 14 [M1]
         text = path.read_text(encoding="utf-8")
         for members, name in re.findall(r"enum : uint8 \{([^}]*)\} (\w+);", text):
             numbers = re.findall(r"(\w+)\((\d+)\)", members)

@@ -91,6 +91,20 @@ def are_points(*encodings: bytes) -> bool:
     return all(map(decode_point, encodings))
 
 
+def encode_point(point: Point) -> bytes:
+    """ENCODE of RFC 9496, section 4.3.2."""
+    x, y, z, t = point
+    u1, u2 = (z + y) * (z - y) % P, x * y % P
+    inverse = square_root(1, u1 * u2 * u2)[1]
+    one, two = inverse * u1 % P, inverse * u2 % P
+    back = one * two * t % P
+    if t * back % P & 1:
+        x, y, two = y * ROOT, x * ROOT, one * square_root(1, -1 - D)[1]
+    if x * back % P & 1:
+        y = -y
+    return _even(two * (z - y) % P).to_bytes(32, "little")
+
+
 def decode_scalar(data: bytes) -> int:
     """[G2] of 01."""
     value = int.from_bytes(data, "little")

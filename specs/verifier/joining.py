@@ -7,6 +7,7 @@ from typing import Any
 
 from curve import are_points
 from manifest import needed
+from proving import lengths_proved
 from proofs import bit_noise_holds, range_holds, same_logarithm, table_noise_holds, weighing_holds
 from rounds import (
     due_abort, due_close, index, party_id, peel, read_join, refuse, sort, transcript,
@@ -129,7 +130,7 @@ def commit_due(r: Record, cut: int) -> Record:
             if u < v and v in r.commits:
                 theirs = read[v].edges[sorted(r.graph[v]).index(u)]
                 r.edges[u, v] = mine, theirs
-                if mine == theirs and (not r.manifest.full or are_points(mine)):
+                if mine == theirs and (not r.manifest.bits or are_points(mine)):
                     r.live[u, v] = mine
     return due_close(r, "publish", members)
 
@@ -137,17 +138,20 @@ def commit_due(r: Record, cut: int) -> Record:
 def _read_commit(r: Record, author: bytes, made: Record) -> Record:
     """[K1], [K6], [K2], [K3]."""
     m, degree = r.manifest, len(r.graph[author])
+    if m.rows:
+        made = made.changed(output=b"", weighing=b"")
     sizes = len(made.edges), len(made.coefficients), len(made.shares), len(made.output)
     dealt = (needed(m, degree) - 1 + m.seeds, degree) if m.recovers and degree else (0, 0)
-    require(sizes == (degree, *dealt, 32 * (m.full and not m.exact)), "04-K1")
-    require(bool(made.proof) == m.full, "04-K1")
-    require(bool(made.weighing) == (m.full and m.weighted), "04-K6")
+    require(sizes == (degree, *dealt, 32 * (m.bits and not m.exact)), "04-K1")
+    require(m.rows or bool(made.proof) == m.full, "04-K1")
+    require(bool(made.weighing) == (m.bits and m.weighted), "04-K6")
     require(not m.curious or made.self_mask == bytes(32), "04-K1")
-    if m.full and m.exact:  # [P1]: without noise D_u is C_x
+    if m.bits and m.exact:  # [P1]: without noise D_u is C_x
         made = made.changed(output=r.parties[author].input)
-    points = [made.self_mask, made.output] if m.full else []
+    points = [made.self_mask, made.output] if m.bits else []
     require(are_points(*points, *made.coefficients), "04-K2")
-    require(not m.full or _proved(r, author, made), "04-K3")
+    require(not m.bits or _proved(r, author, made), "04-K3")
+    require(not m.rows or lengths_proved(r, author, made), "14-P3")
     own = [] if m.seeds else [made.self_mask]
     return made.changed(dealt=[*own, *made.coefficients])  # C_0 .. C_(T-1)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from decimal import Context, Decimal
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from fractions import Fraction
+from math import isqrt
 
 from board import Policy, parse_key
 from curve import decode_key
 from laws import noise_law
+from long_coins import MOST_POINTS, count_of_points
+from long_proofs import lengths_size, masks_size, shape_of
 from proofs import length, proof_size, table_bits, weights
 from codec import Record, Unsupported, decode, require, strict
 
@@ -23,14 +27,14 @@ def read_manifest(body: bytes, author: bytes) -> Record:
     m: Record = decode("Manifest", body)
     require(m.organiser == author)
     decode_key(author)
-    if m.path == "rows":
-        raise Unsupported("the path of rows")
     m.full, m.curious = m.mode == "full", m.trust == "honest_but_curious"
+    m.rows = m.path == "rows"
+    m.bits = m.full and not m.rows  # one commitment for each number
     m.exact = m.terms.noise.tag == "none"
     m.vector = m.terms.noise.tag == "weighted_bits"  # its commitments are vector commitments
-    m.vector = m.vector or (m.exact and m.terms.dimension > 1)
+    m.vector = not m.rows and (m.vector or (m.exact and m.terms.dimension > 1))
     m.recovers = m.terms.threshold_numerator > 0
-    m.seeds = m.recovers and (m.vector or not m.full)  # what shares are of: section 6
+    m.seeds = m.recovers and (m.vector or not m.bits)  # what shares are of: section 6
     m.law, m.log_key = noise_law(m.terms.noise), parse_key(m.log, 1)
     m.log_policy = Policy(m.policy) if m.policy else None
     require(m.log_policy is None or m.log_policy.log == m.log_key)
@@ -38,7 +42,10 @@ def read_manifest(body: bytes, author: bytes) -> Record:
     m.degree = min(m.terms.parties - 1, 4 * m.terms.k + 64)  # g of [S4]
     _require_terms(m)
     _require_agreement(m)
-    require(not any(map(m.terms.__dict__.get, ROW_TERMS)))
+    if m.rows:
+        _require_rows(m)
+    else:
+        require(not any(map(m.terms.__dict__.get, ROW_TERMS)))
     m.largest = _largest(m)
     return m
 
@@ -101,7 +108,9 @@ def _require_agreement(m: Record) -> None:
         require(t.survivors <= m.admission.most <= t.parties)
         require(not t.threshold_numerator or t.attempts == t.charged + 1)
     require(not m.weighted or t.dimension >= 2)
-    if m.full:
+    if m.rows:  # [L1] of 14
+        require(m.full and not m.curious and t.mask == 1 and t.dimension >= 2 and 16 <= width <= 64)
+    elif m.full:
         require(not width and not m.curious and (t.dimension == 1 or m.vector))
         noise, weighing = _positions(m)
         require(max(noise, weighing * m.weighted) <= 2**23)
@@ -109,6 +118,36 @@ def _require_agreement(m: Record) -> None:
         require(8 <= width <= 64 and m.curious == (t.mask == 0) and not (m.curious and m.recovers))
         masks = t.parties * t.k * 14 * t.mask_deviation
         require(t.parties * (t.steps + m.law.R) + masks < 2 ** (width - 1))
+
+
+def _require_rows(m: Record) -> None:
+    """14: [L5], [M6] with [K2] and [W1]."""
+    t, n, w = m.terms, m.terms.parties, m.word_width
+    d, B, S, K, steps = t.dimension, t.squared_norm, t.noise_square, t.spike, t.steps
+    M2, missing = t.squared_sensitivity, n - t.survivors
+    require(1 <= B < 2**62 and 1 <= S < 2**62 and 1 <= K < 2**31)
+    require(n * (isqrt(B) + min(K, isqrt(S))) < 2 ** (w - 1))
+    require(min(t.corrupt, missing) <= t.late <= missing)
+    m.shape, m.bounds, m.weight = shape_of(d), [B, S, K], []
+    require(count_of_points(m.shape.v, n, t.late) <= MOST_POINTS)
+    low, high = (Fraction(_decimal(each)) for each in (t.low, t.high))
+    origin = -low * steps / (high - low)
+    k, D = t.weight_length, t.weight_scale
+    counts = (B, M2, origin) == (steps**2, 2 * steps**2, 0) and not m.weighted
+    if not m.weighted:
+        require(not k and not D and (counts or 4 * B <= M2))
+    else:
+        with localcontext(Context(prec=60)):
+            slack = (Decimal(d).sqrt() / 2 + (32 * Decimal(2).ln()).sqrt()) * D
+            sigma = int((k + slack).to_integral_value(ROUND_CEILING))
+        require(k and D and steps < 2**31 and sigma < 2**64)
+        C, more = Fraction(k * steps, D), Fraction(2 * sigma, D)
+        require(max((2 * C + more) ** 2, (C + more) ** 2 + steps**2) <= M2)  # [W3]
+        m.weight = [steps, k, D, sigma]
+    if not m.weighted and not counts and d * steps**2 == M2:  # [Y4]
+        require(steps % 2 == 0)
+    else:
+        require(origin.denominator == 1 and 0 <= origin <= steps)
 
 
 def _positions(m: Record) -> tuple[int, int]:
@@ -125,25 +164,35 @@ def _largest(m: Record) -> dict[str, int]:
     nonce, bits = 32 * (m.beacon.tag == "commit_reveal"), -(-m.terms.parties // 8)
     head = 43 + 1 + 65_535 * (m.quorum is not None)
     commit = 78 + 32 * g
-    if m.full:
+    if m.full and not m.rows:
         noise, weighing = (proof_size(length(size)) for size in _positions(m))
         commit += 32 * (not m.exact) + noise + weighing * m.weighted
     if m.recovers:
         commit += 32 * (needed(m, g) - 1 + m.seeds) + 64 * g
+    words = -(-t.dimension * m.word_width // 8)
+    join, publish, prove = 131 + (64 - 32 * m.exact) * m.full, 37 + words, 0
+    if m.rows:  # [M3] of 14
+        rows, pads = 32 * m.shape.h, 32 * m.shape.pads
+        join, publish = 137 + 2 * rows + pads, 41 + words + rows + pads
+        commit += 5475 - 78 + lengths_size(m.shape, m.bounds, m.weight)
+        most = count_of_points(m.shape.v, n, t.late)
+        prove = 5469 + masks_size(m.shape, most) + 32 * g
+    elif m.full:
+        publish = 37 + 32 * (t.dimension + 1)
     return {
         "organiser": max(
             43 + 1 + 4 + n * (65 + nonce) + 8,
             head + 3 + bits + 4 + (2 * 96 if m.beacon.tag == "drand" else n * nonce) + 2,
             40 + 3 + 8 * t.dimension + 3 + 6 * n + 4,
         ),
-        "join": 131 + nonce + (64 - 32 * m.exact) * m.full,
+        "join": join + nonce,
         "coins": 2 * nonce,
         "commit": commit,
         "accuse": 71 + 96,
-        "publish": 37 + (32 * (t.dimension + 1) if m.full else -(-t.dimension * m.word_width // 8)),
+        "publish": publish,
         "rollback": (35 + 36 * g) * hidden,
         "confirm": 32 * hidden,
         "unmask": 64 * hidden,
         "recover": (35 + 68 * g) * m.recovers,
-        "prove": 0,
+        "prove": prove,
     }

@@ -20,29 +20,40 @@ class Stream:
     """[S1] of 01: ChaCha20 (RFC 8439) under a seed and a label."""
 
     def __init__(self, seed: bytes, label: bytes) -> None:
-        nonce = sha256(LABEL + label).digest()[:12]
+        nonce = sha256(label).digest()[:12]
         self.key, self.nonce = struct.unpack("<8I", seed), struct.unpack("<3I", nonce)
-        self.block, self.left = 0, b""
+        self.block, self.data, self.at = 0, b"", 0
 
     def take(self, size: int) -> bytes:
         """The next bytes."""
-        while len(self.left) < size:
-            self.left += self._next()
-        taken, self.left = self.left[:size], self.left[size:]
-        return taken
+        while len(self.data) - self.at < size:
+            count = min(1024, self.block + 1)
+            self.data, self.at = self.data[self.at :] + self._next(count), 0
+        self.at += size
+        return self.data[self.at - size : self.at]
 
-    def _next(self) -> bytes:
-        start = (0x61707865, 0x3320646E, 0x79622D32, 0x6B206574, *self.key, self.block, *self.nonce)
+    def _next(self, count: int) -> bytes:
+        """So many blocks at once: each word of all of them is one integer, 64 bits apart."""
+        ones = sum(1 << 64 * lane for lane in range(count))
+        low = ones * 0xFFFFFFFF
+        counters = sum((self.block + lane) << 64 * lane for lane in range(count))
+        words = 0x61707865, 0x3320646E, 0x79622D32, 0x6B206574, *self.key
+        start = [*(word * ones for word in words), counters, *(word * ones for word in self.nonce)]
         s = list(start)
         for turn in range(20):  # columns, then diagonals
             for a in range(4):
                 b, c, d = (4 * row + (a + row * (turn % 2)) % 4 for row in (1, 2, 3))
                 for x, y, z, left in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-                    s[x] = s[x] + s[y] & 0xFFFFFFFF
+                    s[x] = s[x] + s[y] & low
                     word = s[z] ^ s[x]
-                    s[z] = (word << left | word >> 32 - left) & 0xFFFFFFFF
-        self.block += 1
-        return struct.pack("<16I", *(x + y & 0xFFFFFFFF for x, y in zip(s, start, strict=True)))
+                    s[z] = (word << left | word >> 32 - left) & low
+        self.block += count
+        out = bytearray(64 * count)
+        for number, (x, y) in enumerate(zip(s, start, strict=True)):
+            data = (x + y & low).to_bytes(8 * count, "little")
+            for at in range(4):
+                out[4 * number + at :: 64] = data[at::8]
+        return bytes(out)
 
     def number(self, size: int) -> int:
         """The next bytes as a little-endian integer."""
@@ -70,12 +81,12 @@ class Masks:
 
     def _drawn(self, key: bytes, whose: bytes, table: list[int]) -> tuple[list[int], int]:
         """Values and, with scalars, their blinding: [S2] or, with a table, [S5] of 01."""
-        stream = Stream(key, whose + (b"-words" if self.width else b"-values"))
+        stream = Stream(key, LABEL + whose + (b"-words" if self.width else b"-values"))
         size = 16 if table else 64 if not self.width else 4 if self.width <= 32 else 8
         values = [stream.number(size) for _ in range(self.dimension)]
         if table:
             values = [bisect_right(table, value) - len(table) // 2 for value in values]
-        blinding = 0 if self.width else Stream(key, whose + b"-blinding").number(64)
+        blinding = 0 if self.width else Stream(key, LABEL + whose + b"-blinding").number(64)
         return values if self.width else [value % Q for value in values], blinding % Q
 
     def edge_key(self, shared: bytes, one: bytes, other: bytes) -> bytes:
@@ -92,7 +103,11 @@ class Masks:
 
     def own(self, seed: bytes, party: bytes) -> tuple[list[int], int]:
         """[M13], [M14], or [M16] for words."""
-        return self._drawn(self._key(seed, b"self-key", party), b"self", [])
+        return self._drawn(self.self_key(seed, party), b"self", [])
+
+    def self_key(self, seed: bytes, party: bytes) -> bytes:
+        """[M13]."""
+        return self._key(seed, b"self-key", party)
 
     def seed_hash(self, seed: bytes, party: bytes) -> bytes:
         """[M17]."""
@@ -100,15 +115,21 @@ class Masks:
 
     def open_share(self, sealed: bytes, shared: bytes, dealer: bytes, recipient: bytes) -> bytes:
         """[M4], [M21]."""
-        pad = Stream(self._key(shared, b"share-key", dealer + recipient), b"share-pad").take(64)
+        key = self._key(shared, b"share-key", dealer + recipient)
+        pad = Stream(key, LABEL + b"share-pad").take(64)
         return bytes(x ^ y for x, y in zip(sealed, pad, strict=True))
 
 
 def unpack(data: bytes, count: int, width: int) -> list[int]:
     """[M18], [M19]."""
-    bits = int.from_bytes(data, "little")
-    require(len(data) == -(-count * width // 8) and not bits >> count * width)
-    return [bits >> width * i & (1 << width) - 1 for i in range(count)]
+    require(len(data) == -(-count * width // 8))
+    words: list[int] = []
+    for at in range(0, len(data), 8 * width):  # of 64 words
+        here = min(64, count - len(words))
+        bits = int.from_bytes(data[at : at + 8 * width], "little")
+        require(not bits >> here * width)
+        words += [bits >> width * i & (1 << width) - 1 for i in range(here)]
+    return words
 
 
 @refusing

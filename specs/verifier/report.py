@@ -17,8 +17,9 @@ from codec import Record, Unsupported, Wrong, require
 
 CODES = {"VALID": 0, "INVALID": 1, "INCOMPLETE": 3, "UNSUPPORTED": 4, "SIGNED-ONLY": 6}
 USAGE, NO_RESULT, EMBEDDED = 2, 7, 8
-ONE_VIEW = ("A1", "A5", "C1", "C2", "C3", "C4", "C7", "F2", "F3", "J6", "K1", "L3", "O1", "O3",
-            "O4", "P1", "P3", "U2", "U3", "U4", "X1", "X2", "Z1", "Z3")  # fmt: skip
+ONE_VIEW = {"14-P6", "14-P8"} | {f"04-{each}" for each in (
+    "A1", "A5", "C1", "C2", "C3", "C4", "C7", "F2", "F3", "J6", "K1", "L3", "O1", "O3", "O4", "P1",
+    "P3", "U2", "U3", "U4", "X1", "X2", "Z1", "Z3")}  # fmt: skip
 """Rules that an honest author breaks in this log if it was shown another one ([E6])."""
 
 
@@ -101,7 +102,7 @@ def _describe(report: dict[str, Any], session: Session, tree: Tree) -> None:
                if size > len(tree.leaves) or tree.root(size) != root}  # fmt: skip
     report["session"], report["complete"] = session.session.hex(), session.complete
     for each in sorted(session.faults):
-        apart = each.rule[3:] in ONE_VIEW and not strange.isdisjoint(each.entries)
+        apart = each.rule in ONE_VIEW and not strange.isdisjoint(each.entries)
         apart = apart or each.rule == "04-E1"  # a board may have left an entry out
         report["faults"].append({
             "role": each.role, "author": each.author.hex(), "rule": each.rule,

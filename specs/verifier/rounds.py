@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeAlias
 
-from curve import decode_point
+from curve import are_points, decode_point
 from masks import Masks
 from proofs import Transcript
 from codec import FORMATS, Record, Wrong, decode, require
@@ -20,6 +20,7 @@ REPEATABLE = {"accuse", "rollback"}
 
 Reading: TypeAlias = Callable[[Record, bytes, Any], Any]
 Out: TypeAlias = "dict[bytes, Verdict]"
+Pair: TypeAlias = tuple[bytes, bytes]
 
 
 def party_id(author: bytes) -> bytes:
@@ -67,6 +68,7 @@ def new_round(session: Any, logical: int, attempt: int, opened: Record) -> Recor
         convicted=set(),
         roll=None, parties={}, place={}, members=[], graph={}, joint=b"", withheld=0,
         commits={}, edges={}, live={}, values={}, keys={}, leaves=set(), final=None,
+        coins=[], published={}, spare=0, equations=None, tests=None, proofs={}, disputed=set(),
         confirmed={}, own={}, sums=None, abort=None, over=False,
         by_cut=set(), spared=set(), to_blame=set(), veto=[],
     )  # fmt: skip
@@ -82,7 +84,7 @@ def route(r: Record, message: Record) -> None:
     phase, author = PHASES[message.phase], message.author
     if r.roll is not None and author not in r.place:
         return
-    if phase == "join":
+    if phase == "join" and not r.manifest.rows:
         _sow(r, message)
     now = "accuse" if r.phase == "publish" else r.phase
     if phase in REPEATABLE and phase == now:
@@ -111,13 +113,28 @@ def _sow(r: Record, message: Record) -> None:
 
 
 def read_join(r: Record, _: bytes, join: Record) -> Record:
-    """[J2]."""
-    size, nonce = 32 * r.manifest.full, 32 * (r.manifest.beacon.tag == "commit_reveal")
+    """[J2]; [L3] and [M1] of 14."""
+    if r.manifest.rows:
+        return _read_long_join(r, join)
+    size, nonce = 32 * r.manifest.bits, 32 * (r.manifest.beacon.tag == "commit_reveal")
     seed = 0 if r.manifest.exact else size
     require((len(join.nonce_hash), len(join.input), len(join.seed)) == (nonce, size, seed))
     for point in filter(None, [join.key, join.input, join.seed]):
         decode_point(point)
     return join
+
+
+def _read_long_join(r: Record, join: Record) -> Record:
+    shape, nonce = r.manifest.shape, 32 * (r.manifest.beacon.tag == "commit_reveal")
+    require(len(join.nonce_hash) == nonce and are_points(join.key))
+    require_rows((join.input, shape.h), (join.noise, shape.h), (join.pads, shape.pads))
+    return join.changed(seed=b"")
+
+
+def require_rows(*vectors: tuple[list[bytes], int]) -> None:
+    """14, [M1], [L3]: so many rows each, none of them the identity."""
+    require(all(len(rows) == count for rows, count in vectors), "14-M1")
+    require(all(are_points(*rows) for rows, _ in vectors), "14-L3")
 
 
 def fault(r: Record, rule: str, author: bytes, *entries: int) -> Fault:
@@ -171,10 +188,16 @@ def judge(
         return Verdict("invalid", "04-E4", at)
     try:
         require(len(message.body) <= r.manifest.largest[phase], "04-S4")
-        said = decode(KINDS[message.kind].capitalize(), message.body)
+        said = decode(form_of(r, KINDS[message.kind]), message.body)
         return read(r, message.author, said) if read else said
     except Wrong as error:
         return Verdict("invalid", error.rule or rule, at, True)
+
+
+def form_of(r: Record, kind: str) -> str:
+    """[M1] of 14: with rows some kinds have bodies of their own."""
+    long = r.manifest.rows and kind in {"join", "commit", "publish"}
+    return "Long" * long + kind.capitalize()
 
 
 def refuse(
@@ -195,6 +218,29 @@ def index(r: Record, author: bytes) -> int:
 def transcript(r: Record, purpose: bytes, author: bytes, leaf: bytes = b"") -> Transcript:
     """What binds a party's proof ([J3], [K3])."""
     return Transcript(purpose, r.session, r.number, leaf or r.opened.leaf, party_id(author))
+
+
+def pair_of(u: bytes, v: bytes) -> Pair:
+    """An edge; positions are in the order of keys."""
+    return min(u, v), max(u, v)
+
+
+def party_at(r: Record, position: int) -> bytes:
+    """Who stands there on the roll; else nobody."""
+    return bytes(r.roll[position]) if position < len(r.roll) else b""
+
+
+def sign(r: Record, u: bytes, v: bytes) -> int:
+    """[P1]: + at the smaller id."""
+    return 1 if r.parties[u].id < r.parties[v].id else -1
+
+
+def crossing(r: Record, inside: Iterable[bytes]) -> Iterator[Pair]:
+    """Live edges from inside to outside."""
+    kept = set(inside)
+    for u, v in r.live:
+        if (u in kept) != (v in kept):
+            yield (u, v) if u in kept else (v, u)
 
 
 def losing(r: Record, inside: Iterable[bytes], parties: Iterable[bytes]) -> set[bytes]:
@@ -282,7 +328,7 @@ def accept(r: Record, message: Record, said: Record, kind: str, late: set[bytes]
     r.many, r.out = [], {}
     if kind == "close":
         r.closes = {**r.closes, phase: message}
-        if phase in {"publish", "rollback"}:
+        if phase in {"publish", "prove", "rollback"}:
             r.leaves = r.leaves | {message.leaf}
         r.opened, r.phase = message, r.next
     else:

@@ -25,6 +25,8 @@ RULES = {"phase": "04-C1", "parties": "04-J6", "beacon_round": "04-J7", "members
          "sums": "04-Z1", "removed": "04-Z3", "attempt": "04-X3", "releases": "04-X4",
          "released": "04-X2", "reason": "04-X1", "culprits": "04-X1"}  # fmt: skip
 """[C3], [X1]: what is broken by another value, in the order of the fields of what is due."""
+FINAL = {"publish": "04-P3", "prove": "14-P8"}
+"""Who says wrongly that a list is the last one."""
 MOST_TRIED = 8
 """[S1]: authors whose entries are tried until one of them is the manifest."""
 
@@ -171,10 +173,14 @@ class Session:
             convicted, faults = too_late(book)
             self.faults |= {*book.faults, *faults}
             for author, (phase, verdict) in book.removed.items():
-                if verdict.cause in {"struck", "convicted"} or verdict.rule in {"04-J3", "04-K3"}:
+                if verdict.cause in {"struck", "convicted"} or verdict.rule in {
+                    "04-J3",
+                    "04-K3",
+                    "14-P3",
+                }:
                     self.forever.add(author)
                 failed = verdict.cause != "lost" and author not in book.by_cut  # [C6]
-                if phase in {"publish", "rollback"} and failed:
+                if phase in {"publish", "prove", "rollback"} and failed:
                     self.retry.add(author)
             self.retry |= book.laggards
             self.forever |= convicted.keys() | book.convicted
@@ -281,5 +287,5 @@ class Session:
         require(kind != "abort" or due.kind == "abort", "04-X1")
         require(kind == due.kind, "04-U2" if due.kind == "result" else "04-C1")
         for name in list(vars(due))[1:]:
-            final = name == "final" and said.phase == "publish"
-            require(getattr(said, name) == getattr(due, name), "04-P3" if final else RULES[name])
+            rule = FINAL.get(said.phase, "04-O3") if name == "final" else RULES[name]
+            require(getattr(said, name) == getattr(due, name), rule)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from curve import Q, are_points, decode_point, decode_scalar, multi, same
@@ -10,36 +10,15 @@ from joining import coins_due, commit_due, join_due
 from manifest import needed
 from masks import combine, share_fits, unpack
 from proofs import commit, same_logarithm
+from proving import (
+    convict, convicted_by_keys, edge_follows, list_due, prove_due, read_words, seed_follows,
+    words_due,
+)  # fmt: skip
 from rounds import (
-    Fault, Out, Verdict, blamed, due_abort, due_close, due_list, fault, index, is_struck, judge,
-    losing, peel, refuse, releases, sort, transcript,
+    Fault, Out, Pair, Verdict, blamed, crossing, due_abort, due_close, fault, index, is_struck,
+    judge, losing, pair_of, party_at, peel, refuse, releases, sign, sort, transcript,
 )  # fmt: skip
 from codec import Record, Wrong, decode, require
-
-Pair: TypeAlias = tuple[bytes, bytes]
-
-
-def pair_of(u: bytes, v: bytes) -> Pair:
-    """An edge; positions are in the order of keys."""
-    return min(u, v), max(u, v)
-
-
-def party_at(r: Record, position: int) -> bytes:
-    """Who stands there on the roll; else nobody."""
-    return bytes(r.roll[position]) if position < len(r.roll) else b""
-
-
-def sign(r: Record, u: bytes, v: bytes) -> int:
-    """[P1]: + at the smaller id."""
-    return 1 if r.parties[u].id < r.parties[v].id else -1
-
-
-def crossing(r: Record, inside: Iterable[bytes]) -> Iterator[Pair]:
-    """Live edges from inside to outside."""
-    kept = set(inside)
-    for u, v in r.live:
-        if (u in kept) != (v in kept):
-            yield (u, v) if u in kept else (v, u)
 
 
 def _convict(r: Record, accusations: list[Record]) -> Out:
@@ -79,7 +58,7 @@ def _hear(r: Record, message: Record) -> list[tuple[bytes, str]]:
 
 def _makes(r: Record, key: bytes, pair: Pair, data: bytes) -> bool:
     """[O2], [A3]: whether these are the bytes that follow from the key of the edge."""
-    if not r.manifest.full:
+    if not r.manifest.bits:
         return bool(data == r.masks.edge_hash(key, *(r.parties[u].id for u in pair)))
     point = commit(*r.masks.edge(key), vector=r.manifest.vector)
     return bool(are_points(data)) and same(point, decode_point(data))
@@ -87,17 +66,20 @@ def _makes(r: Record, key: bytes, pair: Pair, data: bytes) -> bool:
 
 def publish_due(r: Record, cut: int) -> Record:
     """[P2], [P3]."""
-    read = sort(r, cut, r.members, "04-P2", _read_value)
+    read_value = read_words if r.manifest.rows else _read_value
+    read = sort(r, cut, r.members, "04-P2", read_value)
     convicted = _convict(r, [each for each in r.many if each.index < cut])
     r.faults = r.faults + blamed(r, convicted)
     for u in convicted.keys() & set(r.members):  # [A5]
         read.pop(u, None)
         if u not in r.out or r.out[u].cause != "struck":
             r.out[u] = convicted[u]
+    if r.manifest.rows:
+        return words_due(r, read)
     refuse(r, read, "04-P1", lambda u: not _opens(r, u, *read[u]))
     members = peel(r, read)
     r.values = {u: read[u][0] for u in members}
-    return due_list(r, members, final=r.manifest.curious or not any(crossing(r, members)))
+    return list_due(r, members, final=r.manifest.curious or not any(crossing(r, members)))
 
 
 def _read_value(r: Record, _: bytes, said: Record) -> tuple[list[int], int]:
@@ -123,11 +105,8 @@ def _opens(r: Record, u: bytes, values: list[int], blinding: int) -> bool:
 
 
 def rollback_due(r: Record, cut: int) -> Record:
-    """[O1] to [O3]."""
-    owed: dict[bytes, list[bytes]] = {u: [] for u in r.members}
-    for u, v in crossing(r, r.members):
-        if pair_of(u, v) not in r.keys:
-            owed[u].append(v)
+    """[O1] to [O3]; [P9] of 14."""
+    owed = _owed(r)
 
     def read(r: Record, u: bytes, said: Record) -> dict[Pair, bytes]:
         debts = [r.place[v] for v in sorted(owed[u])]
@@ -148,14 +127,29 @@ def rollback_due(r: Record, cut: int) -> Record:
         if not is_struck(r, u, cut) and message and u not in r.out:
             stray.remove(message)
             r.keys = r.keys | said
+    if r.manifest.rows:
+        r.out = r.out | convicted_by_keys(r, [message for message, _ in heard.values()])
     members, r.stray = peel(r, set(r.members) - r.out.keys()), r.stray + stray
-    return due_list(r, members, final=members == r.members)
+    return list_due(r, members, final=members == r.members)
+
+
+def _owed(r: Record) -> dict[bytes, list[bytes]]:
+    """[O1]; [P9] of 14: in the first step also both ends of a disputed edge."""
+    owed: dict[bytes, list[bytes]] = {u: [] for u in r.members}
+    first = [each for pair in r.disputed for each in (pair, pair[::-1])] if r.step == 1 else []
+    for u, v in (*crossing(r, r.members), *first):
+        if pair_of(u, v) not in r.keys:
+            owed[u].append(v)
+    return owed
 
 
 def _opened(r: Record, u: bytes, edge: Record) -> bool:
     """[O2]."""
     pair = pair_of(u, party_at(r, edge.neighbour))
-    return pair in r.live and _makes(r, edge.key, pair, r.live[pair])
+    right = pair in r.live and _makes(r, edge.key, pair, r.live[pair])
+    if right and r.manifest.rows:  # [P9] of 14
+        return edge_follows(r, u, party_at(r, edge.neighbour), edge.key)
+    return right
 
 
 def confirm_due(r: Record, cut: int) -> Record:
@@ -171,6 +165,10 @@ def unmask_due(r: Record, cut: int) -> Record:
     """[U1], [U2]."""
     read = sort(r, cut, r.final, "04-U1", strikes=False)
     refuse(r, read, "04-U1", lambda u: not _fits(r, u, read[u].seed))
+    for u in [u for u in read if r.manifest.rows and not seed_follows(r, u, read[u].seed)]:
+        convict(r, u, index(r, u))  # [P10] of 14
+        del read[u]
+        r.out[u] = Verdict("convicted", "14-K6")
     r.own = {u: r.masks.own(said.seed, r.parties[u].id)[0] for u, said in read.items()}
     if not r.out:
         return result_due(r)
@@ -182,7 +180,7 @@ def unmask_due(r: Record, cut: int) -> Record:
 def _fits(r: Record, u: bytes, seed: bytes) -> bool:
     """[U1]."""
     party, posted = r.parties[u].id, r.commits[u].self_mask
-    if not r.manifest.full:
+    if not r.manifest.bits:
         return bool(posted == r.masks.seed_hash(seed, party))
     point = commit(*r.masks.own(seed, party), vector=r.manifest.vector)
     return same(point, decode_point(posted))
@@ -224,9 +222,12 @@ def _recovered(r: Record, u: bytes, shares: dict[int, bytes]) -> list[int] | Non
     if not r.manifest.seeds:
         return [secret]
     seed = secret.to_bytes(32, "little")
-    if _fits(r, u, seed):
-        return list(r.masks.own(seed, r.parties[u].id)[0])
     givers = [r.inbox["recover", r.roll[z - 1]].index for z in used]
+    if _fits(r, u, seed):
+        if r.manifest.rows and not seed_follows(r, u, seed):
+            convict(r, u, *givers)
+            return None
+        return list(r.masks.own(seed, r.parties[u].id)[0])
     evidence = r.inbox["commit", u].index, *givers
     r.faults = [*r.faults, fault(r, "04-U5", u, *evidence)]
     r.convicted = r.convicted | {u}
@@ -240,7 +241,7 @@ def result_due(r: Record, _: int = 0) -> Record:
     for u, v in crossing(r, r.final):
         if key := r.keys.get(pair_of(u, v)):
             rows.append([-sign(r, u, v) * each for each in r.masks.edge(key)[0]])
-    size = Q if r.manifest.full else 2**r.manifest.word_width
+    size = Q if r.manifest.bits else 2**r.manifest.word_width
     sums = [sum(column) % size for column in zip(*rows, strict=True)]
     sums = [each - size if each > (size - 1) // 2 else each for each in sums]
     listed = sorted((r.place[u], *why) for u, why in r.removed.items() if u in r.place)
@@ -265,17 +266,19 @@ def too_late(r: Record) -> tuple[Out, list[Fault]]:
         if any(_opened(r, u, each) for each in within):
             faults.append(fault(r, "04-O5", u, message.index))
         first = r.inbox.get(("confirm", u), message)  # [F3]: below the cut or not
-        final = r.closes.get("rollback", r.closes["publish"])
+        final = next(r.closes[each] for each in LISTING if each in r.closes)
         said = judge(r, first, "confirm", final, "04-F1")
         if first.index < message.index and not isinstance(said, Verdict):
             faults.append(fault(r, "04-F3", u, first.index, message.index))
     return convicted, faults
 
 
+LISTING = ("rollback", "prove", "publish")
+"""Phases of which a close may be the final one, the last one first."""
 Due: TypeAlias = Callable[[Record, int], Record]
 DUE: dict[str, Due] = {
     "join": join_due, "coins": coins_due, "commit": commit_due, "publish": publish_due,
-    "rollback": rollback_due, "confirm": confirm_due, "unmask": unmask_due,
+    "prove": prove_due, "rollback": rollback_due, "confirm": confirm_due, "unmask": unmask_due,
     "recover": recover_due, "result": result_due,
 }  # fmt: skip
 """What the organiser has to say with this cut, on a copy of the round that becomes it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from codec import Record, Wrong, decode, require
+from codec import Record, require
 from curve import are_points
 from long_coins import (
     Equations, carry_tests, count_of_points, equation_points, input_tests, signed_permutation,
@@ -12,7 +12,7 @@ from long_coins import (
 from long_proofs import Edges, Words, lengths_hold, masks_hold
 from masks import unpack
 from rounds import (
-    Out, Verdict, crossing, due_abort, due_close, due_list, fault, index, judge, pair_of, party_at,
+    Out, Verdict, crossing, due_abort, due_close, due_list, fault, index, pair_of, party_at,
     peel, require_rows, sign, sort, transcript,
 )  # fmt: skip
 
@@ -33,8 +33,9 @@ def lengths_proved(r: Record, author: bytes, made: Record) -> bool:
 def read_words(r: Record, _: bytes, said: Record) -> Record:
     """[P4]: what is well-formed."""
     m = r.manifest
+    words = unpack(said.value, m.terms.dimension, m.word_width)
     require_rows((said.carries, m.shape.h), (said.pads, m.shape.pads))
-    return said.changed(words=unpack(said.value, m.terms.dimension, m.word_width))
+    return said.changed(words=words)
 
 
 def words_due(r: Record, read: dict[bytes, Record]) -> Record:
@@ -55,13 +56,7 @@ def prove_due(r: Record, cut: int) -> Record:
     r.equations = Equations(r.masks, leaf, z)
     r.tests = carry_tests(r.tag, leaf, m.shape)
     read = sort(r, cut, r.members, "14-P6", _read_proof, "14-P8")
-    r.proofs = {u: read[u] for u in read}
-    for u in r.out:  # [K6]: M is that of a valid message, listed or not
-        message = r.inbox.get(("prove", u))
-        if r.out[u].cause == "struck" and message is not None and message.index < cut:
-            said = judge(r, message, "prove", r.opened, "14-P6", _read_proof)
-            if not isinstance(said, Verdict):
-                r.proofs = r.proofs | {u: said}
+    r.proofs = dict(read)
     members = peel(r, read)
     kept = set(members)
     r.disputed = {(u, v) for u, v in r.live
@@ -124,28 +119,24 @@ def convict(r: Record, u: bytes, *shown: int) -> None:
         r.convicted = r.convicted | {u}
 
 
-def convicted_by_keys(r: Record, openings: list[Record]) -> Out:
+def convicted_by_keys(r: Record, openings: dict[bytes, tuple[int, list[Record]]]) -> Out:
     """[K6]: the keys in openings that count, against what both ends posted."""
     guilty = set[bytes]()
-    for message in openings:
-        try:
-            edges = decode("Opening", message.body).edges
-        except Wrong:
-            continue
+    for u, (at, edges) in sorted(openings.items(), key=lambda each: each[1][0]):
         for each in edges:
-            guilty |= _liars(r, message, each)
+            guilty |= _liars(r, u, at, each)
     out = {u for u in guilty.intersection(r.members) if r.out.get(u, LOST).cause != "struck"}
     return {u: Verdict("convicted", "14-K6") for u in out}
 
 
-def _liars(r: Record, message: Record, opened: Record) -> set[bytes]:
+def _liars(r: Record, author: bytes, at: int, opened: Record) -> set[bytes]:
     """The ends of an edge of which its key, if it is that of the hash, shows a false M."""
-    ends = pair_of(message.author, party_at(r, opened.neighbour))
+    ends = pair_of(author, party_at(r, opened.neighbour))
     hashed = ends in r.live and r.masks.edge_hash(opened.key, *(r.parties[u].id for u in ends))
     if not hashed or r.live[ends] != hashed:
         return set()
     guilty = {u for u, v in (ends, ends[::-1])
               if u in r.proofs and not edge_follows(r, u, v, opened.key)}  # fmt: skip
     for u in sorted(guilty):
-        convict(r, u, message.index)
+        convict(r, u, at)
     return guilty

@@ -17,7 +17,7 @@ from codec import Record, Unsupported, Wrong, require
 
 CODES = {"VALID": 0, "INVALID": 1, "INCOMPLETE": 3, "UNSUPPORTED": 4, "SIGNED-ONLY": 6}
 USAGE, NO_RESULT, EMBEDDED = 2, 7, 8
-ONE_VIEW = {"14-P6", "14-P8"} | {f"04-{each}" for each in (
+ONE_VIEW = {"14-P6"} | {f"04-{each}" for each in (
     "A1", "A5", "C1", "C2", "C3", "C4", "C7", "F2", "F3", "J6", "K1", "L3", "O1", "O3", "O4", "P1",
     "P3", "U2", "U3", "U4", "X1", "X2", "Z1", "Z3")}  # fmt: skip
 """Rules that an honest author breaks in this log if it was shown another one ([E6])."""

@@ -107,18 +107,22 @@ def _opens(r: Record, u: bytes, values: list[int], blinding: int) -> bool:
 def rollback_due(r: Record, cut: int) -> Record:
     """[O1] to [O3]; [P9] of 14."""
     owed = _owed(r)
+    shown: dict[bytes, Any] = {}
 
     def read(r: Record, u: bytes, said: Record) -> dict[Pair, bytes]:
         debts = [r.place[v] for v in sorted(owed[u])]
         require([each.neighbour for each in said.edges] == debts, "04-O1")
+        shown[u] = said.edges
         require(all(_opened(r, u, each) for each in said.edges), "04-O2")
         return {pair_of(u, r.roll[each.neighbour]): each.key for each in said.edges}
 
     heard: dict[bytes, Any] = {}  # [E2]: of each the first that acts on the close before
     for message in [each for each in r.many if each.index < cut and each.author in owed]:
+        if message.author in heard:
+            continue
         said = judge(r, message, "rollback", r.opened, "04-O1", read)
         if not isinstance(said, Verdict) or said.rule != "04-E4":
-            heard.setdefault(message.author, (message, said))
+            heard[message.author] = message, said
     r.out, stray = {}, list(r.many)
     for u in r.members:
         message, said = heard.get(u, (None, Verdict("absent", "04-O3") if owed[u] else {}))
@@ -128,7 +132,9 @@ def rollback_due(r: Record, cut: int) -> Record:
             stray.remove(message)
             r.keys = r.keys | said
     if r.manifest.rows:
-        r.out = r.out | convicted_by_keys(r, [message for message, _ in heard.values()])
+        struck = {u for u in r.out if r.out[u].cause == "struck"}
+        counted = {u: (heard[u][0].index, shown[u]) for u in shown.keys() - struck}
+        r.out = r.out | convicted_by_keys(r, counted)
     members, r.stray = peel(r, set(r.members) - r.out.keys()), r.stray + stray
     return list_due(r, members, final=members == r.members)
 

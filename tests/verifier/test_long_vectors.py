@@ -72,6 +72,7 @@ def whole(record: dict[str, Any]) -> dict[str, Any]:
     return bases.get(record["base"], {}) | record
 
 
+@pytest.mark.thirds
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["name"])
 def test_every_record_gets_the_published_answer(record: dict[str, Any]) -> None:
     assert holds(whole(record)) == (record["error"] is None)

@@ -114,6 +114,11 @@ def played(simulation: Simulation, terms: Terms) -> tuple[bytes, bytes]:
     for number in range(terms.rounds):
         if not simulation.over:
             simulation.run_round(inputs(simulation, terms, number))
+    return archive_of(simulation)
+
+
+def archive_of(simulation: Simulation) -> tuple[bytes, bytes]:
+    """With its anchors."""
     out = io.BytesIO()
     simulation.archive(out)
     manifest = simulation.manifest

@@ -1,0 +1,216 @@
+"""Sessions that prove vectors row by row: both verifiers find the same in them."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from gopa.messages.manifest import TestCoins
+from gopa.messages.phases import Phase
+from gopa.planning.terms import Terms
+from gopa.simulation import Behaviour, Script
+from gopa.simulation.script import Drop, Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
+from tests.simulation import test_rows_organiser as organisers
+from tests.simulation.row_worlds import (
+    IN_ROWS,
+    MANY_ROWS,
+    RECOVERING,
+    ROWS,
+    AddsToTheSum,
+    SaysInstead,
+    shifted,
+    shifted_together,
+    simulate_rows,
+    vectors_for,
+)
+from tests.simulation.test_rows import LIES
+from tests.verifier.answers import ACCEPTED, first, second
+from tests.verifier.test_sessions import PHASES, TRIES, archive_of
+from zkp.noise_table import GaussianTable, NoNoise
+
+ONCE: Final = replace(ROWS, rounds=1)
+WEIGHTED: Final = replace(
+    ROWS,
+    rounds=1,
+    steps=20,
+    weight_length=1,
+    weight_scale=4,
+    squared_norm=1300,
+    squared_sensitivity=864,
+    noise=GaussianTable.with_scale("16", bits=24, rows=99),
+    noise_square=39_476,
+    spike=65,
+)
+EXACT: Final = replace(
+    MANY_ROWS, noise=NoNoise(), epsilon=None, charged=0, noise_square=1, spike=1, rounds=1
+)
+WORLDS: Final[dict[str, Terms]] = {
+    "rows": replace(ROWS, rounds=2),
+    "many": replace(MANY_ROWS, rounds=1),
+    "recovering": replace(RECOVERING, rounds=2),
+    "weighted": WEIGHTED,
+    "exact": EXACT,
+    "one loss": replace(ROWS, rounds=2, late=1),
+    "test coins": ONCE,
+}
+
+
+def vectors(terms: Terms, number: int) -> list[list[int]]:
+    """With weights the last coordinate is one."""
+    rows = vectors_for(terms, number)
+    if not terms.weight_scale:
+        return rows
+    return [[*row[:-1], 10 + place] for place, row in enumerate(rows)]
+
+
+def played(terms: Terms, script: Script, *, name: str = "", seed: int = 1) -> tuple[bytes, bytes]:
+    """The archive of a whole session, and its anchors."""
+    setting = replace(IN_ROWS, beacon=TestCoins()) if name == "test coins" else IN_ROWS
+    weighted = bool(terms.weight_scale)
+    simulation = simulate_rows(terms, script, seed=seed, setting=setting, weighted=weighted)
+    for number in range(terms.rounds):
+        if not simulation.over:
+            simulation.run_round(vectors(terms, number))
+    return archive_of(simulation)
+
+
+def departure(source: random.Random, parties: int, own: int) -> Behaviour:
+    """One way of not keeping to the rules."""
+    other = source.choice([each for each in range(parties) if each != own])
+    lies: list[Behaviour] = [
+        *(SaysInstead(phase, alter) for phase, alter, _ in LIES.values()),
+        *(shifted(other), shifted_together(other)),
+        *(AddsToTheSum(7), AddsToTheSum(7, other)),
+    ]
+    phase, later = source.choice(PHASES), source.choice(PHASES)
+    silences: list[Behaviour] = [
+        *(Drop(phase, before=True), Drop(phase, before=False), Skip(phase), PostsLate(phase)),
+        *(Replay(phase), Twice(phase), TwiceLater(phase, later), Garbage(phase)),
+    ]
+    return source.choice(source.choice([lies, silences]))
+
+
+def script_for(seed: str, parties: int) -> Script:
+    """One to four departures of at most three parties."""
+    source, script = random.Random(seed), Script()
+    some = source.sample(range(parties), 3)
+    for _ in range(source.randint(1, 4)):
+        own = source.choice(some)
+        script = script.misbehave(own, departure(source, parties, own))
+    return script
+
+
+def agreed(archive: bytes, anchors: bytes) -> str:
+    """The verdict of both."""
+    found = second(archive, anchors)
+    assert found == first(archive, anchors)
+    return found.verdict
+
+
+def test_both_take_an_honest_session_and_one_with_a_liar_about_an_edge() -> None:
+    assert agreed(*played(ONCE, Script())) == "VALID"
+    archive, anchors = played(ONCE, Script().misbehave(2, shifted(3)))
+    assert agreed(archive, anchors) == "VALID"
+    assert {rule for *_, rule in second(archive, anchors).faults} == {"14-K6"}
+
+
+@pytest.mark.slow
+@pytest.mark.thirds
+@pytest.mark.parametrize("name", WORLDS)
+def test_honest_sessions_are_accepted(name: str) -> None:
+    archive, anchors = played(WORLDS[name], Script(), name=name)
+    assert agreed(archive, anchors) == "VALID"
+    assert not second(archive, anchors).faults
+
+
+@pytest.mark.slow
+@pytest.mark.thirds
+@pytest.mark.parametrize("lie", LIES)
+def test_both_name_who_says_what_is_not_so(lie: str) -> None:
+    phase, alter, rule = LIES[lie]
+    archive, anchors = played(ONCE, Script().misbehave(2, SaysInstead(phase, alter)))
+    assert agreed(archive, anchors) == "VALID"
+    assert {each for *_, each in second(archive, anchors).faults} == {rule}
+
+
+BOTH_WRONG: Final = {
+    "a key and a row less": (
+        Phase.JOIN,
+        lambda join: replace(join, key=bytes(32), input=join.input[1:]),
+        "04-J2",
+    ),
+    "a row less and one that is none": (
+        Phase.JOIN,
+        lambda join: replace(join, noise=(bytes(32), *join.noise[1:]), input=join.input[1:]),
+        "14-M1",
+    ),
+    "a row that is none and no knowledge of the key": (
+        Phase.JOIN,
+        lambda join: replace(join, possession=bytes(64), input=(b"\1" * 32, *join.input[1:])),
+        "14-L3",
+    ),
+    "words and rows that are too few": (
+        Phase.PUBLISH,
+        lambda said: replace(said, value=said.value[1:], carries=said.carries[1:]),
+        "04-P2",
+    ),
+    "an edge less and a large test": (
+        Phase.COMMIT,
+        lambda said: replace(said, tests=b"\2" + said.tests[1:], edges=said.edges[1:]),
+        "04-K1",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.thirds
+@pytest.mark.parametrize("lie", BOTH_WRONG)
+def test_of_two_wrong_things_both_cite_the_same(lie: str) -> None:
+    phase, alter, rule = BOTH_WRONG[lie]
+    archive, anchors = played(ONCE, Script().misbehave(2, SaysInstead(phase, alter)))
+    assert agreed(archive, anchors) == "VALID"
+    assert {each for *_, each in second(archive, anchors).faults} == {rule}
+
+
+@pytest.mark.slow
+@pytest.mark.thirds
+@pytest.mark.parametrize("lie", organisers.LIES)
+def test_both_end_a_session_at_a_list_that_the_log_does_not_make(lie: str) -> None:
+    script, rule, _ = organisers.LIES[lie]
+    archive, anchors = played(ONCE, script)
+    assert agreed(archive, anchors) == "INVALID"
+    found = second(archive, anchors).faults
+    assert {each for role, _, each in found if role == "organiser"} == {rule}
+
+
+ABOUT_MASKS: Final = {
+    "alone": Script().misbehave(2, AddsToTheSum(7)),
+    "with an edge": Script().misbehave(2, AddsToTheSum(7, 3)),
+    "two alike": Script().misbehave(2, shifted_together(3)).misbehave(3, shifted_together(2)),
+    "silent behind it": Script().misbehave(2, shifted(3)).drop(2, before=Phase.ROLLBACK),
+    "twice": Script().misbehave(2, shifted(3)).misbehave(2, Twice(Phase.PROVE)),
+    "struck as it opens": Script().misbehave(2, shifted(3)).misbehave(2, Twice(Phase.ROLLBACK)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.thirds
+@pytest.mark.parametrize("terms", [ROWS, RECOVERING], ids=["plain", "recovering"])
+@pytest.mark.parametrize("lie", ABOUT_MASKS)
+def test_both_convict_who_lies_about_masks(lie: str, terms: Terms) -> None:
+    archive, anchors = played(replace(terms, rounds=1), ABOUT_MASKS[lie])
+    assert agreed(archive, anchors) == "VALID"
+    assert second(archive, anchors).faults
+
+
+@pytest.mark.soak
+@TRIES
+@pytest.mark.parametrize("name", WORLDS)
+def test_both_find_the_same_in_sessions_with_departures(name: str, seed: int) -> None:
+    terms = WORLDS[name]
+    script = script_for(f"{name} {seed}", terms.parties)
+    archive, anchors = played(terms, script, name=name, seed=seed)
+    assert agreed(archive, anchors) in {*ACCEPTED, "INCOMPLETE"}

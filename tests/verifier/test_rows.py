@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -136,7 +137,7 @@ def test_both_name_who_says_what_is_not_so(lie: str) -> None:
     assert {each for *_, each in second(archive, anchors).faults} == {rule}
 
 
-BOTH_WRONG: Final = {
+BOTH_WRONG: Final[dict[str, tuple[Phase, Callable[[Any], Any], str]]] = {
     "a key and a row less": (
         Phase.JOIN,
         lambda join: replace(join, key=bytes(32), input=join.input[1:]),

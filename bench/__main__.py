@@ -30,6 +30,7 @@ from bench import (
     terms,
     tunnel,
     twoparty,
+    vectors,
     zkp,
 )
 
@@ -57,6 +58,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "terms": terms.run,
     "tunnel": tunnel.run,
     "twoparty": twoparty.run,
+    "vectors": vectors.run,
     "zkp": zkp.run,
 }
 

@@ -55,13 +55,15 @@ def estimates_of(manifest: Manifest, found: RoundFindings) -> Estimates:
         return _weighted(manifest, found.sums, count, noise)
     terms = manifest.terms
     low, step = _from(manifest), Fraction(terms.high - terms.low) / terms.steps
-    totals = [count * low + step * each for each in found.sums]
+    totals = {each: count * low + step * each for each in set(found.sums)}
+    total = {each: text_of(decimal_of(value)) for each, value in totals.items()}
+    mean = {each: text_of(decimal_of(value / count)) for each, value in totals.items()}
     deviation = EXACT.multiply(decimal_of(step), root_of(noise + Fraction(count, 4)))
     error = text_of(EXACT.divide(deviation, Decimal(count)))
     return Estimates(
-        total=tuple(text_of(decimal_of(each)) for each in totals),
-        mean=tuple(text_of(decimal_of(each / count)) for each in totals),
-        stderr=(error,) * len(totals),
+        total=tuple(total[each] for each in found.sums),
+        mean=tuple(mean[each] for each in found.sums),
+        stderr=(error,) * len(found.sums),
     )
 
 

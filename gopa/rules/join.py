@@ -228,7 +228,12 @@ def _nonce_size(context: RoundContext) -> int:
 
 
 def used_seed(message: Message, context: RoundContext) -> bytes | None:
-    """C_y (or A) of a join, if it is well-formed: it counts as used from then on ([J5])."""
+    """C_y (or A) of a join, if it is well-formed: it counts as used from then on ([J5]).
+
+    Joins with rows have none.
+    """
+    if context.in_rows:
+        return None
     try:
         return read_join(message, context).seed or None
     except (MalformedMessage, BreaksRule):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from gopa.rounds.context import RoundContext
+from gopa.rounds.long.statements import decoded_points
 from gopa.rules.findings import BreaksRule
 from wire.errors import MalformedMessage
 
@@ -63,6 +64,6 @@ def require_rows(context: RoundContext, rows: Rows, count: int) -> None:
     if len(rows) != count:
         raise BreaksRule("14-M1", f"{count} rows, not {len(rows)}")
     try:
-        context.group.decode_points(b"".join(rows), count)
+        decoded_points(context.group, b"".join(rows), count)
     except MalformedMessage:
         raise BreaksRule("14-L3", "a row that is no commitment") from None

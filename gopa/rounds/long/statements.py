@@ -6,11 +6,12 @@ that no honest party posts.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 
 import numpy as np
 
-from commitments.group import PointVec
+from commitments.group import Group, PointVec
 from gopa.masks.words import unpack_words
 from gopa.messages.parameters import Path
 from gopa.messages.row_bounds import length_bounds, weight_bound
@@ -91,7 +92,13 @@ def decoded_rows(
     # Rows of another length could be cut elsewhere: two messages would say the same.
     if len(rows) != count or any(len(row) != _POINT for row in rows):
         raise MalformedMessage(f"{count} points of {_POINT} bytes", field)
-    return context.group.decode_points(b"".join(rows), count)
+    return decoded_points(context.group, b"".join(rows), count)
+
+
+@lru_cache(maxsize=128)
+def decoded_points(group: Group, data: bytes, count: int) -> PointVec:
+    """The same of their bytes; rows are read with the message and for each proof about them."""
+    return group.decode_points(data, count)
 
 
 def encoded_rows(points: PointVec) -> tuple[bytes, ...]:

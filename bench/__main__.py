@@ -31,6 +31,7 @@ from bench import (
     tunnel,
     twoparty,
     vectors,
+    vectors_growth,
     zkp,
 )
 
@@ -59,6 +60,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "tunnel": tunnel.run,
     "twoparty": twoparty.run,
     "vectors": vectors.run,
+    "vectors-growth": vectors_growth.run,
     "zkp": zkp.run,
 }
 

@@ -1,0 +1,66 @@
+"""How the cost of a party, of an audit and of memory grows with dimension and with parties.
+
+Slopes are those of straight lines through logarithms: 1 is proportional. With `--full` the sizes
+are those of `bench vectors --full`, and a picture is written to `vectors-growth.svg`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from bench.measure import Numbers
+from bench.vectors import ALL, PARTIES, measured
+
+PICTURE = Path("vectors-growth.svg")
+_FIGURES = {
+    "client_s": "s, a party",
+    "verify_ms": "ms, rules for a party",
+    "peak_mb": "MB, a party",
+}
+_QUICK = ((1_000, 4_000, 16_000), (10, 20))
+_FULL = (ALL, (10, 20, 40, 80))
+_SMALL = 1_000
+
+Lines = dict[str, dict[int, Numbers]]
+
+
+def run(full: bool) -> Numbers:
+    """Slopes of each cost, and what they are slopes of."""
+    dimensions, parties = _FULL if full else _QUICK
+    lines: Lines = {
+        "dimension": {each: measured(each, PARTIES) for each in dimensions},
+        "parties": {each: measured(_SMALL, each) for each in parties},
+    }
+    found: Numbers = {"bench": "vectors-growth", "unit": "slopes of logarithms"}
+    for along, sizes in lines.items():
+        for name in _FIGURES:
+            values = [float(str(each[name])) for each in sizes.values()]
+            found[f"{name}_by_{along}"] = slope(list(sizes), values)
+            found[f"{name}_at_{along}"] = dict(zip(sizes, values, strict=True))
+    if full:
+        draw(lines)
+        found["picture"] = str(PICTURE)
+    return found
+
+
+def slope(sizes: Sequence[int], values: Sequence[float]) -> float:
+    """The power of the size that the values grow with."""
+    return round(float(np.polyfit(np.log(sizes), np.log(values), 1)[0]), 2)
+
+
+def draw(lines: Lines) -> None:
+    """One panel for dimensions, one for parties, both with logarithmic axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 3.2), layout="constrained")
+    for panel, (along, sizes) in zip(figure.subplots(1, 2), lines.items(), strict=True):
+        for name, label in _FIGURES.items():
+            values = [float(str(each[name])) for each in sizes.values()]
+            panel.loglog(list(sizes), values, marker="o", label=label)
+        panel.set_xlabel(along)
+        panel.grid(alpha=0.3)
+    panel.legend()
+    figure.savefig(PICTURE)

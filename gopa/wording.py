@@ -178,6 +178,11 @@ MODES: Final = {
     "off": "off: an experiment without a log; nothing can be checked",
 }
 
+ROW_MODES: Final = {
+    "full": "full: lengths of vectors and of noise are proved, and that nobody aims noise",
+}
+"""The words of `MODES` where vectors are proved row by row, which is in full mode only."""
+
 EXACT: Final = "the exact sum is released: nothing is hidden by noise"
 """What everything that shows a session or a result without noise says first."""
 
@@ -203,6 +208,9 @@ EXACT_MODES: Final = {
     "off": "off, exact: an experiment without a log or noise; nothing can be checked",
 }
 """The words of `MODES` for sessions without noise."""
+
+EXACT_ROW_MODES: Final = {"full": "full, exact: lengths of vectors are proved; no noise"}
+"""The words of `ROW_MODES` for sessions without noise."""
 
 
 def epsilon_text(epsilon: object | None) -> str:

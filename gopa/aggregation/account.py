@@ -13,6 +13,7 @@ from gopa.aggregation.errors import RoundAborted, exact_remark
 from gopa.aggregation.off_lists import crossing
 from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.phases import Phase
+from gopa.messages.row_terms import sums_of_positions
 from gopa.planning import PrivacyStatement, Terms, privacy
 from gopa.rules import Findings, RoundFindings, outcome_of
 from wire.randomness import Rng
@@ -47,8 +48,9 @@ class Account:
         crossed = self._crossed(last)
         stays = self.trust == "honest-but-curious"
         variance = self.terms.mask_deviation**2 + 1 / 12
+        sums = sums_of_positions(self.terms, last.sums, len(included))
         return Carried(
-            sums=np.array(last.sums, dtype=np.int64),
+            sums=np.array(sums, dtype=np.int64),
             included=included,
             excluded=self._excluded(attempts, included),
             rolled_back=self._parties(last, {outside for _, outside in _undone(last)}),

@@ -3,7 +3,8 @@
 A plan with a norm counts on any two inputs being at most sqrt(squared_sensitivity) steps
 apart on the grid, after rounding. They are if each is within half of that of the origin:
 rounding moves a vector by less than the square root of the number of its coordinates
-that were not on the grid. Specification: `specs/10-values.md`, section 2.
+that were not on the grid. Where lengths are proved longer vectors are admitted, and rounded
+again while that made them too long. Specification: `specs/10-values.md`, section 2, and [Y2] of 14.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from typing import Final
 
 import numpy as np
 
+from commitments.group import Stream
 from gopa.aggregation.errors import OutOfRange
-from gopa.aggregation.grid import Grid
+from gopa.aggregation.grid import Grid, Integers
 from gopa.aggregation.structure import Floats, Structure
+from gopa.messages.row_terms import of_single_counts
 from gopa.planning import Terms
+from gopa.planning.lengths import longest_input
 
 _SAFE: Final = 1 - 1e-13
 """More than a length is off by; the planner leaves more room than that."""
@@ -36,24 +40,38 @@ class Admitted:
 class Bounds:
     """Knows the range of every coordinate and, if the plan relies on it, the longest vector.
 
-    `reach` is the greatest distance from the origin on the grid, in steps.
+    `reach` is the greatest distance from the origin on the grid, in steps. Where that is what
+    is proved, `proved` is its square.
     """
 
     grid: Grid
     reach: float | None
+    proved: int | None = None
 
     @classmethod
     def of(cls, terms: Terms) -> Bounds:
         """The bounds a plan's noise was made for."""
-        boxed = terms.squared_sensitivity >= terms.dimension * terms.steps**2
-        reach = None if boxed else math.sqrt(terms.squared_sensitivity) / 2
-        return cls(Grid.of(terms), reach)
+        if not terms.bounds_length:
+            return cls(Grid.of(terms), None)
+        # The ball of a single count is larger than what two parties may be apart.
+        if terms.squared_norm and not of_single_counts(terms):
+            return cls(Grid.of(terms), math.sqrt(terms.squared_norm), terms.squared_norm)
+        return cls(Grid.of(terms), math.sqrt(terms.squared_sensitivity) / 2)
 
     def longest(self, rounded: int) -> float:
         """The greatest length of a vector with so many coordinates that get rounded."""
         if self.reach is None:
             return math.inf
+        if self.proved is not None:
+            return longest_input(self.proved, rounded) * self.grid.step * _SAFE
         return (self.reach - math.sqrt(rounded)) * self.grid.step * _SAFE
+
+    def round(self, values: Floats, stream: Stream) -> Integers:
+        """Admitted values on the grid, rounded again while that made them too long to prove."""
+        while True:
+            rounded = self.grid.round(values, stream)
+            if self.proved is None or self.grid.squared_length(rounded) <= self.proved:
+                return rounded
 
     def admit(
         self,
@@ -91,7 +109,7 @@ class Bounds:
 
     def _is_too_long(self, values: Floats, beside: float | None) -> bool:
         rounded = self.grid.count_rounded(values) + (beside is not None)
-        return math.hypot(_length(values), beside or 0.0) > self.longest(rounded)
+        return math.hypot(length(values), beside or 0.0) > self.longest(rounded)
 
     def _shortened(self, values: Floats, party: int, beside: float | None, *, clip: bool) -> Floats:
         longest = self.longest(len(values) + (beside is not None))
@@ -108,8 +126,9 @@ class Bounds:
         room = longest * abs(longest) - (beside or 0.0) ** 2
         if room <= 0:
             raise OutOfRange("the plan leaves no room for vectors: plan with a larger norm", party)
-        return values * (math.sqrt(room) * _SAFE / _length(values))
+        return values * (math.sqrt(room) * _SAFE / length(values))
 
 
-def _length(values: Floats) -> float:
+def length(values: Floats) -> float:
+    """The L2 norm of a vector."""
     return math.sqrt(float(np.sum(values * values)))

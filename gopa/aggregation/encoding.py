@@ -115,10 +115,21 @@ class Plain:
 
     With `vouched` vectors keep to the range alone: the caller answers for how far apart any two
     are that are not to be told apart.
+
+    Raises:
+        UsageError: vectors are vouched for, and the session proves how long they are.
     """
 
     terms: Terms
     vouched: bool = False
+
+    def __post_init__(self) -> None:
+        if self.vouched and self.terms.squared_norm and self.terms.bounds_length:
+            message = (
+                "no vector is longer than planned where lengths are proved: leave it out, or plan "
+                'with noise="irwin-hall"'
+            )
+            raise UsageError(message, "vouched")
 
     def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
         """Every value on the grid, rounded without bias.
@@ -134,7 +145,7 @@ class Plain:
         def row(value: Value, party: int) -> EncodedRow:
             given = bounds.admit(structure.flatten(value, party), structure, party, clip=clip)
             exact = not bounds.grid.count_rounded(given.values)
-            integers = bounds.grid.round(given.values, stream)
+            integers = bounds.round(given.values, stream)
             return EncodedRow(integers, given.clipped, given.scaled, exact)
 
         return encode_rows(values, structure, row)

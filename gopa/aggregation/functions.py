@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Unpack
 
-from gopa.aggregation.intake import Values, count_absent, require_integers
+from gopa.aggregation.bounds import Bounds
+from gopa.aggregation.grid import Grid
+from gopa.aggregation.intake import Values, count_absent, require_integers, weights_of
 from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of, exact
 from gopa.aggregation.result import Result
 from gopa.aggregation.structure import Structure, Value
-from gopa.aggregation.weighting import largest_weight, widened_norm
+from gopa.aggregation.weighting import WeightedRows, Weights, largest_weight, widened_norm
 from gopa.planning import Plan
 
 
@@ -57,18 +60,33 @@ def average(  # noqa: PLR0913 - every part of the question has a name
     if integers:
         require_integers(listed)
     most = None if max_weight is None else largest_weight(max_weight)
-    if plan is None and most is not None and norm is not None:
-        norm = widened_norm(exact(norm, "norm"), ends_of(range))
+    dimension = _dimension(listed) + (most is not None)
+    in_rows, span, middle = asked.in_rows(dimension), range, Decimal(0)
+    if plan is None and most is not None:
+        low, high = ends_of(range)
+        if not in_rows:
+            norm = None if norm is None else widened_norm(exact(norm, "norm"), (low, high))
+        elif norm is None:
+            # The ball around the range is smallest from its middle.
+            middle = (low + high) / 2
+            span = (low - middle, high - middle)
     made = asked.plan(
         n=len(listed),
         absent=count_absent(listed),
-        range=range,
-        dimension=_dimension(listed) + (most is not None),
+        range=span,
+        dimension=dimension,
         norm=norm,
         integers=integers and most is None,
+        weighted=in_rows and most is not None,
     )
     with LocalAggregator(made, max_weight=most, clip=clip, **asked.run) as aggregator:
-        return aggregator.average(listed, weights=weights)
+        if plan is not None or not in_rows or most is None or weights is None:
+            return aggregator.average(listed, weights=weights)
+        # The plan's range is that of lengths: what the caller said of values is held to here.
+        given = Weights.checked(weights_of(weights, listed), most, len(listed))
+        held = Bounds(Grid(*ends_of(range), 1), None)
+        encoding = WeightedRows(made.terms, given, held, float(middle))
+        return aggregator.aggregate(listed, encoding)
 
 
 def sum(  # noqa: A001, PLR0913 - the name under which users look for it

@@ -83,6 +83,11 @@ class Grid:
         exact = (Fraction(value) - Fraction(self.low)) * self.steps / self.width
         return min(max(exact, Fraction(0)), Fraction(self.steps))
 
+    def squared_length(self, positions: Integers) -> int:
+        """The square of the distance from zero, in steps; zero is a point of the grid."""
+        zero = int(-Fraction(self.low) * self.steps / self.width)
+        return sum(each * each for each in (positions - zero).tolist())
+
     def count_rounded(self, values: Floats) -> int:
         """How many of the values may move when they are rounded.
 

@@ -58,8 +58,10 @@ class OneHot:
             self.edges
         ) - 1:
             raise UsageError(f"the range 0 to 1 in {len(self.edges) - 1} dimensions", "plan")
-        if terms.squared_sensitivity < 2 * terms.steps**2:
-            raise UsageError("must be a plan with a norm of at least sqrt(1/2)", "plan")
+        short = terms.bounds_length and 0 < terms.squared_norm < terms.steps**2
+        if short or terms.squared_sensitivity < 2 * terms.steps**2:
+            least = "1, or integers=True" if short else "sqrt(1/2)"
+            raise UsageError(f"must be a plan with a norm of at least {least}", "plan")
 
     def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
         """All steps at the bin of the value. Nothing is rounded, and `stream` is not used.

@@ -20,7 +20,7 @@ from gopa.aggregation.settings import Coins
 from gopa.aggregation.structure import Value
 from gopa.planning import Plan, plan
 from gopa.planning.defaults import CORRUPT, DROPOUT
-from gopa.planning.request import python_number
+from gopa.planning.request import noise_for, python_number
 from wire.errors import UsageError
 
 Number: TypeAlias = float | str | Decimal
@@ -112,6 +112,13 @@ class AggregationRequest:
         run = {name: value for name, value in options.items() if name in _RUN}
         return cls(given, target, run)
 
+    def in_rows(self, dimension: int) -> bool:
+        """Whether the plan, given or made for so many numbers, proves lengths row by row."""
+        if self.given is not None:
+            return bool(self.given.terms.squared_norm)
+        mode = self.run.get("mode", "full")
+        return noise_for(self.target.get("noise"), mode, dimension) == "isotropic"
+
     def values(self, given: object) -> Sequence[Value | None]:
         """One value for each party; None for those that `absent` leaves out."""
         return values_of(given, self.run.get("absent", "none"))
@@ -122,10 +129,10 @@ class AggregationRequest:
         Who is absent is known by now, and public: unless the caller names a dropout, it is at
         least the share of those, so that a column with gaps does not end without a result.
 
-        Masks that may stay in the sum are as small as possible. Noise of vectors comes from
-        weighted bits: their grids are too fine for tables. Parties of this process fail only
-        where a script says so: the chance of a result is not asked for unless the caller
-        does, and the coins are nonces for any number of parties.
+        Masks that may stay in the sum are as small as possible. Unless their lengths are proved,
+        noise of vectors comes from weighted bits: their grids are too fine for tables. Parties of
+        this process fail only where a script says so: the chance of a result is not asked for
+        unless the caller does, and the coins are nonces for any number of parties.
 
         Raises:
             UsageError: no plan meets the target.
@@ -138,7 +145,9 @@ class AggregationRequest:
             chosen["beacon"] = "commit-reveal"
         if trust == "honest-but-curious":
             chosen["objective"] = "masks"
-        if fixed.get("dimension", 1) > 1 and self.target.get("epsilon") is not None:
+        dimension = fixed.get("dimension", 1)
+        hidden = self.target.get("epsilon") is not None
+        if dimension > 1 and hidden and not self.in_rows(dimension):
             chosen["noise"] = "irwin-hall"
         if absent in {0, n} or "dropout" in self.target:
             return plan(n=n, **{**chosen, **self.target, **fixed})

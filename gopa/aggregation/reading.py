@@ -11,6 +11,7 @@ from gopa.aggregation.engine import Carried, Mode, Trust
 from gopa.aggregation.result import Result, WeightTooSmall
 from gopa.aggregation.structure import Structure
 from gopa.planning import PrivacyStatement, Terms
+from gopa.planning.row_reasons import noise_of_liars
 from gopa.planning.usefulness import terms_warning
 from gopa.rounding import plus_minus
 
@@ -67,6 +68,7 @@ def result_of(  # noqa: PLR0913 - what a result says besides its numbers
         weight_stderr=found.weight_deviation,
         warnings=warnings_of(reading.terms, found),
         exact=reading.terms.exact,
+        noise_of_liars=noise_of_liars(reading.terms) if mode == "full" else "",
     )
     if not found.defined:
         weight, blur = found.weight or 0.0, found.weight_deviation or 0.0

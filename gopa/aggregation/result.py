@@ -14,7 +14,15 @@ from gopa.aggregation.structure import flat, labels
 from gopa.planning import PrivacyStatement
 from gopa.planning.outcome import LENGTH_UNPROVED
 from gopa.rounding import listed, plus_minus
-from gopa.wording import EXACT, EXACT_DIFFERENCE, EXACT_MODES, MODES, counted
+from gopa.wording import (
+    EXACT,
+    EXACT_DIFFERENCE,
+    EXACT_MODES,
+    EXACT_ROW_MODES,
+    MODES,
+    ROW_MODES,
+    counted,
+)
 from wire.errors import GopaError, UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +46,9 @@ def report_lines(result: Result) -> list[tuple[str, str]]:
         lines.append(("VETOED", f"{counted(result.organiser_vetoes, 'attempt')}, by the organiser"))
     lines.extend([("privacy", "none")] if result.exact else _privacy(result.privacy))
     lines.append(("mode", _mode(result)))
+    if result.noise_of_liars:
+        law = "" if result.exact else "isotropic, law not proved for liars: "
+        lines.append(("noise", f"{law}{result.noise_of_liars}"))
     return lines
 
 
@@ -86,6 +97,8 @@ def _mode(result: Result) -> str:
     trust = "" if result.trust == "malicious" else ", honest but curious: liars are not found"
     simulated = ", simulation" if result.simulation else ""
     modes = EXACT_MODES if result.exact else MODES
+    if result.noise_of_liars:
+        modes = EXACT_ROW_MODES if result.exact else ROW_MODES
     return f"{modes[result.mode]}{trust}{simulated}"
 
 
@@ -109,7 +122,8 @@ class Result:
     masked values were out, and `organiser_vetoes` those that the organiser ended though the log
     had what they needed. `transcript` is where the log is, if there is one; a pickled copy says
     which log that was, and no longer leads there. `warnings` say what whoever uses the numbers
-    should know first, such as that they are mostly noise.
+    should know first, such as that they are mostly noise. `noise_of_liars` says what parties that
+    lie could do with their noise, where lengths are proved and its law is not.
 
     `asked` says whether the mean or the sum was asked for: that is `value`, with its `error`, and
     `float(result)`. In a notebook a result shows itself as a table, and `plot` draws it.
@@ -138,6 +152,7 @@ class Result:
     warnings: tuple[str, ...] = ()
     asked: Literal["mean", "sum"] = "mean"
     exact: bool = False
+    noise_of_liars: str = ""
 
     @property
     def count(self) -> int:

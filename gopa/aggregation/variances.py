@@ -56,6 +56,9 @@ class Moments:
     def __post_init__(self) -> None:
         if self.terms.dimension != 2:
             raise UsageError("must be a plan with dimension 2", "plan")
+        if self.terms.squared_norm and self.terms.bounds_length:
+            # Lengths are proved from zero, and the two numbers lie around the middle of a box.
+            raise UsageError("a plan without a norm, where lengths are proved", "plan")
         moved = 2 * (float(HALF_DISTANCE) * self.terms.steps + math.sqrt(2))
         if self.terms.squared_sensitivity < min(moved**2, 2 * self.terms.steps**2):
             message = f"a plan with a norm of at least {float(HALF_DISTANCE)} widths of the range"
@@ -148,8 +151,9 @@ def variance(
     """The private variance and mean of one number for each party, in one round.
 
     Each party contributes its number and the square of its distance from the middle of
-    the range, and the noise is made for both together. A plan that is given has
-    dimension 2 and the range of the values. Further keywords and errors are those of
+    the range, and the noise is made for both together; with `noise="isotropic"` as for two
+    numbers that have nothing to do with each other, which is a quarter more. A plan that is given
+    has dimension 2 and the range of the values. Further keywords and errors are those of
     `average`.
 
     >>> result = gopa.variance([0.1, 0.9] * 5, epsilon=8, delta=1e-6, corrupt=1)
@@ -163,7 +167,7 @@ def variance(
         absent=count_absent(listed),
         range=range,
         dimension=2,
-        norm=_norm(range),
+        norm=None if plan is None and asked.in_rows(2) else _norm(range),
     )
     with LocalAggregator(made, clip=clip, **asked.run) as aggregator:
         found = aggregator.aggregate(listed, Moments(made.terms))

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from commitments.group import Stream
-from gopa.aggregation.bounds import Bounds
+from gopa.aggregation.bounds import Bounds, length
 from gopa.aggregation.encoding import (
     Encoded,
     EncodedRow,
@@ -26,12 +26,16 @@ from gopa.aggregation.encoding import (
     encode_rows,
     structure_of,
 )
-from gopa.aggregation.errors import InvalidWeight
+from gopa.aggregation.errors import InvalidWeight, OutOfRange
 from gopa.aggregation.grid import Grid, Integers
 from gopa.aggregation.structure import Floats, Value, count_of
+from gopa.messages.row_terms import weighted_length
 from gopa.planning import Terms
 from gopa.planning.terms import check_decimal
 from wire.errors import UsageError
+
+_NORM_OF_FLOATS: Final = 1 + 1e-12
+"""More than the length of a vector of floats, scaled to the norm, is off by."""
 
 CLEAR: Final = 5.0
 """A sum of weights below so many of its standard errors is not divided by."""
@@ -105,10 +109,16 @@ def encoding_with(weights: Weights, terms: Terms, *, proved: bool) -> Encoding:
 
     Raises:
         UsageError: the plan has no coordinate for the weight; or it has a norm, and
-            `proved` says that parties have to prove what they contribute.
+            `proved` says that parties have to prove what they contribute; or it proves lengths,
+            and not those of weighted vectors.
     """
     if terms.dimension < 2:
         raise UsageError("weights need a plan with one dimension more than the values", "weights")
+    if terms.squared_norm:
+        if not terms.weight_length:
+            message = "lengths are proved here, and weights not: plan with weighted=True"
+            raise UsageError(message, "weights")
+        return WeightedRows(terms, weights)
     if Bounds.of(terms).reach is None:
         return WeightedRange(terms, weights)
     if proved:
@@ -221,6 +231,79 @@ class WeightedBall:
             weight_deviation=most * blur / self.terms.steps,
             defined=clear,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedRows:
+    """Encodes vectors whose lengths are proved: none counts for more than its weight.
+
+    A party contributes w x / W, with x no longer than the plan's norm, and w (14, section 12).
+
+    `span` holds coordinates, besides, to a range that the plan does not know: its own is that of
+    lengths. These are measured from `middle`.
+    """
+
+    terms: Terms
+    weights: Weights
+    span: Bounds | None = None
+    middle: float = 0.0
+
+    def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
+        """As for plain values; the plan has one dimension more than they."""
+        structure = structure_of(values, self.terms.parties, self.terms.dimension - 1)
+
+        def row(value: Value, party: int) -> EncodedRow:
+            vector, clipped = structure.flatten(value, party), 0
+            if self.span is not None:
+                held = self.span.admit(vector, structure, party, clip=clip)
+                vector, clipped = held.values, held.clipped
+            vector = vector - self.middle
+            short = self._admitted(vector, party, clip=clip)
+            integers = self._rounded(short, party, stream)
+            return EncodedRow(integers, clipped, short is not vector, exact=False)
+
+        return encode_rows(values, structure, row)
+
+    def decode(self, total: NoisySum) -> ValueEstimate:
+        """The quotient: sums are those of any weighted vectors of bounded length."""
+        found = WeightedBall(self.terms, self.weights).decode(total)
+        weight, blur = found.weight or 0.0, found.weight_deviation or 0.0
+        return replace(
+            found,
+            mean=found.mean + self.middle,
+            total=found.total + self.middle * weight,
+            total_deviation=np.hypot(found.total_deviation, self.middle * blur),
+        )
+
+    @property
+    def _norm(self) -> float:
+        allowed = weighted_length(self.terms)
+        return Grid.of(self.terms).step * allowed.numerator * allowed.steps / allowed.denominator
+
+    def _admitted(self, vector: Floats, party: int, *, clip: bool) -> Floats:
+        """The vector, or with `clip` one of the same direction that is short enough."""
+        if length(vector) <= self._norm * _NORM_OF_FLOATS:
+            return vector
+        if not clip:
+            message = (
+                f"is a vector longer than the plan allows ({self._norm:.6g}), whatever its weight: "
+                "scale it, pass clip=True, or plan with a larger norm"
+            )
+            raise OutOfRange(message, party)
+        return vector * (self._norm / length(vector))
+
+    def _rounded(self, vector: Floats, party: int, stream: Stream) -> Integers:
+        """Vector and weight on the grid, rounded again while that made them too long ([W1])."""
+        grid, allowed = Grid.of(self.terms), weighted_length(self.terms)
+        shared = np.clip(self.weights.share(party) * vector, *grid.ends)
+        while True:
+            weight = self.weights.on_grid(party, self.terms.steps, stream)
+            rounded = grid.round(shared, stream)
+            square = grid.squared_length(rounded)
+            reach = allowed.numerator * weight + allowed.rounding
+            proved = square + weight**2 <= self.terms.squared_norm
+            if proved and allowed.denominator**2 * square <= reach**2:
+                return np.append(rounded, weight)
 
 
 def _weighted(grid: Grid, weight: int, values: Floats, stream: Stream) -> Integers:

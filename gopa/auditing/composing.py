@@ -23,6 +23,8 @@ from gopa.auditing.session_checks import check_session, remarks, rounds_of
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import CheckTally
 from gopa.messages.manifest import Mode, Path
+from gopa.planning.row_reasons import noise_of_liars, proved_bounds
+from gopa.planning.terms import Terms
 from gopa.wording import (
     EXACT,
     EXACT_DIFFERENCE,
@@ -136,15 +138,16 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
     *,
     witnessed: bool,
     simulation: bool,
-    bounded: bool,
-    in_rows: bool,
+    terms: Terms | None,
     rounds: Sequence[RoundReport],
 ) -> tuple[str, ...]:
-    """Says what the audit does not say; `bounded` vectors have a planned length.
+    """Says what the audit does not say.
 
-    It is proved of those that are proved row by row, but the law of their noise is not.
+    Of vectors that are proved row by row the length is proved, but the law of their noise is not.
     """
-    lines = ["Whether inputs are true is not known: a party chooses its own within the range."]
+    in_rows = terms is not None and terms.squared_norm > 0
+    within = "length" if in_rows else "range"
+    lines = [f"Whether inputs are true is not known: a party chooses its own within the {within}."]
     if session is not None:
         lines.append(
             f"Of {session.parties} parties at most {session.corrupt} may collude, as is assumed; "
@@ -154,9 +157,11 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
             lines.append(f"{sentence(EXACT)}; {EXACT_DIFFERENCE}.")
             lines.append(f"{sentence(hidden_among(session.fewest - session.corrupt))}.")
             lines.extend(islice(differing_by_one(rounds), _MOST_NAMED))
-        if in_rows and not session.exact:
-            lines.append(ROW_NOISE)
-        if bounded and not in_rows:
+        if terms is not None and in_rows:
+            lines.append(proved_bounds(terms))
+            lines.extend([] if session.exact else [ROW_NOISE])
+            lines.append(f"{sentence(noise_of_liars(terms))}.")
+        if terms is not None and terms.bounds_length and not in_rows:
             lines.append("That vectors keep to the planned length is NOT proved.")
         if session.mode == "signed":
             lines.append(f"Inputs {'are' if session.exact else 'and noise are'} NOT proved.")
@@ -236,8 +241,7 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
             state.anchoring,
             witnessed=policy is not None and policy.needs_witnesses and tally.passes("1.2"),
             simulation=simulation,
-            bounded=manifest is not None and manifest.terms.bounds_length,
-            in_rows=in_rows,
+            terms=None if manifest is None else manifest.terms,
             rounds=rounds,
         ),
     )

@@ -22,6 +22,7 @@ from gopa.auditing.report import (
 )
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Path, TestCoins, Trust
 from gopa.messages.phases import Phase
+from gopa.messages.row_terms import sums_of_positions
 from gopa.planning import privacy
 from gopa.planning.terms import coin_choices
 from gopa.rules import Findings, RoundFindings, outcome_of
@@ -50,27 +51,22 @@ def estimates_of(manifest: Manifest, found: RoundFindings) -> Estimates:
     if found.sums is None or not found.final:
         return Estimates()
     count = len(found.final)
-    noise = count * Fraction(manifest.terms.noise.variance) + _left_over(manifest, found)
-    if manifest.weighted:
-        return _weighted(manifest, found.sums, count, noise)
     terms = manifest.terms
-    low, step = _from(manifest), Fraction(terms.high - terms.low) / terms.steps
-    totals = {each: count * low + step * each for each in set(found.sums)}
+    noise = count * Fraction(terms.noise.variance) + _left_over(manifest, found)
+    sums = sums_of_positions(terms, found.sums, count)
+    if manifest.weighted:
+        return _weighted(manifest, sums, count, noise)
+    low, step = Fraction(terms.low), Fraction(terms.high - terms.low) / terms.steps
+    totals = {each: count * low + step * each for each in set(sums)}
     total = {each: text_of(decimal_of(value)) for each, value in totals.items()}
     mean = {each: text_of(decimal_of(value / count)) for each, value in totals.items()}
     deviation = EXACT.multiply(decimal_of(step), root_of(noise + Fraction(count, 4)))
     error = text_of(EXACT.divide(deviation, Decimal(count)))
     return Estimates(
-        total=tuple(total[each] for each in found.sums),
-        mean=tuple(mean[each] for each in found.sums),
-        stderr=(error,) * len(found.sums),
+        total=tuple(total[each] for each in sums),
+        mean=tuple(mean[each] for each in sums),
+        stderr=(error,) * len(sums),
     )
-
-
-def _from(manifest: Manifest) -> Fraction:
-    """What a coordinate without any step stands for: rows are measured from zero or the middle."""
-    terms = manifest.terms
-    return Fraction(terms.low) + manifest.origin * Fraction(terms.high - terms.low) / terms.steps
 
 
 def _left_over(manifest: Manifest, found: RoundFindings) -> Fraction:
@@ -88,7 +84,7 @@ def _left_over(manifest: Manifest, found: RoundFindings) -> Fraction:
     return kept * (Fraction(manifest.terms.mask_deviation) ** 2 + Fraction(1, 12))
 
 
-def _weighted(manifest: Manifest, sums: tuple[int, ...], count: int, noise: Fraction) -> Estimates:
+def _weighted(manifest: Manifest, sums: list[int], count: int, noise: Fraction) -> Estimates:
     *above, weight = sums
     blur = noise + Fraction(count, 4)
     if weight <= 0 or Fraction(weight) ** 2 <= _CLEAR**2 * blur:
@@ -123,7 +119,7 @@ def _in_ball(
     terms = manifest.terms
     step = Fraction(terms.high - terms.low) / terms.steps
     share = Fraction(weight, terms.steps)
-    mean = (count * _from(manifest) + step * above) / share
+    mean = (count * Fraction(terms.low) + step * above) / share
     square = (step**2 + (mean / terms.steps) ** 2) * (noise + Fraction(count, 4)) / share**2
     return mean, square
 

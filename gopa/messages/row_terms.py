@@ -6,6 +6,7 @@ round be ended at will, or privacy be promised that the noise does not give.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from math import isqrt
 from typing import Final
@@ -78,6 +79,19 @@ def origin(terms: Terms, *, weighted: bool = False) -> int:
     return int(found)
 
 
+def sums_of_positions(terms: Terms, sums: Iterable[int], count: int) -> list[int]:
+    """The sums of so many parties as those of grid points: rows begin at `origin`, not at 0.
+
+    A weight, which is the last number, begins at 0.
+    """
+    found = list(sums)
+    if not terms.squared_norm:
+        return found
+    weighted = bool(terms.weight_length)
+    moved = count * origin(terms, weighted=weighted)
+    return [each + moved for each in found[: len(found) - weighted]] + found[-1:] * weighted
+
+
 def of_single_counts(terms: Terms) -> bool:
     """Whether a party adds one count to one bin: two such vectors are closer than their lengths."""
     square = terms.steps**2
@@ -119,9 +133,8 @@ def _require_weights(terms: Terms) -> None:
     """14-W3: the sensitivity covers two vectors of any weights, as rounded."""
     if not terms.weight_length or not terms.weight_scale:
         field = "weight_scale" if terms.weight_length else "weight_length"
-        raise UsageError(
-            "at least 1 where weighted vectors are proved row by row", f"terms.{field}"
-        )
+        message = "at least 1 where weighted vectors are proved row by row: plan with weighted=True"
+        raise UsageError(message, f"terms.{field}")
     if terms.steps >= MOST_WEIGHT:
         raise UsageError("below 2^31 where weighted vectors are proved row by row", "terms.steps")
     if weighted_length(terms).squared_sensitivity > terms.squared_sensitivity:

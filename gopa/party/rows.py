@@ -16,7 +16,6 @@ from gopa.masks import EdgeContext, SelfContext, sign
 from gopa.messages.long_vectors import PROVE, LongJoin, LongPublish, Prove
 from gopa.messages.manifest import Manifest
 from gopa.messages.party import Join
-from gopa.messages.row_terms import origin
 from gopa.party.context import PartyContext
 from gopa.party.events import Supplied
 from gopa.party.states import LongVectors, Published, RoundInput, UnprovedWords
@@ -65,7 +64,7 @@ def _measured(manifest: Manifest, values: Sequence[int]) -> Integers:
     """Values of the grid as lengths from zero; a weight is measured from 0."""
     vector = np.array(values, dtype=np.int64)
     lengths = vector[:-1] if manifest.weighted else vector
-    lengths -= origin(manifest.terms)
+    lengths -= manifest.origin
     return vector
 
 

@@ -35,8 +35,11 @@ def squared_norm(length_squared: Fraction, rounded: int) -> int:
 
 
 def longest_input(bound: int, rounded: int) -> float:
-    """The longest vector in steps that `squared_norm` gives no more than this bound for."""
-    limit, root = Decimal(bound), Decimal(rounded).sqrt(_EXACT)
+    """The longest vector in steps that `squared_norm` gives no more than this bound for.
+
+    Squares are integers: one that is not above the bound is below the next integer.
+    """
+    limit, root = Decimal(bound + 1), Decimal(rounded).sqrt(_EXACT)
     never = _sum(limit.sqrt(_EXACT), -root)
     left = _sum(limit, -Decimal(rounded) / 4, -_EXACT.multiply(root, SPREAD))
     inner = _sum(_EXACT.power(SPREAD, 2), left)

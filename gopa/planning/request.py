@@ -151,7 +151,7 @@ class Request:
         if beacon is None:
             beacon = _beacon(parties, chance, recovery)
         check_name(beacon, get_args(BeaconKind), "beacon")
-        noise = _noise(noise, mode, dimension)
+        noise = noise_for(noise, mode, dimension)
         check_name(objective, get_args(Objective), "objective")
         if weighted:
             norm = _weighted_norm(norm, low, high, dimension)
@@ -366,7 +366,7 @@ def _probability(value: float) -> float:
     return float(value)
 
 
-def _noise(noise: NoiseName | None, mode: PlannedMode, dimension: int) -> NoiseName | None:
+def noise_for(noise: NoiseName | None, mode: PlannedMode, dimension: int) -> NoiseName | None:
     """The kind of noise that was asked for, or what long vectors get unasked."""
     if noise is not None:
         check_name(noise, get_args(NoiseName), "noise")

@@ -38,6 +38,9 @@ _TOO_FINE: Final = (
 WEIGHT_RATIO: Final = Fraction(1, 2)
 """With weights the range is that of lengths: half of it is what the largest weight allows."""
 
+_NORM_OF_FLOATS: Final = 1 + Fraction(1, 10**12)
+"""Planned for: the length of a vector of floats, scaled to the norm, may be off by less."""
+
 _SPARE: Final = 0.97
 _MOST_FITTED: Final = 1.5
 _FITTED: Final = 500
@@ -124,6 +127,7 @@ def _grid(request: Request, steps: int) -> PlannedGrid:
         return PlannedGrid(steps, squared, norm, 2 * math.isqrt(norm), WEIGHT_RATIO)
     if request.norm is not None:
         length = Fraction(request.norm) * steps / (Fraction(request.high) - Fraction(request.low))
+        length *= 1 if request.integers else _NORM_OF_FLOATS
         norm = squared_norm(length**2, 0 if request.integers else dimension)
         if 4 * norm < box:
             return PlannedGrid(steps, 4 * norm, norm, 2 * math.isqrt(norm))

@@ -46,7 +46,7 @@ def most_charged(request: Request) -> float:
     )
     if charged > request.delta / 2:
         message = (
-            f"proofs about long vectors may give away {charged:.2g} at this epsilon: "
+            f"proofs about long vectors may give away {min(1, charged):.2g} at this epsilon: "
             "raise delta, or lower epsilon, `attempts` or `rounds`"
         )
         raise UsageError(message, "delta")

@@ -15,7 +15,7 @@ from gopa.planning.equation_points import equation_points
 from gopa.planning.request import Request
 from gopa.planning.result import PlanReason
 from gopa.planning.terms import Terms
-from gopa.wording import counted
+from gopa.wording import counted, sentence
 from zkp.rows.shape import RowShape
 
 FAR: Final = 5
@@ -57,12 +57,47 @@ def _inputs(request: Request, terms: Terms) -> PlanReason:
     return PlanReason("length", value, why)
 
 
-def _noise(terms: Terms) -> tuple[PlanReason, ...]:
-    aimed = AimedNoise.of(terms)
+def noise_of_liars(terms: Terms) -> str:
+    """What is proved of the noise of those who lie, with numbers; nothing without rows."""
+    if not terms.squared_norm:
+        return ""
     liars = counted(terms.corrupt, "liar")
+    if terms.exact or not terms.noise.variance:
+        return f"nobody adds noise; each of {liars} may move one coordinate, at random, by one step"
+    aimed = AimedNoise.of(terms)
+    out = math.sqrt(terms.survivors * float(terms.noise.variance))
+    return (
+        f"along a direction fixed before the coins, the noise of {liars} is {FAR} of its "
+        f"deviations out with a chance of at most {aimed.chance_beyond(FAR):.2g}, in one "
+        f"coordinate {2 * aimed.coordinate_beyond(FAR):.2g}, of honest noise {_HONESTLY:.2g}; "
+        f"the best of 2^{aimed.choices_bits:.0f} choices of coins and of who stays moves one "
+        f"coordinate of the sum by {aimed.best_choice * aimed.deviation / out:.2g} of its standard "
+        f"errors on average, leaving alone by {aimed.best_stay * aimed.deviation / out:.2g}"
+    )
+
+
+def proved_bounds(terms: Terms) -> str:
+    """How long vectors and their noise may be, and what that is of the planned noise."""
+    points = _points(terms)
+    said = f"Vectors are at most {math.sqrt(terms.squared_norm):.6g} steps long"
+    deviation = math.sqrt(float(terms.noise.variance))
+    if deviation:
+        square = terms.noise_square / terms.dimension / deviation**2
+        said += (
+            f"; squares of noise come to {square:.4g} times what they are on average, its largest "
+            f"number to {terms.spike / deviation:.3g} deviations"
+        )
+    return f"{said}; at most {terms.late} go missing late, sums hold at {counted(points, 'point')}."
+
+
+def _points(terms: Terms) -> int:
+    losses = min(terms.late, terms.parties - terms.survivors)
+    return equation_points(terms.parties, losses, RowShape(terms.dimension).bits)
+
+
+def _noise(terms: Terms) -> tuple[PlanReason, ...]:
     if terms.exact:
-        why = f"nobody adds noise; each of {liars} may move one coordinate, at random, by one step"
-        return (PlanReason("noise of liars", "at most 1 step", why),)
+        return (PlanReason("noise of liars", "at most 1 step", noise_of_liars(terms)),)
     deviation = math.sqrt(float(terms.noise.variance))
     longest = math.sqrt(terms.noise_square / terms.dimension) / deviation
     bounds = (
@@ -70,16 +105,10 @@ def _noise(terms: Terms) -> tuple[PlanReason, ...]:
         f"largest number to {terms.spike / deviation:.3g} deviations; an honest party draws anew "
         "beyond that, once in 2^64 times"
     )
-    out = math.sqrt(terms.survivors) * deviation
     aims = (
         "proved are the length of noise and that coins place it; its law is not, for liars: they "
-        "may add none, which accuracy may gain by and privacy never counts on. Along a direction "
-        f"fixed before the coins, the noise of {liars} is {FAR} of its deviations out with a "
-        f"chance of at most {aimed.chance_beyond(FAR):.2g}, in one coordinate "
-        f"{2 * aimed.coordinate_beyond(FAR):.2g}, of honest noise {_HONESTLY:.2g}; "
-        f"the best of 2^{aimed.choices_bits:.0f} choices of coins and of who stays moves one "
-        f"coordinate of the sum by {aimed.best_choice * aimed.deviation / out:.2g} of its standard "
-        f"errors on average, leaving alone by {aimed.best_stay * aimed.deviation / out:.2g}"
+        "may add none, which accuracy may gain by and privacy never counts on. "
+        f"{sentence(noise_of_liars(terms))}"
     )
     return (
         PlanReason("length of noise", f"{math.sqrt(terms.noise_square):.6g} steps", bounds),
@@ -88,8 +117,7 @@ def _noise(terms: Terms) -> tuple[PlanReason, ...]:
 
 
 def _late(terms: Terms) -> PlanReason:
-    losses = min(terms.late, terms.parties - terms.survivors)
-    points = equation_points(terms.parties, losses, RowShape(terms.dimension).bits)
+    points = _points(terms)
     why = (
         "missing after their value is published before the round ends: all corrupt parties, and "
         f"honest ones but once in 1,000 rounds; so sums are checked at {counted(points, 'point')}"

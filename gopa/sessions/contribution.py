@@ -26,6 +26,7 @@ from gopa.messages.framing import Posted
 from gopa.messages.manifest import Manifest, Mode, Path
 from gopa.messages.organiser import Abort, Close, Open, Released, ResultMessage, read_control
 from gopa.messages.phases import Kind, Phase
+from gopa.messages.row_terms import sums_of_positions
 from gopa.party import Part
 from gopa.session_tracker import MessageProgress, TrackedRound, close_phase
 from gopa.wording import EXACT, PARTS, counted, name_of
@@ -225,8 +226,9 @@ def noisy_sum(manifest: Manifest, result: ResultMessage, count: int) -> NoisySum
 
     Others may have rounded: that counts, also if a party did not.
     """
-    sums = np.array(result.sums, dtype=np.int64) + count * manifest.origin
-    return NoisySum(sums, count, count * float(manifest.terms.noise.variance), exact=False)
+    noise = count * float(manifest.terms.noise.variance)
+    sums = sums_of_positions(manifest.terms, result.sums, count)
+    return NoisySum(np.array(sums, dtype=np.int64), count, noise, exact=False)
 
 
 def _aborted(manifest: Manifest, abort: Abort, decided: Decided) -> RoundAborted:

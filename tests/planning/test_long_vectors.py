@@ -298,16 +298,6 @@ def a_terms(record: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_session_is_of_the_path_of_its_plan() -> None:
-    """No average can be held yet, and it says so instead of proving something else."""
-    values = [np.zeros(3)] * 5
-    found = gopa.average(values, epsilon=None, norm=1, range=(-1, 1))
-    assert found.count == 5
-    with pytest.raises(UsageError, match="cannot carry out the path `rows` yet"):
-        gopa.average(values, epsilon=None, norm=1, range=(-1, 1), noise="isotropic")
-
-
-@pytest.mark.slow
 def test_the_switch_is_one_constant(monkeypatch: pytest.MonkeyPatch) -> None:
     """Turned on, vectors of full mode get rows unasked, and nothing else does."""
     asked: dict[str, Any] = {"n": 100, "epsilon": 8, "delta": "1e-6"}

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
 
+from gopa.planning.lengths import longest_input
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise, WeightedBits
 
@@ -198,6 +199,18 @@ class Terms:
     def bounds_length(self) -> bool:
         """Whether vectors have to be shorter than the range of their coordinates allows."""
         return self.squared_sensitivity < self.dimension * self.steps**2
+
+    @property
+    def longest(self) -> float:
+        """How many steps long a vector may be that bounds on lengths admit, however it is rounded.
+
+        Where rows prove lengths a vector is rounded again while that made it too long.
+        """
+        if not self.bounds_length:
+            return math.inf
+        if self.squared_norm and 4 * self.squared_norm <= self.squared_sensitivity:
+            return longest_input(self.squared_norm, self.dimension)
+        return math.sqrt(self.squared_sensitivity) / 2 - math.sqrt(self.dimension)
 
     @property
     def largest_coordinate(self) -> int:

@@ -164,6 +164,7 @@ def test_every_vector_of_floats_that_was_scaled_to_the_norm_is_admitted() -> Non
             encoded = plain.encode([short, *[None] * 5], STREAM, clip=False)
             assert encoded.scaled == 0
             assert np.linalg.norm(short) <= bounds.longest(5)
+            assert bounds.longest(5) == pytest.approx(terms.longest * bounds.grid.step)
             with pytest.raises(OutOfRange):
                 plain.encode([short * (1 + 30 / steps), *[None] * 5], STREAM, clip=False)
 

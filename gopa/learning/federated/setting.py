@@ -124,11 +124,14 @@ class Setting:
         """Those of the keywords of the session that are for `gopa.LocalAggregator`."""
         return {name: each for name, each in (self.session or {}).items() if name in _RUN}
 
-    def plan(self, users: int, width: int, half: float, rounds: int) -> Plan:
+    def plan(
+        self, users: int, width: int, half: float, rounds: int, *, vouched: bool = False
+    ) -> Plan:
         """A plan for so many rounds of vectors of numbers from -1 to 1.
 
         Two vectors that are not to be told apart are at most twice `half` apart. There are at
-        least two numbers.
+        least two numbers. Full mode proves that vectors are no longer than `half`, unless they are
+        `vouched` for.
 
         Raises:
             UsageError: there is no such plan, or it allows for fewer that collude than are asked
@@ -137,7 +140,10 @@ class Setting:
         asked = None if self.privacy is None else (self.privacy.epsilon, self.privacy.delta)
         given = sorted((self.session or {}).items())
         options = tuple(each for each in given if each[0] in _PLANNED)
-        found = _planned(users, width, half, rounds, asked, self.mode, options)
+        found = None
+        if self.mode == "full" and not vouched:
+            found = _proved(users, width, half, rounds, asked, options)
+        found = found or _planned(users, width, half, rounds, asked, self.mode, options)
         self._require_colluders(found.terms.corrupt)
         return found
 
@@ -180,9 +186,8 @@ def require_room(given: Aggregator, width: int, half: float) -> None:
     `UsageError` says what to plan with.
     """
     terms = given.terms
-    steps = math.sqrt(terms.squared_sensitivity) / 2
     # A vector within the range stays there; one within a length is moved by rounding.
-    steps -= math.sqrt(width) if terms.bounds_length else 0
+    steps = terms.longest if terms.bounds_length else math.sqrt(terms.squared_sensitivity) / 2
     room = math.inf if terms.exact else 2 * steps / terms.steps
     alike = terms.dimension == width and terms.low == -1 and terms.high == 1
     if not alike or room < half * (1 - _NEAR):
@@ -200,16 +205,32 @@ def _above(value: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def _planned(  # noqa: PLR0913, PLR0917 - all that a plan depends on
+def _proved(  # noqa: PLR0913, PLR0917 - all that a plan depends on
     users: int,
     width: int,
     half: float,
     rounds: int,
     asked: tuple[float, float] | None,
+    options: tuple[tuple[str, Any], ...],
+) -> Plan | None:
+    """The plan that proves lengths, at a small cost for each number; None if there is none."""
+    epsilon, delta = (None, None) if asked is None else asked
+    given = _asked(users, width, half, rounds, "full", options)
+    try:
+        return gopa.plan(**given | {"epsilon": epsilon, "delta": delta, "noise": "isotropic"})
+    except UsageError:
+        return None
+
+
+def _asked(  # noqa: PLR0913, PLR0917 - all that a plan depends on
+    users: int,
+    width: int,
+    half: float,
+    rounds: int,
     mode: Mode,
     options: tuple[tuple[str, Any], ...],
-) -> Plan:
-    """The plan with the least error: rounding counts, too, so finer grids are tried."""
+) -> dict[str, Any]:
+    """Keywords of `gopa.plan` for an exact sum."""
     given: dict[str, Any] = {
         "n": users,
         "dimension": width,
@@ -223,6 +244,21 @@ def _planned(  # noqa: PLR0913, PLR0917 - all that a plan depends on
     }
     if mode != "off":
         given["beacon"] = "commit-reveal"
+    return given
+
+
+@lru_cache(maxsize=64)
+def _planned(  # noqa: PLR0913, PLR0917 - all that a plan depends on
+    users: int,
+    width: int,
+    half: float,
+    rounds: int,
+    asked: tuple[float, float] | None,
+    mode: Mode,
+    options: tuple[tuple[str, Any], ...],
+) -> Plan:
+    """The plan with the least error: rounding counts, too, so finer grids are tried."""
+    given = _asked(users, width, half, rounds, mode, options)
     if asked is None:
         fine = {} if mode == "full" else {"steps": _EXACT_STEPS}
         return gopa.plan(**{**fine, **given})

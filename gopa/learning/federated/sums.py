@@ -66,7 +66,8 @@ class SumSession:
         self._start = perf_counter()
         given, self._plan = setting.aggregator, None
         if given is None:
-            self._plan = setting.plan(users, width, half, whole(rounds, "rounds"))
+            needed = whole(rounds, "rounds")
+            self._plan = setting.plan(users, width, half, needed, vouched=vouched)
             self.terms = self._plan.terms
             assumed = [_SIMULATED, _NO_SESSION] if setting.mode == "off" else [_SIMULATED]
         else:

@@ -14,7 +14,7 @@ from examples.federated import accuracy, cancer_rows, trained
 from gopa import UsageError
 from gopa.learning import BudgetExceeded, Charge, Outcome, Privacy, PrivacyLedger, Users
 from gopa.learning.clipping import clip, length
-from gopa.learning.federated import AdaptiveClip, Recipe, fedavg, fedsgd
+from gopa.learning.federated import AdaptiveClip, Recipe, Setting, fedavg, fedsgd
 from gopa.learning.objectives import SQUARED
 from tests.learning.federated.problems import NEAR, OFF, RECORD, USER, two_sides, uneven
 
@@ -277,3 +277,18 @@ def test_the_account_says_what_each_round_has_used() -> None:
     assert early.epsilon == USER.epsilon
     assert early.curve is not None
     assert early.curve["epsilon"].tolist() == curve["epsilon"][:2].tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("privacy", [None, USER])
+def test_full_mode_proves_how_long_updates_are(privacy: Privacy | None) -> None:
+    """Where records are hidden vectors are longer than what hides them: every bit is proved."""
+    asked: dict[str, Any] = {"mode": "full", "session": NEAR, "seed": 1, "rounds": 1, "rate": 1.0}
+    asked |= {"most_rows": 8, "clip": 0.5}
+    outcome = fedavg(two_sides(5, 20), privacy=privacy, local_steps=2, **asked)
+    off = fedavg(two_sides(5, 20), privacy=privacy, local_steps=2, **asked | {"mode": "off"})
+    noise = float(outcome.history["noise"][0])
+    assert np.abs(weights_of(outcome) - weights_of(off)).max() < (6 * noise if privacy else 1e-3)
+    user = Setting(privacy, 1, 8, "full", NEAR)
+    assert user.plan(5, 3, 1.0, 1).path == "rows"
+    assert user.plan(5, 3, 1.0, 1, vouched=True).path == "bits"

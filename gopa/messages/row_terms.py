@@ -121,7 +121,8 @@ def _require_sensitivity(terms: Terms) -> None:
     # A larger bound would let parties round to more than the plan's noise hides.
     for field in ("weight_length", "weight_scale"):
         if getattr(terms, field):
-            raise UsageError("0 without weights", f"terms.{field}")
+            message = "0 without weights: give them, or plan without weighted=True"
+            raise UsageError(message, f"terms.{field}")
     if of_single_counts(terms) and not origin(terms):
         return
     if 4 * terms.squared_norm > terms.squared_sensitivity:

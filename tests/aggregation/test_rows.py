@@ -95,6 +95,14 @@ def test_weighted_means_of_vectors(norm: float) -> None:
     assert np.allclose(found.sum, 9 * mean, atol=6 * found.sum_stderr.max())
 
 
+def test_a_plan_that_is_given_takes_weights_too() -> None:
+    made = planned(dimension=6, norm=1, weighted=True)
+    mean = np.average(UNIT, axis=0, weights=WEIGHTS)
+    for mode in ("full", "off"):
+        found = gopa.average(list(UNIT), made, weights=WEIGHTS, max_weight=3, mode=mode)
+        assert np.allclose(found.mean, mean, atol=6 * found.stderr.max())
+
+
 def test_weighted_means_in_a_range_far_from_zero() -> None:
     vectors = np.clip(VECTORS, -1, 1) + 50
     asked: dict[str, Any] = {"weights": WEIGHTS, "max_weight": 3, "range": (49, 51)}
@@ -199,10 +207,12 @@ def test_sums_of_positions_begin_where_the_grid_does() -> None:
 def test_what_does_not_fit_says_what_to_change() -> None:
     terms = planned(dimension=5, norm=1, range=(-1, 1)).terms
     assert Plain(terms).terms is terms
-    with pytest.raises(UsageError, match='plan with noise="irwin-hall"') as caught:
+    with pytest.raises(UsageError, match='plan without noise="isotropic"') as caught:
         LocalAggregator(terms, vouched=True).average(list(UNIT))
     assert caught.value.field == "vouched"
-    with pytest.raises(UsageError, match="weighted=True"):
+    with pytest.raises(UsageError, match="plan without weighted=True"):
+        LocalAggregator(planned(dimension=6, norm=1, weighted=True))
+    with pytest.raises(UsageError, match="plan with weighted=True"):
         LocalAggregator(planned(dimension=6, norm=1, range=(-1, 1)), max_weight=1)
     short = planned(dimension=4, norm="0.8", range=(0, 1)).terms
     single = planned(dimension=4, norm="0.8", range=(0, 1), integers=True).terms

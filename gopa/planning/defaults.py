@@ -30,8 +30,8 @@ EXACT_STEPS: Final = 2**32 - 1
 EXACT_VECTOR_STEPS: Final = 2**16 - 1
 """The grid of exact sums of vectors: 16 bits for each coordinate, which full mode proves."""
 
-ROWS_FROM: Final = 5
-"""From so many coordinates on rows and proved lengths cost less than a proof of every bit."""
+ROWS_FROM: Final = 24
+"""From so many coordinates on rows cost neither a party nor an auditor more time than bits do."""
 
 ROWS_UNASKED: Final = False
 """Whether vectors of so many coordinates get them in full mode where nobody names the noise."""

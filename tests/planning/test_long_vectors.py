@@ -17,6 +17,7 @@ import gopa
 from gopa.cli.plan import plan as command
 from gopa.messages.row_terms import origin, require_rows
 from gopa.planning import Plan, Terms, guarantee
+from gopa.planning.defaults import ROWS_FROM
 from gopa.planning.lengths import longest_input, word_width
 from gopa.planning.outcome import LENGTH_UNPROVED
 from gopa.planning.row_noise import bounds_margin, charged_for_proofs, shown_by_proofs
@@ -301,11 +302,11 @@ def a_terms(record: dict[str, Any]) -> dict[str, Any]:
 def test_the_switch_is_one_constant(monkeypatch: pytest.MonkeyPatch) -> None:
     """Turned on, vectors of full mode get rows unasked, and nothing else does."""
     asked: dict[str, Any] = {"n": 100, "epsilon": 8, "delta": "1e-6"}
-    assert gopa.plan(dimension=5, **asked).path == "bits"
+    assert gopa.plan(dimension=ROWS_FROM, **asked).path == "bits"
     monkeypatch.setattr("gopa.planning.request.ROWS_UNASKED", True)
-    assert gopa.plan(dimension=5, **asked).path == "rows"
-    assert gopa.plan(dimension=5, n=100, epsilon=None).path == "rows"
-    assert gopa.plan(dimension=5, noise="irwin-hall", **asked).path == "bits"
-    assert gopa.plan(dimension=5, mode="signed", **asked).path == "bits"
-    assert gopa.plan(dimension=4, **asked).path == "bits"
+    assert gopa.plan(dimension=ROWS_FROM, **asked).path == "rows"
+    assert gopa.plan(dimension=ROWS_FROM, n=100, epsilon=None).path == "rows"
+    assert gopa.plan(dimension=ROWS_FROM, noise="irwin-hall", **asked).path == "bits"
+    assert gopa.plan(dimension=ROWS_FROM, mode="signed", **asked).path == "bits"
+    assert gopa.plan(dimension=ROWS_FROM - 1, **asked).path == "bits"
     assert gopa.plan(**asked).path == "bits"

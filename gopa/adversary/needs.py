@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gopa.adversary.malicious import NotApplicable
-from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode
+from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ SEEDS: Final = Requirement("recovery of self-masks by their seeds", lambda m: m.
 WEIGHTS: Final = Requirement("weights", lambda m: m.weighted)
 NONCES: Final = Requirement("coins from nonces", lambda m: isinstance(m.beacon, CommitReveal))
 DRAND: Final = Requirement("coins from drand", lambda m: isinstance(m.beacon, DrandBeacon))
+ROWS: Final = Requirement("vectors that are proved row by row", lambda m: m.path is Path.ROWS)
 WITNESSES: Final = Requirement("a quorum of witnesses", lambda m: m.quorum is not None)
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from gopa.messages.manifest import Mode
+from gopa.messages.row_terms import origin
 from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
 from gopa.simulation import (
@@ -59,11 +60,25 @@ class SessionSetup:
     def inputs(self) -> Sequence[Sequence[int]]:
         """What the parties have, on the grid; with weights the last coordinate is the largest."""
         terms = self.terms
+        if terms.squared_norm:
+            return _short_vectors(terms, weighted=self.setting.weighted)
         rows = [
             [(3 * party + 2 * i) % (terms.steps + 1) for i in range(terms.dimension)]
             for party in range(terms.parties)
         ]
         return [[min(x, row[-1]) for x in row] for row in rows] if self.setting.weighted else rows
+
+
+def _short_vectors(terms: Terms, *, weighted: bool) -> Sequence[Sequence[int]]:
+    """Vectors of entries next to the origin; a weight is measured from 0."""
+    zero = origin(terms)
+    rows = [
+        [zero + (party + i) % 3 - 1 for i in range(terms.dimension)]
+        for party in range(terms.parties)
+    ]
+    if weighted:
+        rows = [[*row[:-1], 10 + party] for party, row in enumerate(rows)]
+    return rows
 
 
 FOUR: Final = Terms(
@@ -168,3 +183,48 @@ SPARSE: Final = SessionSetup(
 
 WITNESSED: Final = SessionSetup(FOUR, witnesses=2)
 """Closes rest on checkpoints that two witnesses have cosigned."""
+
+IN_ROWS: Final = replace(
+    FIVE,
+    dimension=40,
+    low=Decimal(-1),
+    steps=40,
+    squared_sensitivity=400,
+    squared_norm=100,
+    noise=GaussianTable.with_scale("10", bits=24, rows=57),
+    noise_square=14_468,
+    spike=38,
+    epsilon=Decimal(30),
+    late=2,
+)
+"""Vectors of length 10 at most; two of five parties may go missing behind publish."""
+
+ROWS: Final = SessionSetup(IN_ROWS)
+"""Five vectors that are proved row by row."""
+
+ROWS_TWICE: Final = SessionSetup(replace(IN_ROWS, rounds=2), rounds=2)
+"""Two results from the same parties."""
+
+ROWS_SPARE: Final = SessionSetup(replace(IN_ROWS, parties=7, k=6, survivors=4, loss=3, late=3))
+"""Seven parties, of whom three may leave one after the other."""
+
+ROWS_RECOVERING: Final = SessionSetup(
+    replace(IN_ROWS, loss=1, threshold_numerator=1, threshold_denominator=2)
+)
+"""Five, of whom one may be lost; half of a party's neighbours can open its self-mask."""
+
+ROWS_WEIGHTED: Final = SessionSetup(
+    replace(
+        IN_ROWS,
+        steps=20,
+        weight_length=1,
+        weight_scale=4,
+        squared_norm=1300,
+        squared_sensitivity=864,
+        noise=GaussianTable.with_scale("16", bits=24, rows=99),
+        noise_square=39_476,
+        spike=65,
+    ),
+    SessionSetting(weighted=True),
+)
+"""Five with a private weight as the last coordinate, which says how long the others may be."""

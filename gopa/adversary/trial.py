@@ -14,9 +14,11 @@ from gopa.adversary.malicious import Actor, script_of
 from gopa.adversary.outcome import PASSED_OVER, STRANGER, AttackOutcome, OpenToAll, RoundOutcome
 from gopa.adversary.setup import SessionSetup
 from gopa.auditing import Anchors, Report, audit
+from gopa.messages.manifest import Path
 from gopa.messages.organiser import RESULT
 from gopa.messages.party import OPENING
 from gopa.messages.phases import Kind
+from gopa.messages.row_terms import origin
 from gopa.rules import Findings, RoundFindings
 from gopa.simulation import Simulation
 from wire.errors import GopaError, MalformedMessage
@@ -165,10 +167,19 @@ def _round(simulation: Simulation, keys: tuple[bytes, ...], found: RoundFindings
 
 
 def _contributed(simulation: Simulation, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-    """The sum of what these parties put in, by round and number: inputs and noise."""
+    """The sum of what these parties put in, by round and number: inputs and noise.
+
+    Where lengths are proved inputs are measured from an origin, and so is their sum.
+    """
+    manifest = simulation.manifest
+    zeros = [origin(manifest.terms)] * manifest.terms.dimension
+    if manifest.weighted:
+        zeros[-1] = 0
     parts = [
         part
         for place in places
         for part in (simulation.inputs_for_tests[place], simulation.noise_for_tests[place])
     ]
-    return tuple(map(sum, zip(*parts, strict=True)))
+    moved = [0] * len(zeros) if manifest.path is not Path.ROWS else zeros
+    columns = zip(moved, zip(*parts, strict=True), strict=True)
+    return tuple(sum(column) - len(places) * zero for zero, column in columns)

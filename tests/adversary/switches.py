@@ -5,7 +5,7 @@ Each takes away one check, wherever it is made, and leaves all others as they ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -348,6 +348,22 @@ UNWITNESSED: Final = together(
 NO_RECORD: Final = replaced(RoundState, "removed", _nobody_removed)
 ANY_KEY: Final = replaced(module("gopa.rules.rollback"), "wrong_keys", _none)
 NO_STRAYS: Final = replaced(module("gopa.rules.late_evidence"), "_stray_faults", _none)
+
+
+# Long vectors
+
+UNDISPUTED: Final = replaced(module("gopa.rules.prove"), "disputed_edges", lambda *_: ())
+ANY_MASK_OF_SEEDS: Final = replaced(module("gopa.rules.final_phases"), "liars_about_seeds", _none)
+
+
+def _nobody_lied(state: RoundState, keys: Sequence[object]) -> list[frozenset[int]]:
+    del state
+    return [frozenset()] * len(keys)
+
+
+ANY_MASK_OF_EDGES: Final = replaced(
+    module("gopa.rules.rollback"), "liars_about_edges", _nobody_lied
+)
 
 
 # Accusations, recovery, retries

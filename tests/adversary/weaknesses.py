@@ -49,6 +49,9 @@ ANY_ROOT: Final = Weakness(
 FEW_CONFIRMED: Final = Weakness("whether enough confirmed", switches.FEW_CONFIRMED)
 NO_GRACE: Final = Weakness("that what was cut off is held against nobody", switches.NO_GRACE)
 NO_RECORD: Final = Weakness("the record of removals", switches.NO_RECORD)
+ANY_LENGTHS: Final = Weakness("proofs of lengths", unproved("bad_lengths"))
+ANY_WORDS: Final = Weakness("proofs of words", unproved("bad_masks"))
+UNDISPUTED: Final = Weakness("edges on which both ends disagree", switches.UNDISPUTED)
 SEEN_BEFORE: Final = Weakness("what was seen before", ignored("1.5"))
 NO_COMPARISON: Final = Weakness("whether checkpoints agree", served_switches.NO_COMPARISON)
 
@@ -180,6 +183,29 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "oversized-message": Weakness("the length of messages", switches.LONGER),
     "half-a-message": Weakness("numbers of chunks", switches.CHUNKS_IGNORED),
     "hides-behind-a-fork": ANY_OPENED_VALUE,
+    # rows
+    "long-vector": ANY_LENGTHS,
+    "long-for-its-weight": ANY_LENGTHS,
+    "spiked-noise": ANY_LENGTHS,
+    "filled-padding": ANY_LENGTHS,
+    "wrapped-entry": ANY_LENGTHS,
+    "copied-rows": ANY_LENGTHS,
+    "rows-changed-in-retry": STALE,
+    "copied-lengths": ANY_LENGTHS,
+    "replayed-lengths": ANY_LENGTHS,
+    "noise-after-the-coins": ANY_WORDS,
+    "permutation-of-another": ANY_WORDS,
+    "abused-carries": ANY_WORDS,
+    "words-changed-behind-the-close": NO_EQUIVOCATION,
+    "two-answers-of-one-pad": NO_EQUIVOCATION,
+    "withheld-proof": NO_RECORD,
+    "replayed-proof": ANY_WORDS,
+    "false-edge": UNDISPUTED,
+    "false-edge-of-two": Weakness("what opened edges were said to be", switches.ANY_MASK_OF_EDGES),
+    "unopened-dispute": SILENT,
+    "edge-of-another-close": UNDISPUTED,
+    "false-self-mask": Weakness("what opened seeds were said to be", switches.ANY_MASK_OF_SEEDS),
+    "another-seed-in-rows": Weakness("that dealt seeds make self-masks", switches.ANY_DEALT_SEED),
     # served
     "fork": NO_COMPARISON,
     "fork-after-final-close": NO_COMPARISON,

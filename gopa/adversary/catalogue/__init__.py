@@ -11,6 +11,7 @@ from gopa.adversary.catalogue import noise as noise
 from gopa.adversary.catalogue import openings as openings
 from gopa.adversary.catalogue import organiser as organiser
 from gopa.adversary.catalogue import replays as replays
+from gopa.adversary.catalogue import rows as rows
 from gopa.adversary.catalogue import served as served
 from gopa.adversary.catalogue import strangers as strangers
 from gopa.adversary.catalogue import values as values

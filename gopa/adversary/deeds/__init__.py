@@ -3,6 +3,7 @@
 `change`, `knowing`, `instead` and `copied` make deeds of one's own.
 """
 
+from gopa.adversary.deeds.equations import add_to_the_sum, blind_for_another_close
 from gopa.adversary.deeds.joining import (
     another_input,
     another_nonce,
@@ -38,6 +39,18 @@ from gopa.adversary.deeds.opening import (
     wrong_recovery,
     wrong_seed,
 )
+from gopa.adversary.deeds.rows import (
+    abuse_carries,
+    copy_lengths,
+    copy_rows,
+    fill_padding,
+    lengthen,
+    old_proof,
+    other_noise,
+    spike,
+    steal_permutation,
+    wrap_entry,
+)
 from gopa.adversary.deeds.timing import (
     claim_another_log,
     echo,
@@ -67,10 +80,13 @@ from gopa.adversary.deeds.values import (
 )
 
 __all__ = [
+    "abuse_carries",
     "accuse",
+    "add_to_the_sum",
     "another_input",
     "another_nonce",
     "betray",
+    "blind_for_another_close",
     "bring_stranger",
     "change",
     "claim_another_log",
@@ -80,11 +96,14 @@ __all__ = [
     "copied",
     "copy_input",
     "copy_key",
+    "copy_lengths",
     "copy_proof",
+    "copy_rows",
     "copy_seed",
     "copy_self_mask",
     "copy_value",
     "echo",
+    "fill_padding",
     "garbage",
     "half",
     "hold",
@@ -94,6 +113,7 @@ __all__ = [
     "last_word",
     "late",
     "leave",
+    "lengthen",
     "listen",
     "lucky_noise",
     "mirrored_input",
@@ -102,8 +122,10 @@ __all__ = [
     "no_self_mask",
     "no_shares",
     "old_key",
+    "old_proof",
     "old_seed",
     "open_more",
+    "other_noise",
     "other_seed",
     "oversized",
     "related_key",
@@ -113,12 +135,15 @@ __all__ = [
     "scale_noise",
     "shift",
     "skip",
+    "spike",
     "spoil_proof",
     "spoil_value",
     "spoil_weighing",
+    "steal_permutation",
     "twice",
     "twice_later",
     "unproved_key",
+    "wrap_entry",
     "wrong_edge",
     "wrong_key",
     "wrong_recovery",

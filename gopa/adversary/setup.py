@@ -61,7 +61,7 @@ class SessionSetup:
         """What the parties have, on the grid; with weights the last coordinate is the largest."""
         terms = self.terms
         if terms.squared_norm:
-            return _short_vectors(terms, weighted=self.setting.weighted)
+            return short_vectors(terms, weighted=self.setting.weighted)
         rows = [
             [(3 * party + 2 * i) % (terms.steps + 1) for i in range(terms.dimension)]
             for party in range(terms.parties)
@@ -69,7 +69,7 @@ class SessionSetup:
         return [[min(x, row[-1]) for x in row] for row in rows] if self.setting.weighted else rows
 
 
-def _short_vectors(terms: Terms, *, weighted: bool) -> Sequence[Sequence[int]]:
+def short_vectors(terms: Terms, *, weighted: bool) -> Sequence[Sequence[int]]:
     """Vectors of entries next to the origin; a weight is measured from 0."""
     zero = origin(terms)
     rows = [

@@ -205,7 +205,11 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "unopened-dispute": SILENT,
     "edge-of-another-close": UNDISPUTED,
     "false-self-mask": Weakness("what opened seeds were said to be", switches.ANY_MASK_OF_SEEDS),
-    "another-seed-in-rows": Weakness("that dealt seeds make self-masks", switches.ANY_DEALT_SEED),
+    "another-seed-in-rows": Weakness(
+        "that dealt seeds make self-masks, and what they were said to be",
+        together(switches.ANY_DEALT_SEED, switches.ANY_MASK_OF_SEEDS),
+        "what was proved of the own mask does not follow from the dealt seed either",
+    ),
     # served
     "fork": NO_COMPARISON,
     "fork-after-final-close": NO_COMPARISON,

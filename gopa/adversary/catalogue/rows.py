@@ -21,6 +21,7 @@ from gopa.adversary.deeds import (
     old_proof,
     other_noise,
     other_seed,
+    overlook,
     skip,
     spike,
     steal_permutation,
@@ -77,14 +78,17 @@ def spiked_noise(roles: AttackRoles) -> Sequence[Actor]:
     return [Malicious(roles.liar, at="join", do=spike(100))]
 
 
-@_attack("filled-padding", "14-P3")
+@_attack("filled-padding", "14-P3", aim=listed_at(Phase.COMMIT))
 def filled_padding(roles: AttackRoles) -> Sequence[Actor]:
     """Has a large entry behind the last coordinate, where squares might wrap unseen.
 
     Caught: what is proved is about all positions, padding included.
     Costs: it is left out before its neighbours publish, and barred for good.
     """
-    return [Malicious(roles.liar, at="join", do=fill_padding(1 << 20))]
+    return [
+        Malicious(roles.liar, at="join", do=fill_padding(1 << 20)),
+        Malicious(roles.liar, at="publish", do=leave()),
+    ]
 
 
 @_attack("wrapped-entry", "14-P3", aim=listed_at(Phase.COMMIT))
@@ -140,7 +144,7 @@ def replayed_lengths(roles: AttackRoles) -> Sequence[Actor]:
     Caught: the proof begins with the round and the close that it acts on.
     Costs: it is left out before its neighbours publish, and barred for good.
     """
-    return [Malicious(roles.liar, at="commit", do=old_proof())]
+    return [Malicious(roles.liar, at="commit", do=old_proof(), rounds={2})]
 
 
 @_attack("noise-after-the-coins", "14-P6")
@@ -214,7 +218,7 @@ def replayed_proof(roles: AttackRoles) -> Sequence[Actor]:
     Caught: the proof begins with the round and the close that it acts on.
     Costs: it is left out, its neighbours open the edges to it, and it is convicted.
     """
-    return [Malicious(roles.liar, at="prove", do=old_proof())]
+    return [Malicious(roles.liar, at="prove", do=old_proof(), rounds={2})]
 
 
 # Masks
@@ -256,8 +260,8 @@ def unopened_dispute(roles: AttackRoles) -> Sequence[Actor]:
     """
     return [
         Malicious(roles.liar, at="publish", do=add_to_the_sum(_BIAS, roles.accomplice)),
-        Malicious(roles.liar, at="rollback", do=skip()),
-        Malicious(roles.accomplice, at="rollback", do=skip()),
+        Malicious(roles.liar, at="prove", do=overlook(roles.accomplice)),
+        Malicious(roles.accomplice, at="prove", do=overlook(roles.liar)),
     ]
 
 

@@ -3,7 +3,11 @@
 `change`, `knowing`, `instead` and `copied` make deeds of one's own.
 """
 
-from gopa.adversary.deeds.equations import add_to_the_sum, blind_for_another_close
+from gopa.adversary.deeds.equations import (
+    add_to_the_sum,
+    blind_for_another_close,
+    overlook,
+)
 from gopa.adversary.deeds.joining import (
     another_input,
     another_nonce,
@@ -127,6 +131,7 @@ __all__ = [
     "open_more",
     "other_noise",
     "other_seed",
+    "overlook",
     "oversized",
     "related_key",
     "replay",

@@ -69,6 +69,21 @@ def blind_for_another_close(neighbour: int) -> Deed:
     return only_at(Phase.PROVE, instead(lie))
 
 
+def overlook(neighbour: int) -> Deed:
+    """Does not look at what this neighbour says about their edge, and so never opens it."""
+
+    def lie(access: PartyAccess, post: Post) -> Sequence[Post]:
+        require_met((ROWS,), access.manifest)
+        stage = access.state.stage
+        if isinstance(stage, Published):
+            other = stage.view.enrolment.positions.get(key_of(access, neighbour))
+            said = {v: what for v, what in stage.said.items() if v != other}
+            access.state = replace(access.state, stage=replace(stage, said=said))
+        return [post]
+
+    return only_at(Phase.PROVE, instead(lie))
+
+
 @dataclass(frozen=True, slots=True)
 class AddsToTheSum(Honest):
     """Publishes words that are larger by so much in the first place, with a proof that holds.

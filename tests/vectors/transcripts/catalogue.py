@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tests.vectors.transcripts import honest, misshapen, organisers, parties
+from tests.vectors.transcripts import honest, misshapen, organisers, parties, rows
 from tests.vectors.transcripts.cases import Case
 
 CASES: Final[Mapping[str, Case]] = {
@@ -13,4 +13,5 @@ CASES: Final[Mapping[str, Case]] = {
     **parties.CASES,
     **misshapen.CASES,
     **organisers.CASES,
+    **rows.CASES,
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gopa.adversary.setup import EXACT as EXACT_SETUP
-from gopa.adversary.setup import FIVE, FOUR, VECTOR
+from gopa.adversary.setup import FIVE, FOUR, IN_ROWS, VECTOR, short_vectors
 from gopa.beacon import QUICKNET
 from gopa.messages.manifest import DrandBeacon, Mode, TestCoins, Trust
 from gopa.organiser import SessionSetting
@@ -52,6 +52,8 @@ class World:
     def inputs(self, logical: int) -> list[list[int]]:
         """Inputs on the grid; with weights no coordinate exceeds the last one."""
         terms = self.terms
+        if terms.squared_norm:
+            return [list(row) for row in short_vectors(terms, weighted=self.setting.weighted)]
         rows = [
             [(3 * party + 2 * i + logical) % (terms.steps + 1) for i in range(terms.dimension)]
             for party in range(terms.parties)
@@ -145,4 +147,6 @@ ONCE: Final = World(ONE_RELEASE)
 COINS: Final = World(FOUR, SessionSetting(beacon=TestCoins()))
 WITNESSED: Final = World(witnesses=_witnesses)
 DRAND: Final = _drand()
+ROWS: Final = World(replace(IN_ROWS, parties=4, k=3, loss=1, late=1))
+ROWS_RECOVERING: Final = World(replace(ROWS.terms, threshold_numerator=1, threshold_denominator=2))
 IMPATIENT: Final = World(FIVE, SessionSetting(max_rollbacks=1))

@@ -13,6 +13,7 @@ from gopa.auditing.judging import SELF_CONTAINED
 from gopa.auditing.report import Verdict
 from gopa.auditing.tally import NEEDED
 from gopa.messages.organiser import AbortReason
+from gopa.messages.phases import Phase
 from gopa.rules import RULES
 from gopa.rules.table import UNSEEN
 from wire.codec import describe
@@ -76,3 +77,9 @@ def test_the_schema_of_reports_has_every_reason_of_an_abort() -> None:
         if "abort" in each.get("properties", {})
     )
     assert found["enum"] == ["", *(reason.name.lower() for reason in AbortReason)]
+
+
+def test_the_schema_of_reports_has_every_phase_of_parties() -> None:
+    schema = json.loads(SCHEMA.read_text())["$defs"]
+    phases = {each.name.lower() for each in Phase if each is not Phase.ORGANISER}
+    assert set(schema["phase"]["enum"]) == phases

@@ -210,6 +210,7 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
         together(switches.ANY_DEALT_SEED, switches.ANY_MASK_OF_SEEDS),
         "what was proved of the own mask does not follow from the dealt seed either",
     ),
+    "final-in-spite-of-a-dispute": ANY_LIST,
     # served
     "fork": NO_COMPARISON,
     "fork-after-final-close": NO_COMPARISON,

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from gopa.adversary.aims import counted, harmful, listed_at, unrecorded
+from gopa.adversary.aims import counted, gets_off, harmful, listed_at, unrecorded
 from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import (
     abuse_carries,
     add_to_the_sum,
+    aim_noise,
     blind_for_another_close,
     copy_lengths,
     copy_rows,
@@ -23,12 +24,12 @@ from gopa.adversary.deeds import (
     other_seed,
     overlook,
     skip,
-    spike,
     steal_permutation,
     twice,
     wrap_entry,
 )
-from gopa.adversary.malicious import Actor, Malicious
+from gopa.adversary.deeds.organising import AlteredClose, with_final
+from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
 from gopa.adversary.needs import ROWS as IN_ROWS
 from gopa.adversary.needs import SEEDS
 from gopa.adversary.setup import (
@@ -75,7 +76,7 @@ def spiked_noise(roles: AttackRoles) -> Sequence[Actor]:
     Caught: no proof holds that says its eighth powers add up to the bound at most.
     Costs: it is left out before its neighbours publish, and barred for good.
     """
-    return [Malicious(roles.liar, at="join", do=spike(100))]
+    return [Malicious(roles.liar, at="join", do=aim_noise(100, 1))]
 
 
 @_attack("filled-padding", "14-P3", aim=listed_at(Phase.COMMIT))
@@ -297,4 +298,17 @@ def another_seed(roles: AttackRoles) -> Sequence[Actor]:
     return [
         Malicious(roles.liar, at="commit", do=other_seed(), rounds={1}),
         Malicious(roles.liar, at="unmask", do=skip(), rounds={1}),
+    ]
+
+
+@_attack("final-in-spite-of-a-dispute", "14-P8", family="organiser", aim=gets_off)
+def final_in_spite_of_a_dispute(roles: AttackRoles) -> Sequence[Actor]:
+    """Calls a close of prove final though an accomplice and the victim disagree about their edge.
+
+    Caught: whether a close is final follows from what both ends of each edge said.
+    Costs: the log convicts it, and the session ends.
+    """
+    return [
+        MaliciousOrganiser(AlteredClose(Phase.PROVE, with_final(final=True))),
+        Malicious(roles.liar, at="publish", do=add_to_the_sum(_BIAS, roles.victim)),
     ]

@@ -45,13 +45,13 @@ from gopa.adversary.deeds.opening import (
 )
 from gopa.adversary.deeds.rows import (
     abuse_carries,
+    aim_noise,
     copy_lengths,
     copy_rows,
     fill_padding,
     lengthen,
     old_proof,
     other_noise,
-    spike,
     steal_permutation,
     wrap_entry,
 )
@@ -87,6 +87,7 @@ __all__ = [
     "abuse_carries",
     "accuse",
     "add_to_the_sum",
+    "aim_noise",
     "another_input",
     "another_nonce",
     "betray",
@@ -140,7 +141,6 @@ __all__ = [
     "scale_noise",
     "shift",
     "skip",
-    "spike",
     "spoil_proof",
     "spoil_value",
     "spoil_weighing",

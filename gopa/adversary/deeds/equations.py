@@ -99,7 +99,7 @@ class AddsToTheSum(Honest):
         require_met((ROWS,), access.manifest)
         if not acts(self.rounds, post):
             return [post]
-        if post.phase is Phase.PUBLISH:
+        if post.phase is Phase.PUBLISH and self._has_occasion(access, access.state.stage):
             more = self.amount
             return [
                 access.altered(
@@ -111,13 +111,20 @@ class AddsToTheSum(Honest):
         stage = access.before.stage
         if post.phase is not Phase.PROVE or not isinstance(stage, Published):
             return [post]
-        if stage.unproved is None:
+        if stage.unproved is None or not self._has_occasion(access, stage):
             return [post]
         masked = stage.unproved.masked
         moved = replace(masked, value=raised(access, masked.value, self.amount))
         stage = replace(stage, unproved=replace(stage.unproved, masked=moved))
         leaf = PROVE.decode(body_of(post.entries)).acts_on
         return [proved_anyway(access, stage, self._shown(access, stage, leaf), leaf)]
+
+    def _has_occasion(self, access: PartyAccess, stage: object) -> bool:
+        """Whether there is a mask that can make up for it: the neighbour may have left."""
+        if self.neighbour is None or not isinstance(stage, Published):
+            return self.neighbour is None
+        other = stage.view.enrolment.positions.get(key_of(access, self.neighbour))
+        return other in stage.keys
 
     def _shown(self, access: PartyAccess, stage: Published, leaf: bytes) -> ShownMasks:
         view, listed = stage.view, listed_at(access)

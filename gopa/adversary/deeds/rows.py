@@ -1,7 +1,7 @@
 """Lies about vectors that are proved row by row: in their rows, their words and their proofs.
 
 `specs/14-long-vectors.md`, [P1] to [P4]. A liar that commits to other rows goes on with them: it
-answers the tests of these rows, and masks and proves them as if they were short.
+answers the tests of these rows, proves what it can, and masks them as if they were short.
 """
 
 from __future__ import annotations
@@ -24,12 +24,19 @@ from gopa.party.rows import live_masks
 from gopa.party.states import Committed, Joined, LongVectors, Published
 from gopa.rounds.context import RoundContext
 from gopa.rounds.long.challenges import input_tests, shape_of
-from gopa.rounds.long.inputs import LongInput, LongNoise, answer_tests, hide_noise
+from gopa.rounds.long.inputs import (
+    LongInput,
+    LongNoise,
+    answer_tests,
+    answered_inputs,
+    hide_noise,
+)
 from gopa.rounds.long.words import mask_vector
+from gopa.rounds.proofs import LengthClaim
 from gopa.simulation import Behaviour
 from gopa.simulation.access import PartyAccess, body_of
 from gopa.simulation.script import Honest, Rounds, acts
-from wire.errors import UsageError
+from wire.errors import ComputationFault, UsageError
 from zkp.rows.rows import hide_rows
 from zkp.rows.shape import Integers, RowShape
 
@@ -49,12 +56,16 @@ def lengthen(by: int) -> Deed:
     return _with_other_rows(change)
 
 
-def spike(size: int) -> Deed:
-    """Speaks of noise whose first entry is this: for join, and goes on with it."""
+def aim_noise(height: int, count: int) -> Deed:
+    """Has noise of its own choice: so many entries of this height. For join, and goes on with it.
+
+    Whatever is within the bounds is accepted: the law of a liar's noise is not proved.
+    """
 
     def change(vector: Integers, noise: Integers) -> None:
         del vector
-        noise[0] = size
+        noise[:] = 0
+        noise[:count] = height
 
     return _with_other_rows(change)
 
@@ -244,11 +255,27 @@ class _OtherRows(Honest):
         if given is None or not isinstance(stage.masked, LongVectors):
             return content
         view = stage.view
-        tests = input_tests(view.context, view.joint)
-        answers = answer_tests(view.context.group, tests, (given.rows, drawn.rows), drawn.pads)
         told = LongVectors(given, replace(drawn, pads=stage.masked.drawn.pads))
         access.state = replace(access.state, stage=replace(stage, masked=told))
-        return replace(content, tests=answers)
+        claim = LengthClaim(
+            context=view.context,
+            acts_on=content.acts_on,
+            party=view.own_id,
+            joint=view.joint,
+            input=given.posted,
+            noise=drawn.posted,
+            pads=drawn.posted_pads,
+            tests=b"",
+            proof=b"",
+        )
+        try:
+            proofs = access.toolkit.proofs
+            claim = answered_inputs(claim, given, drawn, proofs, rng=access.rng)
+        except (UsageError, ComputationFault):  # no prover proves what is not so
+            tests = input_tests(view.context, view.joint)
+            answers = answer_tests(view.context.group, tests, (given.rows, drawn.rows), drawn.pads)
+            return replace(content, tests=answers)
+        return replace(content, tests=claim.tests, proof=claim.proof)
 
 
 @dataclass(frozen=True, slots=True)

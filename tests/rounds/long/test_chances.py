@@ -66,14 +66,14 @@ def test_the_extension_of_a_vector_at_a_corner_is_its_entry() -> None:
 def test_one_point_is_beaten_as_often_as_there_are_choices_and_two_are_not() -> None:
     source = np.random.default_rng(14)
     bound = 255 * 2 / FIELD
-    assert bound / 3 < fitting(source, 8, 1, 8000) < bound
-    assert fitting(source, 8, 2, 8000) < 255 * 4 / FIELD**2 + 0.001
+    assert bound / 3 < fitting(source, 8, 1, 3000) < bound
+    assert fitting(source, 8, 2, 3000) < 255 * 4 / FIELD**2 + 0.001
 
 
 def test_with_more_liars_than_bits_one_point_says_nothing() -> None:
     source = np.random.default_rng(15)
-    assert fitting(source, 16, 1, 40) > 0.95
-    assert fitting(source, 16, 2, 40) < 0.05
+    assert fitting(source, 16, 1, 20) > 0.95
+    assert fitting(source, 16, 2, 20) < 0.1
 
 
 def test_points_are_as_many_as_the_choices_take() -> None:
@@ -120,11 +120,11 @@ def shape_of(name: str) -> Integers:
 @pytest.mark.parametrize("name", SHAPES)
 def test_noise_of_any_shape_has_the_variance_and_the_tails_that_are_claimed(name: str) -> None:
     """[I2], [I3]: three liars aim at a coordinate, at a block and at the sum of all."""
-    rows = moved(shape_of(name), 3 * 1500).reshape(1500, LIARS, DIMENSION).sum(1)
+    rows = moved(shape_of(name), 3 * 600).reshape(600, LIARS, DIMENSION).sum(1)
     for size in (1, 16, DIMENSION):
         along = rows[:, :size].sum(1) / np.sqrt(size)
         assert abs(along.mean()) < 4 * np.sqrt(LIARS * SQUARES / DIMENSION / len(rows))
-        assert along.var() < 1.15 * LIARS * SQUARES / DIMENSION
+        assert along.var() < 1.25 * LIARS * SQUARES / DIMENSION
         for times in (2, 3, 5):
             beyond = float((abs(along) >= times * DEVIATION * np.sqrt(LIARS)).mean())
             assert beyond <= 1 / times**2
@@ -143,8 +143,8 @@ def test_who_stays_moves_a_coordinate_by_half_a_deviation_for_each_liar_and_no_m
 
 
 def test_two_liars_have_noise_without_correlation() -> None:
-    rows = moved(shape_of("ten spikes"), 3000)
+    rows = moved(shape_of("ten spikes"), 1600)
     first, second = rows[::2, :6], rows[1::2, :6]
     for one, other in combinations(range(6), 2):
-        assert abs((first[:, one] * first[:, other]).mean()) < 0.2 * DEVIATION**2
-        assert abs((first[:, one] * second[:, other]).mean()) < 0.2 * DEVIATION**2
+        assert abs((first[:, one] * first[:, other]).mean()) < 0.3 * DEVIATION**2
+        assert abs((first[:, one] * second[:, other]).mean()) < 0.3 * DEVIATION**2

@@ -18,7 +18,10 @@ class Requirement:
     met: Callable[[Manifest], bool]
 
 
-PROOFS: Final = Requirement("proofs, which only full mode has", lambda m: m.mode is Mode.FULL)
+PROOFS: Final = Requirement(
+    "proofs, which only full mode has, about one commitment for each party",
+    lambda m: m.mode is Mode.FULL and m.path is Path.BITS,
+)
 NOISE: Final = Requirement("noise, which exact sums do without", lambda m: not m.terms.exact)
 RECOVERY: Final = Requirement("recovery of self-masks", lambda m: m.terms.threshold is not None)
 SEEDS: Final = Requirement("recovery of self-masks by their seeds", lambda m: m.deals_seeds)

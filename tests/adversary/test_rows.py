@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from gopa.adversary.deeds import add_to_the_sum, aim_noise, lengthen
-from gopa.adversary.malicious import Malicious
+from gopa.adversary.deeds import add_to_the_sum, aim_noise, lengthen, shift
+from gopa.adversary.malicious import Malicious, NotApplicable
 from gopa.adversary.outcome import AttackOutcome
 from gopa.adversary.setup import IN_ROWS, ROWS
 from gopa.adversary.trial import played
@@ -68,3 +68,8 @@ def test_what_two_say_alike_of_their_edge_cancels_while_both_stay() -> None:
     assert found.right
     assert {LIAR, ACCOMPLICE} <= found.included
     assert not found.caught
+
+
+def test_lies_about_one_commitment_mean_nothing_there() -> None:
+    with pytest.raises(NotApplicable, match="about one commitment"):
+        outcome(Malicious(LIAR, at="join", do=shift(1)))

@@ -30,7 +30,9 @@ from gopa.messages.row_terms import origin
 from gopa.organiser import SessionSetting
 from gopa.party import Event, Output, Post, Supplied
 from gopa.planning import Plan, plan
+from gopa.planning.defaults import PlannedMode
 from gopa.planning.lengths import word_width
+from gopa.planning.result import NoiseName
 from gopa.planning.terms import Terms
 from gopa.rounds.proofs import LengthClaim, MaskClaim
 from gopa.rounds.real_proofs import RealProofs
@@ -63,10 +65,10 @@ def run(full: bool) -> Numbers:
     return found
 
 
-def plan_of(dimension: int, mode: str = "full", parties: int = PARTIES) -> Plan:
+def plan_of(dimension: int, mode: PlannedMode = "full", parties: int = PARTIES) -> Plan:
     """The plan for vectors of length 1 that nobody tuned for this benchmark."""
     asked: dict[str, Any] = {"n": parties, "epsilon": 8, "delta": "1e-6", "norm": 1}
-    noise = "isotropic" if mode == "full" else None
+    noise: NoiseName | None = "isotropic" if mode == "full" else None
     return plan(mode=mode, noise=noise, dimension=dimension, range=(-1, 1), **asked)
 
 

@@ -21,6 +21,7 @@ from gopa.party.events import Supplied
 from gopa.party.states import LongVectors, Published, RoundInput, UnprovedWords
 from gopa.party.view import RoundView
 from gopa.rounds.context import RoundContext
+from gopa.rounds.long.challenges import shape_of
 from gopa.rounds.long.inputs import (
     LongInput,
     LongNoise,
@@ -75,7 +76,7 @@ def kept_input(
 
     What they hide follows from the values, when it is needed. Raises `MalformedMessage`.
     """
-    shape, values, manifest = context.shape, given.values, context.manifest
+    shape, values, manifest = shape_of(context), given.values, context.manifest
     rows = HiddenRows(
         lambda: shape.padded(_measured(manifest, values)),
         context.group.decode_scalars(blindings, shape.rows).secret(),
@@ -89,7 +90,7 @@ def kept_noise(
     context: RoundContext, seed: SecretBytes, blindings: bytes, points: bytes, pads: HiddenPads
 ) -> LongNoise:
     """The noise of a round from its seed, its blindings and points. Raises `MalformedMessage`."""
-    shape = context.shape
+    shape = shape_of(context)
     rows = HiddenRows(
         lambda: shape.padded(noise_from(context, seed)),
         context.group.decode_scalars(blindings, shape.rows).secret(),

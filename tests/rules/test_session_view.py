@@ -247,6 +247,7 @@ def test_the_page_shows_proofs_of_masks_and_means_of_rows() -> None:
         picture = sessions.picture(session)
         assert picture is not None
         states.append(picture.state)
+    assert picture is not None
     assert sentence(f"{PHASES['prove'].doing}.") in states
     (proved,) = [each for each in picture.progress if each.name == PHASES["prove"].name]
     assert (proved.posted, proved.expected) == (5, 5)

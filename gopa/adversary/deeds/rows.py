@@ -201,7 +201,7 @@ def _masked(
     owner = view.own_id if victim is None else party_id(key_of(access, victim))
     made = mask_vector(
         view.context,
-        stage.unproved.vectors.given,
+        stage.unproved.vectors.input,
         drawn,
         live_masks(view, stage.keys, stage.seed),
         joint=view.joint,

@@ -16,6 +16,7 @@ from commitments.group import Group, PointVec, SecretScalarVec
 from gopa.party import states
 from gopa.party.rows import kept_noise, kept_words, no_pads
 from gopa.rounds.context import RoundContext
+from gopa.rounds.long.challenges import shape_of
 from gopa.rounds.long.inputs import LongNoise
 from gopa.rounds.long.words import KeptCarries
 from wire.secret import Guarded, SecretBytes
@@ -83,7 +84,7 @@ def _write_pads(writer: Any, pads: HiddenPads) -> None:
 
 
 def _read_pads(reader: Any, context: RoundContext) -> HiddenPads:
-    group, shape = context.group, context.shape
+    group, shape = context.group, shape_of(context)
     entries, blindings, points = reader.data(), reader.data(), reader.data()
     if not entries:
         return no_pads(group)

@@ -12,7 +12,7 @@ from scipy import stats
 import gopa
 from commitments import ristretto255
 from gopa.rounds.context import RoundContext
-from gopa.rounds.long.challenges import signed_permutation
+from gopa.rounds.long.challenges import shape_of, signed_permutation
 from gopa.rounds.long.inputs import draw_noise
 from gopa.simulation import Simulation
 from tests.randomness import seeded
@@ -48,14 +48,14 @@ def moved(drawn: Integers, number: int) -> Integers:
 
 
 def padded(values: list[int]) -> Integers:
-    return context().shape.padded(np.array(values, np.int64))
+    return shape_of(context()).padded(np.array(values, np.int64))
 
 
 def honest(draws: int) -> Integers:
     """Vectors of the plan's law, each moved by coins of its own."""
     rng = seeded("honest noise")
-    shape = context().shape
-    found = [moved(shape.padded(draw_noise(context(), rng=rng)), i) for i in range(draws)]
+    shape = shape_of(context())
+    found = [moved(shape.padded(draw_noise(context(), rng=rng)[1]), i) for i in range(draws)]
     return np.array(found)
 
 

@@ -55,7 +55,7 @@ class Game:
     def f(self, point: tuple[int, ...]) -> int:
         """The first extension to the power of the degree, plus the product of the others."""
         first, *others = (extended(each, point, self.q) for each in self.vectors)
-        return (first**self.degree + int(np.prod(others))) % self.q
+        return int((first**self.degree + int(np.prod(others))) % self.q)
 
     def summed(self, fixed: tuple[int, ...]) -> int:
         """The truth about what is left of the sum."""
@@ -146,7 +146,7 @@ def test_no_large_entry_passes_a_product_test_more_than_three_times_in_four(
         """For each matrix the chance with the pad that suits it best."""
         sums = np.stack([np.einsum("i,nij,j->n", a, found, c) % q for a, c in chosen])
         passed = [(size[(sums + pad) % q] < b).mean(axis=0) for pad in range(q)]
-        return np.max(passed, axis=0)
+        return np.asarray(np.max(passed, axis=0))
 
     assert best(large).max() == 0.75
     assert best(small).max() == 1

@@ -15,9 +15,8 @@ NAMES: Final = sorted(path.stem for path in TRANSCRIPTS.glob("*.json"))
 OUTSIDE: Final = {
     "clean_drand": "INCOMPLETE",
     "organiser_drand_cosigned_late": "INCOMPLETE",
-    **dict.fromkeys((name for name in NAMES if "rows" in name.split("_")), "UNSUPPORTED"),
 }
-"""What needs the beacon of drand, or proves vectors row by row: no part of the program."""
+"""What needs the beacon of drand: no part of the program."""
 
 
 def stated(name: str) -> dict[str, Any]:

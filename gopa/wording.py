@@ -8,6 +8,7 @@ of somebody else looks a name up with `get` and shows an unknown one as it is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -211,6 +212,13 @@ EXACT_MODES: Final = {
 
 EXACT_ROW_MODES: Final = {"full": "full, exact: lengths of vectors are proved; no noise"}
 """The words of `ROW_MODES` for sessions without noise."""
+
+
+def modes_of(*, exact: bool, in_rows: bool) -> Mapping[str, str]:
+    """Says what each mode proves, of sessions with and without noise and rows."""
+    if in_rows:
+        return EXACT_ROW_MODES if exact else ROW_MODES
+    return EXACT_MODES if exact else MODES
 
 
 def epsilon_text(epsilon: object | None) -> str:

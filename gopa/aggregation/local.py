@@ -112,9 +112,6 @@ class LocalAggregator(AggregatorBase):
         vouched: bool = False,
     ) -> None:
         self._terms = plan.terms if isinstance(plan, Plan) else plan
-        if self._terms.squared_norm:
-            # Values would have to be rounded again until their vector is short enough.
-            raise UsageError("averages cannot carry out the path `rows` yet", "plan")
         self._most = None if max_weight is None else largest_weight(max_weight)
         self._clip = python_number(clip)
         if type(self._clip) is not bool:

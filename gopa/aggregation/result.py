@@ -17,11 +17,8 @@ from gopa.rounding import listed, plus_minus
 from gopa.wording import (
     EXACT,
     EXACT_DIFFERENCE,
-    EXACT_MODES,
-    EXACT_ROW_MODES,
-    MODES,
-    ROW_MODES,
     counted,
+    modes_of,
 )
 from wire.errors import GopaError, UsageError
 
@@ -96,9 +93,7 @@ def _privacy(statement: PrivacyStatement | None) -> Iterator[tuple[str, str]]:
 def _mode(result: Result) -> str:
     trust = "" if result.trust == "malicious" else ", honest but curious: liars are not found"
     simulated = ", simulation" if result.simulation else ""
-    modes = EXACT_MODES if result.exact else MODES
-    if result.noise_of_liars:
-        modes = EXACT_ROW_MODES if result.exact else ROW_MODES
+    modes = modes_of(exact=result.exact, in_rows=bool(result.noise_of_liars))
     return f"{modes[result.mode]}{trust}{simulated}"
 
 

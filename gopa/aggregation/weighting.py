@@ -277,8 +277,7 @@ class WeightedRows:
 
     @property
     def _norm(self) -> float:
-        allowed = weighted_length(self.terms)
-        return Grid.of(self.terms).step * allowed.numerator * allowed.steps / allowed.denominator
+        return _heaviest(self.terms)
 
     def _admitted(self, vector: Floats, party: int, *, clip: bool) -> Floats:
         """The vector, or with `clip` one of the same direction that is short enough."""
@@ -304,6 +303,20 @@ class WeightedRows:
             proved = square + weight**2 <= self.terms.squared_norm
             if proved and allowed.denominator**2 * square <= reach**2:
                 return np.append(rounded, weight)
+
+
+def longest_value(terms: Terms) -> float | None:
+    """How long a vector may be that a plan holds to a length; None where it does not."""
+    if terms.weight_length:
+        return _heaviest(terms)
+    bounds = Bounds.of(terms)
+    return None if bounds.reach is None else bounds.longest(terms.dimension)
+
+
+def _heaviest(terms: Terms) -> float:
+    """How long the vector with the largest weight may be: for others that is divided by it."""
+    allowed = weighted_length(terms)
+    return Grid.of(terms).step * allowed.numerator * allowed.steps / allowed.denominator
 
 
 def _weighted(grid: Grid, weight: int, values: Floats, stream: Stream) -> Integers:

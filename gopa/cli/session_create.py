@@ -34,6 +34,7 @@ from gopa.cli.session_access import new_secret, new_secret_options, require_boar
 from gopa.messages.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust
 from gopa.organiser import SessionSetting, new_manifest
 from gopa.planning.defaults import PlannedMode, PlannedTrust
+from gopa.planning.request import noise_for
 from gopa.planning.result import Plan
 from gopa.sessions.invitations import Invitation, InvitationAnswer, admitted
 from gopa.sessions.organising.storage import OrganiserPlace
@@ -144,7 +145,7 @@ def create(  # noqa: PLR0913 - one argument for each option
         policy = None if policy_path is None else _policy(policy_path, key)
         _check_address(board, key)
         keys = _RosterOptions(roster, invitations, enrolments, anyone).keys()
-        made = _planned(planned, keys, mode, trust)
+        made = _planned(planned, keys, mode, trust, weighted=weighted)
         setting = SessionSetting(
             mode=Mode[mode.upper()],
             trust=Trust[trust.upper().replace("-", "_")],
@@ -204,15 +205,22 @@ def _planned(
     keys: tuple[bytes, ...] | None,
     mode: PlannedMode,
     trust: PlannedTrust,
+    *,
+    weighted: bool,
 ) -> Plan:
-    """As `gopa plan` does, for as many parties as the roster has."""
+    """As `gopa plan` does, for as many parties as the roster has.
+
+    Where lengths are proved the plan has to know of weights; others have a coordinate for them.
+    """
     parties = planned["parties"]
     if parties is None and keys is None:
         raise UsageError("with --anyone say for how many parties to plan", "--parties")
     if keys is not None and parties not in {None, len(keys)}:
         raise UsageError(f"the roster has {len(keys)} keys: leave --parties out", "--parties")
     count = parties if keys is None else len(keys)
-    return plan_of(planned, count, mode, trust, anyone=keys is None)
+    in_rows = noise_for(planned["noise"], mode, planned["dimension"]) == "isotropic"
+    wanted = planned | {"weighted": weighted and in_rows}
+    return plan_of(wanted, count, mode, trust, anyone=keys is None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,10 @@ from rich.text import Text
 
 from bulletin_board.display import visible
 from gopa.aggregation.encoding import Plain
+from gopa.aggregation.weighting import longest_value
 from gopa.cli.logs import UNASKED, LogOptions, log_event, logging_to, standard_error
 from gopa.cli.roster import NOBODY, Names
-from gopa.messages.manifest import Manifest
+from gopa.messages.manifest import Manifest, Path
 from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.planning.usefulness import error_with_all, is_mostly_noise, terms_warning
@@ -49,11 +50,10 @@ from gopa.wording import (
     ABORTS,
     EXACT,
     EXACT_DIFFERENCE,
-    EXACT_MODES,
-    MODES,
     PHASES,
     counted,
     hidden_among,
+    modes_of,
     name_of,
     promise_of,
 )
@@ -397,7 +397,6 @@ def ended_line(manifest: Manifest, what: RoundEnded, names: Names) -> ProgressEv
 def question_rows(manifest: Manifest) -> list[tuple[str, str]]:
     """Says what a session asks of its parties, and what it promises: for whoever may join."""
     terms = manifest.terms
-    value = f"{terms.dimension} numbers, each" if terms.dimension > 1 else "a number"
     rounds = "1 round" if terms.rounds == 1 else f"{terms.rounds} rounds"
     cost = promise_of(terms.epsilon, terms.delta)
     if terms.exact:
@@ -405,16 +404,27 @@ def question_rows(manifest: Manifest) -> list[tuple[str, str]]:
             f"; {EXACT_DIFFERENCE}. The rest stays hidden but for a chance of {terms.delta}:"
             f" {hidden_among(terms.honest)}"
         )
-    modes = EXACT_MODES if terms.exact else MODES
     plan = f"{terms.parties} parties, at least {terms.survivors} in a result; {rounds}"
+    modes = modes_of(exact=terms.exact, in_rows=manifest.path is Path.ROWS)
     return [
         ("question", manifest.title.decode("utf-8", "replace") or "(the organiser gave no title)"),
-        ("value", f"{value} from {terms.low} to {terms.high}"),
+        ("value", _asked_value(manifest)),
         ("privacy", f"{cost}, if at most {terms.corrupt} of {terms.parties} parties collude"),
         ("plan", f"{plan}; mode {modes[name_of(manifest.mode)]}"),
         ("organiser", manifest.organiser.hex()),
         *(("warning", each) for each in warnings_of(manifest)),
     ]
+
+
+def _asked_value(manifest: Manifest) -> str:
+    """Says what a party gives: numbers, how long they may be together, and whether a weight."""
+    terms = manifest.terms
+    count = terms.dimension - manifest.weighted
+    value = "a number" if terms.dimension == 1 else f"{counted(count, 'number')}, each"
+    text = f"{value} from {terms.low} to {terms.high}"
+    longest = longest_value(terms)
+    text += "" if longest is None else f", together no longer than {longest:.6g}"
+    return f"{text}; and a weight, which stays private" if manifest.weighted else text
 
 
 def warnings_of(manifest: Manifest) -> list[str]:

@@ -23,7 +23,7 @@ from gopa.aggregation.seeds import fresh_stream
 from gopa.aggregation.structure import Structure, Value, flat
 from gopa.aggregation.weighting import Weights, encoding_with
 from gopa.messages.framing import Posted
-from gopa.messages.manifest import Manifest, Mode, Path
+from gopa.messages.manifest import Manifest, Mode
 from gopa.messages.organiser import Abort, Close, Open, Released, ResultMessage, read_control
 from gopa.messages.phases import Kind, Phase
 from gopa.messages.row_terms import sums_of_positions
@@ -255,8 +255,6 @@ def encoding_for(
         raise UsageError("weights keep to the plan's norm: leave one of both out", "vouched")
     if (weight is None) != (most is None):
         raise UsageError("must come together with the largest weight of the session", "weight")
-    if manifest.weighted and manifest.path is Path.ROWS:
-        raise UsageError("weights in rows are for parties that make rows themselves", "weight")
     if weight is None or most is None:
         if manifest.weighted:
             raise UsageError("this session has weights: give weight and max_weight", "weight")

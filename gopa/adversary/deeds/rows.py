@@ -255,7 +255,9 @@ class _OtherRows(Honest):
         if given is None or not isinstance(stage.masked, LongVectors):
             return content
         view = stage.view
-        told = LongVectors(given, replace(drawn, pads=stage.masked.drawn.pads))
+        told = LongVectors(
+            replace(stage.masked.given, rows=given), replace(drawn, pads=stage.masked.drawn.pads)
+        )
         access.state = replace(access.state, stage=replace(stage, masked=told))
         claim = LengthClaim(
             context=view.context,

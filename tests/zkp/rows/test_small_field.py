@@ -86,7 +86,7 @@ def games() -> Iterator[Game]:
         yield Game(q, degree, bits, tuple(tuple(each) for each in vectors))
 
 
-@pytest.mark.parametrize("game", games(), ids=lambda g: f"q={g.q} D={g.degree} v={g.bits}")
+@pytest.mark.parametrize("game", list(games()), ids=lambda g: f"q={g.q} D={g.degree} v={g.bits}")
 def test_no_prover_of_a_false_sum_does_better_than_the_bound(game: Game) -> None:
     """[T4]: D v/(q - 1); an honest prover of the true sum is always accepted."""
     truth = game.summed(())

@@ -11,7 +11,7 @@ from noise import Costly
 
 Law = list[tuple[float, float]]
 _FEW = 300  # values of a law that are summed up for every term
-_MOST = 3_000_000
+_MOST = 20_000_000  # products: enough for 4,000 terms of the longest law
 
 
 def charged(t: Record, law: Record) -> float:

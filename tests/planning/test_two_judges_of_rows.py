@@ -46,6 +46,7 @@ def terms_of(**asked: Any) -> Terms:
 
 ASKED: Final[list[dict[str, Any]]] = [
     {"dimension": 1000},
+    {"dimension": 1000, "n": 20},
     {"dimension": 40, "weighted": True},
     {"dimension": 1000, "epsilon": None},
     {"dimension": 2, "n": 60, "norm": None, "integers": True},

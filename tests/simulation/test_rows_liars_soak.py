@@ -1,8 +1,15 @@
-"""Twenty parties with long vectors: one lies about its length, one about its noise, one leaves."""
+"""Twenty parties with long vectors: one lies about its length, one about its noise, one leaves.
+
+Both verifiers name both.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,11 +20,12 @@ import pytest
 
 from bench.vectors import plan_of, vector_for
 from commitments import ristretto255
-from gopa.auditing import Verdict, audit
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
 from tests.simulation.row_worlds import SaysInstead, simulate_rows, sum_in_the_open
 from tests.simulation.worlds import culprits
+from tests.verifier.answers import PROGRAM, answer_of, first
+from tests.verifier.test_sessions import archive_of
 
 LONG, NOISY, GONE = 3, 8, 12
 """Who lies about its input, who about its noise, and who leaves behind publish."""
@@ -51,13 +59,37 @@ def test_liars_are_named_and_the_sum_is_that_of_the_others(dimension: int, tmp_p
     assert set(record.included) == set(range(terms.parties)) - {LONG, NOISY, GONE}
     assert record.sums == sum_in_the_open(simulation, record, vectors)
     assert culprits(simulation, record) == {LONG: {"14-P3"}, NOISY: {"14-P3"}}
-    log = tmp_path / "log.gopa"
-    with log.open("wb") as out:
-        simulation.archive(out)
-    begun = time.process_time()
-    report = audit(log, trust_embedded=True)
-    audited = time.process_time() - begun
-    sys.stdout.write(f"{dimension}: {spent:.1f} s of a round, {audited:.1f} s of an audit\n")
-    status = Path("/proc/self/status").read_text().splitlines()
-    sys.stdout.writelines(f"{line}\n" for line in status if line.startswith("VmHWM"))
-    assert report.verdict is Verdict.VALID
+    own = peak("self")
+    archive, anchors = archive_of(simulation)
+    log, given = tmp_path / "log.gopa", tmp_path / "anchors"
+    log.write_bytes(archive)
+    given.write_bytes(anchors)
+    assert first(archive, anchors).verdict == "VALID"
+    audited, report = run("-m", "gopa", "audit", str(log), "--anchors", str(given), "--json")
+    assert report["verdict"] == "VALID"
+    checked, report = run(str(PROGRAM / "verify.py"), str(log), "--anchors", str(given))
+    assert answer_of(report) == first(archive, anchors)
+    names = [simulation.parties[party].author.hex() for party in (LONG, NOISY)]
+    assert {(each["author"], each["rule"]) for each in report["faults"]} == {
+        (name, "14-P3") for name in names
+    }
+    sys.stdout.write(f"{dimension}: a round {spent:.1f} s, {own} MB\n")
+    sys.stdout.write(f"audit {audited}, second verifier {checked}, log {len(archive)} bytes\n")
+
+
+def peak(process: str | int) -> int:
+    """The most memory that a process has had so far, in MB."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) // 1000
+
+
+def run(*arguments: str) -> tuple[str, Any]:
+    """What a program costs, in a process of its own, and the report that it prints."""
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen([sys.executable, *arguments], stdout=out)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        found = json.loads(out.read())
+    assert process.returncode == 0
+    return f"{used.ru_utime + used.ru_stime:.1f} s, {used.ru_maxrss // 1000} MB", found

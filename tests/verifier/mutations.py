@@ -15,6 +15,7 @@ from bulletin_board.archive import HEADER, MAGIC, ArchiveHeader
 from bulletin_board.note import Checkpoint, NoteSigner, sign_note
 from bulletin_board.tree import RightEdge, encode_bundle, leaf_hash
 from gopa.messages.phases import Phase
+from gopa.simulation import Simulation
 from tests.vectors.transcripts.catalogue import CASES
 from tests.vectors.transcripts.made import cosigned, make
 from wire.ed25519 import SigningKey
@@ -72,17 +73,23 @@ def material(name: str) -> Material:
     simulation = case.world.simulation(case.script)
     for logical in range(case.rounds):
         simulation.run_round(case.world.inputs(logical))
-    organiser = simulation._organiser_access
+    found = made_of(name, simulation)
+    assert cosigned(found.archive, case.world.witnesses()) == made.archive
+    return replace(found, archive=made.archive)
+
+
+def made_of(name: str, simulation: Simulation) -> Material:
+    """What a simulation has posted so far, with its keys."""
+    manifest, organiser = simulation.manifest, simulation._organiser_access
     keys = {actor.author: actor.access.key for actor in simulation.parties}
-    keys[made.manifest.organiser] = organiser.key
+    keys[manifest.organiser] = organiser.key
     log = organiser.board._signer
-    digest = sha256(made.manifest.to_bytes()).hexdigest()
+    digest = sha256(manifest.to_bytes()).hexdigest()
     anchors = f"manifest {digest}\nlog {log.verifier}\nquorum none\n".encode()
     out = io.BytesIO()
     simulation.archive(out)
-    assert cosigned(out.getvalue(), case.world.witnesses()) == made.archive
     entries = tuple(simulation.log().entries())
-    return Material(name, made.archive, entries, made.manifest.session, log, keys, anchors)
+    return Material(name, out.getvalue(), entries, manifest.session, log, keys, anchors)
 
 
 Mutation = Callable[[Material, random.Random], bytes]

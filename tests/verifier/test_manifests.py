@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from copy import copy
 from dataclasses import replace
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any, Final
 
@@ -12,11 +14,22 @@ import pytest
 
 from bulletin_board import Submission, sign_entry
 from gopa.beacon.drand import DRAND_CHAIN
-from gopa.messages.manifest import MANIFEST, VERSION, DrandBeacon, OpenAdmission, Roster, session_id
+from gopa.messages.manifest import (
+    MANIFEST,
+    VERSION,
+    DrandBeacon,
+    Mode,
+    OpenAdmission,
+    Path,
+    Roster,
+    Trust,
+    session_id,
+)
 from tests.verifier.answers import Answer, anchors_of, first, second
 from tests.verifier.mutations import Material, flipped, material
 from wire.ed25519 import PublicKey
 from wire.errors import MalformedMessage
+from zkp.noise_table import GaussianTable, NoNoise
 
 NAMES: Final = (
     "clean_full",
@@ -25,6 +38,7 @@ NAMES: Final = (
     "clean_drand",
     "clean_recovery",
     "exact_full",
+    "clean_rows",
 )
 WORTH: Final = "04-S3"
 WIDTH, NUMBERS = 4, 6
@@ -191,6 +205,63 @@ def test_a_manifest_names_no_more_parties_than_its_messages_hold() -> None:
         changed = anybody[:start] + parties.to_bytes(WIDTH) + anybody[start + WIDTH :]
         assert agree(given, changed) is taken
     replace(listed.terms, parties=2**20 + 1)
+
+
+OTHER_TERMS: Final[dict[str, tuple[Any, ...]]] = {
+    "path": (Path.BITS,),
+    "mode": (Mode.SIGNED,),
+    "trust": (Trust.HONEST_BUT_CURIOUS,),
+    "weighted": (False, True),
+    "word_width": (0, 8, 15, 16, 17, 63, 64, 65),
+    "squared_norm": (0, 1, 99, 101, 1600, 2**30, 2**62 - 1, 2**62, 2**63),
+    "noise_square": (0, 1, 2**30, 2**62 - 1, 2**62),
+    "spike": (0, 1, 2**31 - 1, 2**31),
+    "late": (0, 1, 2, 3, 2**31),
+    "weight_length": (0, 1, 2, 3, 2**32 - 1),
+    "weight_scale": (0, 1, 3, 4, 2**32 - 1),
+    "low": (Decimal(-2), Decimal("-0.9"), Decimal(0), Decimal("0.5")),
+    "steps": (1, 2, 20, 39, 41, 2**31, 2**40),
+    "dimension": (1, 2, 3, 4, 2**20, 2**20 + 1),
+    "squared_sensitivity": (1, 399, 401, 863, 800, 3200, 64_000, 2**60),
+    "noise": (NoNoise(),),
+    "mask": ("gaussian",),
+}
+BASES: Final[dict[str, dict[str, Any]]] = {
+    "plain": {},
+    "weighted": {
+        **{"weighted": True, "steps": 20, "weight_length": 1, "weight_scale": 4},
+        **{"squared_norm": 1300, "squared_sensitivity": 864, "noise_square": 39_476, "spike": 65},
+        "noise": GaussianTable.with_scale("16", bits=24, rows=99),
+    },
+    "counts": {"low": Decimal(0), "squared_norm": 1600, "squared_sensitivity": 3200},
+    "box": {"squared_norm": 16_000, "squared_sensitivity": 64_000, "low": Decimal("-0.9")},
+}
+"""Kinds of manifests of rows: by length, with weights, of counts in bins, of numbers in a range."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("base", BASES)
+def test_both_judge_what_terms_say_about_rows_alike(base: str) -> None:
+    """[L1], [L5], [M6], [W1] of 14: each number at its borders."""
+    given, body = manifest_of("clean_rows")
+    plain = with_fields(body, **BASES[base])
+    assert agree(given, plain)
+    refused = set()
+    for field, values in OTHER_TERMS.items():
+        for value in values:
+            if not agree(given, with_fields(plain, **{field: value})):
+                refused.add(field)
+    assert refused >= {"path", "mode", "trust", "word_width", "squared_norm", "late", "dimension"}
+
+
+def with_fields(body: bytes, **fields: Any) -> bytes:
+    """The manifest with other values, whether it may have them or not."""
+    manifest = copy(MANIFEST.decode(body))
+    terms = copy(manifest.terms)
+    for name, value in fields.items():
+        object.__setattr__(terms if hasattr(terms, name) else manifest, name, value)
+    object.__setattr__(manifest, "terms", terms)
+    return MANIFEST.encode(manifest)
 
 
 def _terms_at(body: bytes) -> int:

@@ -23,7 +23,9 @@ CHANCE: Final = 0.9 * 2.0**-65
 """Of each of the two sums to exceed its bound: no judge of 2^-64 for both is undecided about it."""
 
 _TERMS: Final = (4000, 16_000, 64_000)
-_SMOOTHING: Final = 2e-3
+_SMOOTHINGS: Final = (2e-3, 2e-2)
+"""Shares of the threshold; the second only where the first would need more terms."""
+
 _PARTS: Final = 8
 _STEPS: Final = 9
 _STEEPEST: Final = 64.0
@@ -63,7 +65,24 @@ def chance_beyond(threshold: float, dimension: int, values: Floats, probabilitie
         return 0.0
     if target <= dimension * float(probabilities @ values):
         return 1.0  # the tilt would be none or negative
-    width = _SMOOTHING * target
+    least = 1.0
+    for smoothing in _SMOOTHINGS:
+        found, left_out = _smoothed(target, dimension, values, probabilities, smoothing * target)
+        least = min(least, found + left_out)
+        if _is_enough(found, left_out):
+            break
+    return least
+
+
+def _is_enough(found: float, left_out: float) -> bool:
+    """Whether more terms would not change a bound by much."""
+    return left_out < found / 100 or found + left_out < _NEVER
+
+
+def _smoothed(
+    target: float, dimension: int, values: Floats, probabilities: Floats, width: float
+) -> tuple[float, float]:
+    """The chance with the threshold smoothed over a width, and a bound on what is cut off."""
     tilt = min(_tilt(target / dimension, values, probabilities), _STEEPEST / width)
     step = tilt / _STEPS
     weights = probabilities * np.exp(tilt * (values - 1))
@@ -85,9 +104,9 @@ def chance_beyond(threshold: float, dimension: int, values: Floats, probabilitie
         done = terms
         factor = _PARTS * (math.exp(tilt * width / _PARTS) + 1) / (width * step * terms)
         left_out = chernoff * factor**_PARTS / (_PARTS * np.pi)
-        if left_out < found / 100 or found + left_out < _NEVER:
+        if _is_enough(found, left_out):
             break
-    return min(1.0, found + left_out)
+    return found, left_out
 
 
 def least_bound(

@@ -105,7 +105,8 @@ class SessionAggregator(AggregatorBase):
         """Run one round over the values of everybody; `values` has one for each client here.
 
         Raises:
-            InvalidValue, OutOfRange, UsageError: values or weights do not fit the session.
+            InvalidValue, OutOfRange, UsageError: values or weights do not fit the session; nothing
+                was said.
             RoundAborted: too many parties were lost in every attempt.
             SessionOver: the session has no more rounds.
             WeightTooSmall: the noisy sum of the weights cannot be told from zero.
@@ -129,18 +130,22 @@ class SessionAggregator(AggregatorBase):
 
     async def _average(self, values: Values, weights: Values | None) -> Result:
         given = self._given(values, weights)
-        work = [
-            member.contribute(
-                value,
-                weight=weight,
-                max_weight=self._most,
-                clip=self._clip,
-                vouched=self._vouched,
+        # All of them before the first is given: one that does not fit must not cost a round.
+        encoded = [
+            (
+                member,
+                member.encoded(
+                    value,
+                    weight=weight,
+                    max_weight=self._most,
+                    clip=self._clip,
+                    vouched=self._vouched,
+                ),
             )
             for member, (value, weight) in zip(self._members, given, strict=True)
             if value is not None
         ]
-        contributions = await _all(work)
+        contributions = await _all([member.give(each) for member, each in encoded])
         first = next(value for value, _ in given if value is not None)
         carried = await self._carried(contributions[0])
         weight = None if self._most is None else 0.0

@@ -369,10 +369,30 @@ class Membership(Guarded):
             SessionOver: the session has no round for it.
             ProtocolError: the party had to stop; the error says whose fault is proved.
         """
+        return await self.give(
+            self.encoded(value, weight=weight, max_weight=max_weight, clip=clip, vouched=vouched)
+        )
+
+    def encoded(
+        self,
+        value: Value,
+        *,
+        weight: float | None = None,
+        max_weight: Any = None,
+        clip: bool = False,
+        vouched: bool = False,
+    ) -> Offered:
+        """The value as the session takes it, for `give`. Nothing is said, also if it does not fit.
+
+        Raises `Refusal`, `InvalidValue`, `OutOfRange` and `UsageError` as `contribute` does.
+        """
         if vouched:
             self._party.policy.require_vouching()
         encoding = self._encoding(weight, max_weight, vouched=vouched)
-        offered = self._offered(encoding, value, clip=clip)
+        return self._offered(encoding, value, clip=clip)
+
+    async def give(self, offered: Offered) -> Contribution:
+        """`contribute` for a value that is encoded already."""
         if self._following.done():
             self._following.result()
             raise self._runner.ended()

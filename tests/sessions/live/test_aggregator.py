@@ -13,6 +13,7 @@ import pytest
 
 from gopa.aggregation import Aggregator, LocalAggregator
 from gopa.messages.manifest import OpenAdmission
+from gopa.messages.phases import Phase
 from gopa.organiser import SessionSetting
 from gopa.party import Refusal
 from gopa.sessions.aggregator import SessionAggregator, _position
@@ -153,3 +154,18 @@ async def _open_until(world: Gathering, stop: threading.Event) -> None:
     await asyncio.to_thread(stop.wait)
     organiser.cancel()
     await asyncio.wait({organiser})
+
+
+def test_a_value_that_does_not_fit_costs_no_round(tmp_path: Path) -> None:
+    """Values of the other clients of the process are not given either."""
+    once = replace(SCALAR, rounds=1)
+    with gathering(tmp_path, once) as world, opened(world, to_the_end=False):
+        together = Together()
+        clients = [world.member(i, connect=together) for i in range(8)]
+        with SessionAggregator(world.ticket, *clients) as aggregator:
+            for wrong in (1.5, float("nan"), [0.5, 0.5]):
+                with pytest.raises(UsageError):
+                    aggregator.average([*VALUES[1:], wrong])
+            assert aggregator.rounds_left == 1
+            assert not [each for each in world.entries() if each.phase == Phase.JOIN and each.round]
+            assert aggregator.average(VALUES).count == 8

@@ -27,8 +27,8 @@ WEIGHTED = SessionSetting(weighted=True)
 
 @cache
 def planned(epsilon: float | None) -> Plan:
-    """Steps are a power of two: vectors below, with their weights, are points of the grid."""
-    delta: dict[str, Any] = {} if epsilon is None else {"delta": "1e-6"}
+    """Without noise the vectors below, with their weights, are points of the grid."""
+    hidden: dict[str, Any] = {"steps": 64} if epsilon is None else {"delta": "1e-4"}
     return gopa.plan(
         n=PARTIES,
         epsilon=epsilon,
@@ -38,9 +38,8 @@ def planned(epsilon: float | None) -> Plan:
         noise="isotropic",
         weighted=True,
         corrupt=1,
-        steps=64,
         least_chance=0,
-        **delta,
+        **hidden,
     )
 
 
@@ -86,7 +85,7 @@ def test_an_exact_mean_is_that_of_the_simulation_bit_for_bit(tmp_path: Path) -> 
 def test_a_noisy_mean_has_the_error_that_it_states(tmp_path: Path) -> None:
     """The plan is the simulation's, so the noise has its size; wrong values cost nothing."""
     wrong = [3 * np.ones(WIDTH), *vectors()[1:]]
-    with session(tmp_path, 100.0) as (_, aggregator):
+    with session(tmp_path, 30.0) as (_, aggregator):
         with pytest.raises(OutOfRange, match="longer than the plan allows"):
             aggregator.average(wrong, weights=WEIGHTS)
         with pytest.raises(UsageError, match="weights"):
@@ -94,5 +93,5 @@ def test_a_noisy_mean_has_the_error_that_it_states(tmp_path: Path) -> None:
         found = aggregator.average(vectors(), weights=WEIGHTS)
     mean = np.average(vectors(), axis=0, weights=WEIGHTS)
     assert float(np.abs((found.mean - mean) / found.stderr).max()) < 6
-    assert found.sum_stderr == pytest.approx(in_a_simulation(100.0).sum_stderr)
+    assert found.sum_stderr == pytest.approx(in_a_simulation(30.0).sum_stderr)
     assert "lengths of vectors" in str(found)

@@ -25,6 +25,9 @@ _WITNESS_TIME: Final = 1_700_000_000
 
 _SEED: Final = b"adversary's ground3"
 
+_ENTRIES: Final = 24
+"""So many of a vector, and the last one: short enough for clients, who leave room for rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionSetup:
@@ -61,7 +64,8 @@ class SessionSetup:
         """What the parties have, on the grid; with weights the last coordinate is the largest."""
         terms = self.terms
         if terms.squared_norm:
-            return short_vectors(terms, weighted=self.setting.weighted)
+            zero, rows = origin(terms), short_vectors(terms, weighted=self.setting.weighted)
+            return [[*row[:_ENTRIES], *[zero] * len(row[_ENTRIES:-1]), row[-1]] for row in rows]
         rows = [
             [(3 * party + 2 * i) % (terms.steps + 1) for i in range(terms.dimension)]
             for party in range(terms.parties)

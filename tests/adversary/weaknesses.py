@@ -214,6 +214,12 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     # served
     "fork": NO_COMPARISON,
     "fork-after-final-close": NO_COMPARISON,
+    "fork-of-proofs": NO_COMPARISON,
+    "hidden-proof": Weakness(
+        "what a lookup omits",
+        served_switches.LOOKUPS_BELIEVED,
+        "one rule: the log is read where somebody is missing, and where a step would accuse",
+    ),
     "withheld-entry": NO_COMPARISON,
     "stale-view": Weakness("a party's patience", served_switches.ENDLESS_PATIENCE),
     "lying-lookup": Weakness(

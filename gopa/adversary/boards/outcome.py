@@ -19,6 +19,7 @@ from gopa.auditing.judging import judge
 from gopa.auditing.report import Culprit
 from gopa.messages.framing import Posted
 from gopa.messages.phases import Phase
+from gopa.messages.row_terms import sums_of_positions
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Findings, LogCheck
 from gopa.rules.closes import RULE_OF
@@ -246,8 +247,9 @@ def _plausible(session: ServedSession, findings: Findings) -> bool:
             continue
         included = [keys.index(found.roll[place]) for place in found.final]
         expected = map(sum, zip(*map(session.input_of, included), strict=True))
+        sums = sums_of_positions(terms, found.sums, len(included))
         reach = len(included) * terms.noise.radius
-        if any(abs(a - b) > reach for a, b in zip(found.sums, expected, strict=True)):
+        if any(abs(a - b) > reach for a, b in zip(sums, expected, strict=True)):
             return False
     return True
 

@@ -109,8 +109,7 @@ class ServedSession:
             connect=connection,
             waiting=waiting_of(patience),
         )
-        value = [each / self.manifest.terms.steps for each in self.input_of(number)]
-        party = HonestClient(number, client, connection, patience, home, value)
+        party = HonestClient(number, client, connection, patience, home, self._value_of(number))
         self.parties = sorted([*self.others(number), party], key=lambda each: each.number)
         party.begin(self.ticket, self.rounds)
         return party
@@ -134,6 +133,12 @@ class ServedSession:
     def input_of(self, number: int) -> Sequence[int]:
         """What party `number` contributes in every round, on the grid."""
         return self.setup.inputs()[number]
+
+    def _value_of(self, number: int) -> list[float]:
+        """The same as a client takes it: the point `k` of the grid is a number of the range."""
+        terms = self.manifest.terms
+        low, width = float(terms.low), float(terms.high - terms.low)
+        return [low + width * each / terms.steps for each in self.input_of(number)]
 
     @property
     def rounds(self) -> int:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from gopa.adversary.served import served
-from gopa.adversary.setup import FOUR, SPARE, SessionSetup
+from gopa.adversary.setup import FOUR, ROWS, SPARE, SessionSetup
 from gopa.messages.party import OPENING
 from gopa.messages.phases import Phase
 
@@ -98,6 +98,35 @@ async def fork_after_final_close(session: ServedSession) -> None:
     Costs: the board is convicted by the vaults of all that saw both.
     """
     await _forked(session, Phase.PUBLISH, final=True)
+
+
+@served("fork-of-proofs", "05-C4", aim=unconvicted, setup=ROWS, with_organiser=True)
+async def fork_of_proofs(session: ServedSession) -> None:
+    """All have proved their words; then all but one see a log in which that one has not.
+
+    There the organiser closes the list of proofs without it, so that edges to it would be opened.
+
+    Caught: each compares what it is shown with what it has seen; no edge and no mask is opened.
+    Costs: the board, for good: every vault holds two signed checkpoints that convict it.
+    """
+    await _forked(session, Phase.PROVE)
+
+
+@served("hidden-proof", "12-W3", aim=left_out, setup=ROWS)
+async def hidden_proof(session: ServedSession) -> None:
+    """Lookups of one party never show what a neighbour says of their edge; another one is gone.
+
+    Caught: before it opens the edge to who is gone, it reads in the log what it was not shown.
+    Costs: the party time, and nothing else: nobody is accused, and no other edge is opened.
+    """
+    process = session.start_organiser()
+    victim, neighbour, *others = session.gather()
+    victim.transport.hides(session.of(neighbour.number, Phase.PROVE))
+    gone = others.pop()
+    gone.transport.loses(session.of(gone.number, Phase.PROVE))
+    await session.until(lambda: session.taken(Phase.PROVE) == len(others) + 2 and bool(gone.lost))
+    await session.overdue(process, Phase.PROVE)
+    await _done_with(session, victim)
 
 
 @served("withheld-entry", "05-C4", aim=unconvicted)

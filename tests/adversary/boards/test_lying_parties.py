@@ -29,8 +29,13 @@ CAUGHT: Final[Mapping[str, Catch]] = {
     "copied-proof": Catch("04-K3", "party 1", How.CONVICTED),
     "refuse-open": Catch("04-O3", "party 1", How.REMOVED),
     "reused-noise-seed": Catch("04-J5", "party 1", How.CONVICTED),
+    "long-vector": Catch("14-P3", "party 1", How.CONVICTED),
+    "false-edge": Catch("14-K6", "party 1", How.CONVICTED),
+    "withheld-proof": Catch("14-P8", "party 1", How.REMOVED),
 }
-"""One of each kind: values, slots, recovery, what is late, copied, owed, and used again."""
+"""One of each kind: values, slots, recovery, what is late, copied, owed, used again, in rows."""
+
+NOT_SOAKED: Final = frozenset({"late-change-of-value", "false-edge"})
 
 BY_PARTIES: Final = tuple(
     name
@@ -65,10 +70,7 @@ def require_held(row: AttackResult) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=() if name == "late-change-of-value" else pytest.mark.soak)
-        for name in CAUGHT
-    ],
+    [pytest.param(name, marks=() if name in NOT_SOAKED else pytest.mark.soak) for name in CAUGHT],
 )
 def test_a_liar_is_caught_by_what_catches_it_in_a_simulation(name: str) -> None:
     """The honest session in the same setup came to a right result, or this raises."""

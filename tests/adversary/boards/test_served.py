@@ -25,6 +25,8 @@ CONVICTED: Final = Catch("05-C4", "board", How.CONVICTED)
 CAUGHT: Final[Mapping[str, Sequence[Catch]]] = {
     "fork": [CONVICTED],
     "fork-after-final-close": [CONVICTED],
+    "fork-of-proofs": [CONVICTED],
+    "hidden-proof": [Catch("12-W3", "board", How.NOTICED)],
     "withheld-entry": [CONVICTED],
     "stale-view": [Catch("12-W8", "board", How.NOTICED)],
     "lying-lookup": [Catch("12-W3", "board", How.NOTICED)],
@@ -46,7 +48,10 @@ CAUGHT: Final[Mapping[str, Sequence[Catch]]] = {
 }
 
 WITHOUT_RESULT: Final = frozenset(
-    {"fork", "fork-after-final-close", "fork-without-witness", "truncated-after-restart"}
+    {
+        *("fork", "fork-after-final-close", "fork-of-proofs"),
+        *("fork-without-witness", "truncated-after-restart"),
+    }
 )
 """Too many stop. In others the round comes to its result on the fork that the rest sees."""
 

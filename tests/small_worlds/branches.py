@@ -7,22 +7,27 @@ from dataclasses import dataclass, field, replace
 
 from bulletin_board.entry import Submission
 from bulletin_board.tree import RightEdge
+from gopa.adversary.setup import short_vectors
 from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
+from gopa.messages.long_vectors import PROVE, TESTS_SIZE, Prove
 from gopa.messages.members import pack_members
 from gopa.messages.organiser import CLOSE, Close, Members
 from gopa.messages.party import CONFIRM, OPENING, RECOVER, Confirm
 from gopa.messages.phases import Kind, Phase
 from gopa.party import Event, Fetch, Fetched, Output, PartyState, Post, with_root
+from gopa.party.rows import NOT_LIVE, said_of, shown_masks
 from gopa.party.states import Published
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
 from gopa.simulation import Simulation, SimulationOptions
 from gopa.simulation.party import SimulatedParty
 from tests.randomness import seeded
+from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import FULL, inputs_for
 from tests.small_worlds.forks import Branch, Forked, Gained
 from tests.small_worlds.graphs import drawn_as, pair
 from tests.small_worlds.play import DOUBLES, terms_of
+from tests.small_worlds.row_terms import SHORT
 
 
 @dataclass(slots=True)
@@ -39,6 +44,16 @@ class Forking:
         return cls.begun(terms, Toolkit(proofs=DOUBLES, graph=drawn_as(world.edges)))
 
     @classmethod
+    def in_rows(cls, world: Forked) -> Forking:
+        """The same where vectors are proved row by row."""
+        bounds = ("dimension", "low", "steps", "squared_sensitivity", "squared_norm")
+        law = ("noise", "noise_square", "spike", "epsilon")
+        rows = {each: getattr(SHORT, each) for each in (*bounds, *law)}
+        terms = terms_of(world.parties, world.survivors, world.loss, world.threshold)
+        terms = replace(terms, **rows, late=world.parties - world.survivors)
+        return cls.begun(terms, Toolkit(proofs=SWIFT.proofs, graph=drawn_as(world.edges)))
+
+    @classmethod
     def begun(cls, terms: Terms, toolkit: Toolkit | None = None) -> Forking:
         states: dict[int, PartyState] = {}
 
@@ -49,13 +64,27 @@ class Forking:
 
         options = SimulationOptions(toolkit=toolkit, watch=watch, remember_noise=True)
         simulation = Simulation(terms, rng=seeded("forking"), setting=FULL, options=options)
-        inputs = inputs_for(terms)
+        in_rows = bool(terms.squared_norm)
+        inputs = short_vectors(terms, weighted=False) if in_rows else inputs_for(terms)
         simulation.run_round(inputs)
-        return cls(simulation, states, inputs)
+        return cls(simulation, states, [list(row) for row in inputs])
 
-    def follow(self, branch: Branch, corrupt: frozenset[int]) -> Gained:
-        """What the parties that are shown a branch say on it."""
-        return _Telling(self, branch, corrupt, dict(self.states)).told()
+    def follow(
+        self,
+        branch: Branch,
+        corrupt: frozenset[int],
+        *,
+        misled: frozenset[int] = frozenset(),
+        stays: bool = False,
+    ) -> Gained:
+        """What the parties that are shown a branch say on it.
+
+        Where words are proved, the corrupt ones sign a false proof beside the right one if any
+        are `misled`: these are shown the false one, which disputes all edges. Behind that they
+        are in no list, unless the organiser lies and each `stays`.
+        """
+        telling = _Telling(self, branch, corrupt, dict(self.states), misled=misled, stays=stays)
+        return telling.told()
 
     def close_of_publish(self) -> Posted:
         """The honest one, in the place of which the branches have others."""
@@ -82,6 +111,9 @@ class _Telling:
     leaf: bytes = NO_LEAF
     gained: Gained = field(default_factory=Gained)
     said: dict[int, Posted] = field(default_factory=dict)
+    misled: frozenset[int] = frozenset()
+    stays: bool = False
+    false: dict[int, Posted] = field(default_factory=dict)
 
     def told(self) -> Gained:
         honest = self.forking.close_of_publish()
@@ -89,19 +121,60 @@ class _Telling:
         self.leaves = [each.leaf for each in board.entries[: honest.index]]
         self.seq = honest.entry.seq
         self.leaf = CLOSE.decode(honest.entry.body).acts_on
-        everybody = len(self.branch.listed) == len(self.forking.simulation.parties)
-        posts = self._close(Phase.PUBLISH, self.branch.listed, final=everybody)
-        if not everybody:
+        in_rows = bool(self.forking.simulation.manifest.terms.squared_norm)
+        out = bool(self.misled) and not self.stays
+        left = self.branch.listed - (self.corrupt if out else frozenset())
+        final = len(left) == len(self.forking.simulation.parties) and not self.misled
+        posts = self._close(Phase.PUBLISH, self.branch.listed, final=final and not in_rows)
+        if in_rows:
+            proved = self._proved(posts)
+            posts = self._close(Phase.PROVE, self.branch.listed, final=final, confirmed=proved)
+        if not final:
             self._log(posts, Phase.ROLLBACK)
-            posts = self._close(Phase.ROLLBACK, self.branch.listed, final=True)
-        confirmed = self._confirmed(posts)
+            if left != self.branch.listed:
+                self._log(self._close(Phase.ROLLBACK, left), Phase.ROLLBACK)
+            posts = self._close(Phase.ROLLBACK, left, final=True)
+        confirmed = self._confirmed(posts, left)
         posts = self._close(Phase.CONFIRM, confirmed, confirmed=confirmed)
         unmasked = self._log(posts, Phase.UNMASK)
         self.gained |= Gained(seeds=frozenset(unmasked))
         if self.forking.simulation.manifest.terms.threshold is not None:
-            bare = self.corrupt & self.branch.listed | frozenset(unmasked)
+            bare = self.corrupt & left | frozenset(unmasked)
             self._log(self._close(Phase.UNMASK, bare), Phase.RECOVER)
         return self.gained
+
+    def _proved(self, posts: dict[int, list[Posted]]) -> frozenset[int]:
+        """Who proves its words; corrupt parties do on every branch, and tell what suits them."""
+        for u in sorted(self.corrupt & self.branch.listed):
+            posts[u] = _posted(self._said_by(u, right=True))
+            if self.misled:
+                (false,) = _posted(self._said_by(u, right=False), self.index)
+                self.leaves.append(false.leaf)
+                self.false[u] = false
+        return frozenset(self._log(posts, Phase.PROVE))
+
+    def _said_by(self, u: int, *, right: bool) -> Sequence[bytes]:
+        """What is right about each of its edges, or its own mask in the place of each of them.
+
+        Nobody but an audit looks at the proof, so there is none.
+        """
+        stage = self.states[u].stage
+        assert isinstance(stage, Published)
+        shown = shown_masks(stage, self.leaf, len(self.branch.listed))
+        edges = said_of(stage.keys, shown)
+        edges = edges if right else dict.fromkeys(edges, shown.self_mask)
+        neighbours = stage.view.neighbours
+        said = Prove(
+            self.leaf,
+            tuple(edges.get(v, NOT_LIVE) for v in neighbours),
+            shown.self_mask,
+            bytes(TESTS_SIZE),
+            b"",
+        )
+        session = self.forking.simulation.session
+        place = MessageSlot(session, Phase.PROVE, Kind.PROVE, 1, 0, NO_LEAF)
+        key = self.forking.simulation.parties[u].access.key
+        return sign_message(PROVE.encode(said), place, key).entries
 
     def _close(
         self,
@@ -121,8 +194,13 @@ class _Telling:
         posted = _posted(signed.entries, self.index)[0]
         self.leaves.append(posted.leaf)
         self.seq, self.leaf = self.seq + 1, posted.leaf
-        read = [self.said[u] for u in sorted(confirmed)]
-        return {u: self._shown(u, posted, read) for u in sorted(self.branch.shown)}
+        right = {u: self.said[u] for u in confirmed}
+        both = {u: right | self.false if u in self.misled else right for u in self.branch.shown}
+        self.false = {}
+        return {
+            u: self._shown(u, posted, sorted(both[u].values(), key=lambda each: each.index))
+            for u in sorted(self.branch.shown)
+        }
 
     @property
     def index(self) -> int:
@@ -146,9 +224,9 @@ class _Telling:
         self.states[u], outputs = party.step(self.states[u], event)
         return outputs
 
-    def _confirmed(self, posts: dict[int, list[Posted]]) -> frozenset[int]:
+    def _confirmed(self, posts: dict[int, list[Posted]], final: frozenset[int]) -> frozenset[int]:
         """Who confirms; corrupt parties always do."""
-        for u in sorted(self.corrupt & self.branch.listed):
+        for u in sorted(self.corrupt & final):
             place = MessageSlot(
                 self.forking.simulation.session, Phase.CONFIRM, Kind.CONFIRM, 1, 0, NO_LEAF
             )
@@ -172,7 +250,7 @@ class _Telling:
 
     def _understand(self, u: int, posted: Posted) -> None:
         body = posted.entry.body
-        if posted.entry.phase == Phase.CONFIRM:
+        if posted.entry.phase in {Phase.PROVE, Phase.CONFIRM}:
             self.said[u] = posted
         elif posted.entry.phase == Phase.ROLLBACK:
             edges = OPENING.decode(body).edges

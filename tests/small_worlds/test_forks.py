@@ -36,7 +36,7 @@ from tests.small_worlds.forks import (
     known_sums,
     subsets,
 )
-from tests.small_worlds.graphs import complete, connected_shapes, degrees, distinct_parties
+from tests.small_worlds.graphs import complete, connected_shapes, degrees, distinct_parties, pair
 from wire.errors import SuspectedPartyOrBoard
 
 HALF = Fraction(1, 2)
@@ -199,6 +199,82 @@ def test_machines_give_away_what_the_model_says(
             assert gained == follow(world, branch, rules), branch
             released += bool(gained.seeds)
     assert released > 0
+
+
+def in_rows(world: Forked, branch: Branch, left: frozenset[int]) -> Gained:
+    """What follows where words are proved, by a list of proofs and what is `left` of it.
+
+    Whoever opens an edge reads what its listed neighbours said of theirs under the same close. Who
+    is honest and on another branch has said nothing there, and stops whoever looks for it.
+    """
+    listed = branch.listed
+    if left == world.everybody:
+        return follow(world, branch)
+    away = world.honest - branch.shown
+    stops = {u for u in listed if world.neighbours(u) & listed & away}
+    here = replace(branch, shown=branch.shown - stops)
+    if left == listed:
+        return follow(world, here)
+    first = follow(world, here)
+    stay = {u for u in here.shown & listed if world.lost(u, listed) <= world.loss}
+    also = frozenset(pair(u, v) for u in stay for v in world.neighbours(u) & (listed - left))
+    opened = first.opened | also if len(listed) >= world.survivors else frozenset()
+    return Gained(opened) | follow(world, Branch(frozenset(stay), left))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("disputes", [False, True], ids=["agreed", "disputed"])
+@pytest.mark.parametrize(
+    "world",
+    [SPENT_TWICE, SPARE, pytest.param(UNEVEN, marks=pytest.mark.soak)],
+    ids=["three branches", "spare edges", "uneven"],
+)
+def test_machines_whose_words_are_proved_give_away_no_more(
+    world: Forked, disputes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All branches that there are, with real parties; a false edge is one to somebody corrupt.
+
+    To dispute it leaves its author out, and gives away what leaving it out does.
+    """
+    ANY_TERMS(monkeypatch)
+    forking, released = Forking.in_rows(world), 0
+    for shown in subsets(world.honest):
+        for rest in subsets(world.everybody - shown):
+            branch = Branch(shown, shown | rest)
+            left = branch.listed - (world.corrupt if disputes else frozenset())
+            misled = shown if disputes else frozenset()
+            gained = forking.follow(branch, world.corrupt, misled=misled)
+            assert gained == in_rows(world, branch, left), branch
+            bound = follow(world, branch) | follow(world, replace(branch, listed=left))
+            assert replace(gained, opened=bound.opened) <= bound
+            assert set(open_to_all(world, gained)) <= set(open_to_all(world, bound))
+            released += bool(gained.seeds)
+    assert released > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "world",
+    [SPENT_TWICE, pytest.param(SPARE, marks=pytest.mark.soak)],
+    ids=["three branches", "spare edges"],
+)
+def test_who_is_shown_one_of_two_proofs_opens_edges_to_their_author_alone(
+    world: Forked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lookup left out the other one, and the organiser lists who signed both.
+
+    Whoever is misled opens the edge to the liar, and stops when that one stays; the others go on
+    as without them. Nobody is misled about an edge of two honest parties.
+    """
+    ANY_TERMS(monkeypatch)
+    forking, corrupt = Forking.in_rows(world), world.corrupt
+    branch = Branch(world.honest, world.everybody)
+    for misled in subsets(world.honest):
+        gained = forking.follow(branch, corrupt, misled=misled, stays=True)
+        wrong = {pair(u, v) for u in misled for v in world.neighbours(u) & corrupt}
+        rest = Branch(world.honest - misled, world.everybody)
+        assert gained == Gained(frozenset(wrong)) | follow(world, rest), misled
+        assert not open_to_all(world, gained)
 
 
 @pytest.mark.parametrize("compared", [True, False], ids=["roots", "any roots"])

@@ -7,7 +7,7 @@ a real proof would hold for: what one adds to its words it takes off some mask.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, product
 from typing import Final
 
@@ -15,14 +15,12 @@ import pytest
 
 from gopa.adversary.deeds import add_to_the_sum, leave, overlook, spoil_value
 from gopa.adversary.malicious import Malicious, script_of
-from gopa.adversary.setup import IN_ROWS, short_vectors
+from gopa.adversary.setup import short_vectors
 from gopa.messages.row_terms import origin
 from gopa.simulation import RoundRecord, Simulation, SimulationOptions
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
-
-TERMS: Final = replace(IN_ROWS, dimension=2, noise_square=1568, spike=31)
-"""As short as vectors are in this path."""
+from tests.small_worlds.row_terms import SHORT
 
 LIARS: Final = (1, 2)
 HONEST: Final = 0
@@ -76,16 +74,16 @@ WORLDS: Final = [
 def played(world: RowWorld) -> tuple[Simulation, RoundRecord]:
     options = SimulationOptions(toolkit=SWIFT, remember_noise=True)
     script = script_of(world.actors)
-    simulation = Simulation(TERMS, rng=seeded("rows"), script=script, options=options)
-    return simulation, simulation.run_round(short_vectors(TERMS, weighted=False))
+    simulation = Simulation(SHORT, rng=seeded("rows"), script=script, options=options)
+    return simulation, simulation.run_round(short_vectors(SHORT, weighted=False))
 
 
 def require_sound(world: RowWorld) -> RoundRecord:
     """Sums are right, nobody honest is blamed, stopped, bared or left out."""
     simulation, record = played(world)
     keys = [each.author for each in simulation.parties]
-    zero, inputs = origin(TERMS), short_vectors(TERMS, weighted=False)
-    kept_the_rules = set(range(TERMS.parties)) - set(LIARS)
+    zero, inputs = origin(SHORT), short_vectors(SHORT, weighted=False)
+    kept_the_rules = set(range(SHORT.parties)) - set(LIARS)
     assert {keys.index(fault.author) for fault in record.findings.faults} <= set(LIARS), world
     assert all(fault.proved for fault in record.findings.faults), world
     assert record.halted.keys() <= set(LIARS), world

@@ -215,7 +215,8 @@ class LocalAggregator(AggregatorBase):
                 raise UsageError("say how large a weight may be: max_weight=..", "weights")
             return Plain(self._terms, self._vouched)
         if weights is None:
-            raise UsageError("with max_weight every round takes weights", "weights")
+            message = "with max_weight every round takes weights: give them, or leave it out"
+            raise UsageError(message, "weights")
         given = weights_of(weights, values)
         checked = Weights.checked(given, self._most, self._terms.parties)
         return encoding_with(checked, self._terms, proved=self._settings.mode == "full")

@@ -61,13 +61,16 @@ class Weights:
         given = []
         for party, weight in enumerate(weights):
             if isinstance(weight, (str, bytes)):
-                raise InvalidWeight("a number", party)
+                raise InvalidWeight("must be a number", party)
             try:
                 number = float(weight)
             except (TypeError, ValueError, OverflowError):
-                raise InvalidWeight("a number", party) from None
-            if not 0 <= number <= float(most):
-                raise InvalidWeight(f"from 0 to the largest weight, {most}", party)
+                raise InvalidWeight("must be a number", party) from None
+            if number > float(most):
+                text = f"is larger than the largest weight, {most}: lower it, or raise max_weight"
+                raise InvalidWeight(text, party)
+            if not number >= 0:
+                raise InvalidWeight("must be 0 or more, and finite", party)
             given.append(number)
         return cls(tuple(given), most)
 

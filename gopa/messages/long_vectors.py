@@ -18,6 +18,8 @@ MOST_ROWS: Final = 2**15
 MOST_PAD_ROWS: Final = 12
 TESTS_SIZE: Final = TESTS * TEST_SIZE
 LARGEST_LONG_PROOF: Final = 65_535
+NOT_LIVE: Final = bytes(32)
+"""Stands for the edge of a neighbour that masks nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ whoever answered keeps none of it ([P7]).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from commitments.group import Group
 from gopa.masks import EdgeContext, SelfContext, sign
-from gopa.messages.long_vectors import PROVE, LongJoin, LongPublish, Prove
+from gopa.messages.long_vectors import NOT_LIVE, PROVE, LongJoin, LongPublish, Prove
 from gopa.messages.manifest import Manifest
 from gopa.messages.party import Join
 from gopa.party.context import PartyContext
@@ -38,15 +38,12 @@ from gopa.rounds.long.showing import (
     equation_points_at,
     show_masks,
 )
-from gopa.rounds.long.words import KeptCarries, LiveEdge, LiveMasks, mask_vector, masked_again
+from gopa.rounds.long.words import KeptCarries, LiveEdge, LiveMasks, UnmaskedVector
 from gopa.rounds.proofs import LengthClaim, MaskClaim
 from wire.errors import UsageError
 from wire.secret import SecretBytes
 from zkp.rows.rows import HiddenPads, HiddenRows
 from zkp.rows.shape import Integers
-
-NOT_LIVE = bytes(32)
-"""Stands for the edge of a neighbour that masks nothing."""
 
 
 def row_input(party: PartyContext, supplied: Supplied) -> RoundInput:
@@ -76,13 +73,9 @@ def kept_input(
 
     What they hide follows from the values, when it is needed. Raises `MalformedMessage`.
     """
-    shape, values, manifest = shape_of(context), given.values, context.manifest
-    rows = HiddenRows(
-        lambda: shape.padded(_measured(manifest, values)),
-        context.group.decode_scalars(blindings, shape.rows).secret(),
-        context.group.decode_points(points, shape.rows),
-        input_bits(manifest.terms),
-    )
+    values, manifest = given.values, context.manifest
+    bits = input_bits(manifest.terms)
+    rows = _kept_rows(context, lambda: _measured(manifest, values), blindings, points, bits)
     return replace(given, commitment=points, rows=LongInput(rows))
 
 
@@ -90,14 +83,26 @@ def kept_noise(
     context: RoundContext, seed: SecretBytes, blindings: bytes, points: bytes, pads: HiddenPads
 ) -> LongNoise:
     """The noise of a round from its seed, its blindings and points. Raises `MalformedMessage`."""
-    shape = shape_of(context)
-    rows = HiddenRows(
-        lambda: shape.padded(noise_from(context, seed)),
-        context.group.decode_scalars(blindings, shape.rows).secret(),
-        context.group.decode_points(points, shape.rows),
-        noise_bits(context.manifest.terms),
-    )
+    bits = noise_bits(context.manifest.terms)
+    rows = _kept_rows(context, lambda: noise_from(context, seed), blindings, points, bits)
     return LongNoise(rows, pads, seed)
+
+
+def _kept_rows(
+    context: RoundContext,
+    vector: Callable[[], Integers],
+    blindings: bytes,
+    points: bytes,
+    bits: int,
+) -> HiddenRows:
+    """Rows from their blindings and points in bytes; their vector is made when it is needed."""
+    group, shape = context.group, shape_of(context)
+    return HiddenRows(
+        lambda: shape.padded(vector()),
+        group.decode_scalars(blindings, shape.rows).secret(),
+        group.decode_points(points, shape.rows),
+        bits,
+    )
 
 
 def fresh_noise(party: PartyContext) -> LongNoise:
@@ -122,8 +127,16 @@ def answer_inputs(
     party: PartyContext, view: RoundView, leaf: bytes, vectors: LongVectors
 ) -> tuple[LengthClaim, LongVectors]:
     """Answer the tests of the coins and prove them; what is left has no pad any more ([P3])."""
+    drawn, claim = vectors.drawn, unanswered(view, leaf, vectors)
+    answered = answered_inputs(claim, vectors.input, drawn, party.toolkit.proofs, rng=party.rng)
+    used = replace(drawn, pads=no_pads(view.context.group))
+    return answered, replace(vectors, drawn=used)
+
+
+def unanswered(view: RoundView, leaf: bytes, vectors: LongVectors) -> LengthClaim:
+    """What a party claims of its vectors, without the tests and the proof."""
     given, drawn = vectors.input, vectors.drawn
-    claim = LengthClaim(
+    return LengthClaim(
         context=view.context,
         acts_on=leaf,
         party=view.own_id,
@@ -134,9 +147,6 @@ def answer_inputs(
         tests=b"",
         proof=b"",
     )
-    answered = answered_inputs(claim, given, drawn, party.toolkit.proofs, rng=party.rng)
-    used = replace(drawn, pads=no_pads(view.context.group))
-    return answered, replace(vectors, drawn=used)
 
 
 def no_pads(group: Group) -> HiddenPads:
@@ -153,16 +163,7 @@ def mask_rows(
     seed: SecretBytes | None,
 ) -> UnprovedWords:
     """The words to publish, and rows of their carries and of fresh pads ([P4])."""
-    masked = mask_vector(
-        view.context,
-        vectors.input,
-        vectors.drawn,
-        live_masks(view, keys, seed),
-        joint=view.joint,
-        party=view.own_id,
-        rng=party.rng,
-    )
-    return UnprovedWords(vectors, masked)
+    return UnprovedWords(vectors, _unmasked(view, vectors, keys, seed).masked(rng=party.rng))
 
 
 def kept_words(
@@ -173,16 +174,18 @@ def kept_words(
     carries: KeptCarries,
 ) -> UnprovedWords:
     """Words that were published, from what was kept of them."""
-    masked = masked_again(
-        view.context,
-        vectors.input,
-        vectors.drawn,
-        live_masks(view, keys, seed),
-        joint=view.joint,
-        party=view.own_id,
-        carries=carries,
-    )
-    return UnprovedWords(vectors, masked)
+    return UnprovedWords(vectors, _unmasked(view, vectors, keys, seed).masked_again(carries))
+
+
+def _unmasked(
+    view: RoundView,
+    vectors: LongVectors,
+    keys: Mapping[int, SecretBytes],
+    seed: SecretBytes | None,
+) -> UnmaskedVector:
+    masks = live_masks(view, keys, seed)
+    given, drawn = vectors.input, vectors.drawn
+    return UnmaskedVector(view.context, given, drawn, masks, joint=view.joint, party=view.own_id)
 
 
 def words_message(leaf: bytes, unproved: UnprovedWords) -> LongPublish:

@@ -13,11 +13,11 @@ from itertools import compress
 from typing import Final
 
 from gopa.messages.framing import Message
-from gopa.messages.long_vectors import PROVE, Prove
+from gopa.messages.long_vectors import NOT_LIVE, PROVE, Prove
 from gopa.messages.organiser import AbortReason
 from gopa.messages.phases import Phase
 from gopa.rounds.proofs import MaskClaim
-from gopa.rules.commit import CheckedAhead
+from gopa.rules.checked_ahead import CheckedAhead, checked_with
 from gopa.rules.equations import disputed_edges
 from gopa.rules.findings import BreaksRule, PartyVerdict
 from gopa.rules.mailbox import Sorter
@@ -30,9 +30,6 @@ from zkp.rows.product_tests import decode_tests
 
 _BATCH: Final = 16
 """So many mask proofs are checked together: each goes over all words of its author."""
-
-_VOID: Final = bytes(32)
-"""Stands for the edge of a neighbour that masks nothing."""
 
 
 @dataclass(slots=True)
@@ -48,12 +45,8 @@ class ProveRules(PhaseRules):
     def __post_init__(self) -> None:
         state = self.state
         state.publish_leaf, state.published = self.opened.leaf, len(self.members)
-        tools, proofs = state.tools, state.tools.toolkit.proofs
-        self._proofs = CheckedAhead(
-            lambda claims: proofs.bad_masks(claims, tools.rng, tools.executor),
-            background=tools.executor is not None,
-            batch=_BATCH,
-        )
+        bad_masks = state.tools.toolkit.proofs.bad_masks
+        self._proofs = checked_with(state.tools, bad_masks, batch=_BATCH)
         self._sorter = self.sorter(
             self._read, "14-P6", missing="14-P8", then=self._proofs.flush_full_batches
         )
@@ -103,7 +96,7 @@ class ProveRules(PhaseRules):
         edges = [state.matched.find(place, other) for other in neighbours]
         live = [edge is not None for edge in edges]
         void = [encoding for encoding, lives in zip(said.edges, live, strict=True) if not lives]
-        if any(encoding != _VOID for encoding in void):
+        if any(encoding != NOT_LIVE for encoding in void):
             raise BreaksRule("14-P6", "something is said about an edge that masks nothing")
         points = [*compress(said.edges, live), said.self_mask]
         if not all(good_points(state.group, points)):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from gopa.messages.framing import Message
 from gopa.messages.long_vectors import LONG_COMMIT, LongCommit
 from gopa.rounds.proofs import LengthClaim
-from gopa.rules.commit import CheckedAhead, CommitContent, CommitRules
+from gopa.rules.checked_ahead import CheckedAhead, checked_with
+from gopa.rules.commit import CommitContent, CommitRules
 from gopa.rules.findings import BreaksRule
 from gopa.rules.roll_and_edges import Dealt, good_points
 from gopa.rules.round_state import PhaseRules
@@ -29,12 +29,8 @@ class RowCommitRules(CommitRules):
     )
 
     def _checked_ahead(self) -> CheckedAhead[Any]:
-        tools, proofs = self.state.tools, self.state.tools.toolkit.proofs
-
-        def check(claims: Sequence[LengthClaim]) -> frozenset[int]:
-            return proofs.bad_lengths(claims, tools.rng, tools.executor)
-
-        return CheckedAhead(check, background=tools.executor is not None)
+        tools = self.state.tools
+        return checked_with(tools, tools.toolkit.proofs.bad_lengths)
 
     def _read(self, message: Message) -> CommitContent:
         commit, state = LONG_COMMIT.decode(message.body), self.state

@@ -7,7 +7,7 @@ import pytest
 from bulletin_board.entry import Slot, SlotTable
 from gopa.messages.framing import party_id
 from gopa.messages.organiser import Roll, RollEntry
-from gopa.rules.commit import BATCH, CheckedAhead
+from gopa.rules.checked_ahead import BATCH, CheckedAhead
 from gopa.rules.join import LazySequence
 from gopa.rules.records import SeenRoot, Views
 from gopa.rules.roll_and_edges import Commits, Dealt, FirstInputs, FirstSeeds, PackedRoll

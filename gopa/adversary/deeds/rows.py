@@ -20,7 +20,7 @@ from gopa.messages.framing import party_id
 from gopa.messages.long_vectors import LONG_COMMIT, LONG_JOIN, LongCommit, LongJoin, LongPublish
 from gopa.messages.phases import KIND_IN, Phase
 from gopa.party import Post
-from gopa.party.rows import live_masks
+from gopa.party.rows import live_masks, unanswered
 from gopa.party.states import Committed, Joined, LongVectors, Published
 from gopa.rounds.context import RoundContext
 from gopa.rounds.long.challenges import input_tests, shape_of
@@ -31,8 +31,7 @@ from gopa.rounds.long.inputs import (
     answered_inputs,
     hide_noise,
 )
-from gopa.rounds.long.words import mask_vector
-from gopa.rounds.proofs import LengthClaim
+from gopa.rounds.long.words import UnmaskedVector
 from gopa.simulation import Behaviour
 from gopa.simulation.access import PartyAccess, body_of
 from gopa.simulation.script import Honest, Rounds, acts
@@ -199,15 +198,9 @@ def _masked(
         return content
     view = stage.view
     owner = view.own_id if victim is None else party_id(key_of(access, victim))
-    made = mask_vector(
-        view.context,
-        stage.unproved.vectors.input,
-        drawn,
-        live_masks(view, stage.keys, stage.seed),
-        joint=view.joint,
-        party=owner,
-        rng=access.rng,
-    )
+    given, masks = stage.unproved.vectors.input, live_masks(view, stage.keys, stage.seed)
+    unmasked = UnmaskedVector(view.context, given, drawn, masks, joint=view.joint, party=owner)
+    made = unmasked.masked(rng=access.rng)
     return replace(content, value=made.value, carries=made.posted_carries, pads=made.posted_pads)
 
 
@@ -255,21 +248,10 @@ class _OtherRows(Honest):
         if given is None or not isinstance(stage.masked, LongVectors):
             return content
         view = stage.view
-        told = LongVectors(
-            replace(stage.masked.given, rows=given), replace(drawn, pads=stage.masked.drawn.pads)
-        )
+        vectors = LongVectors(replace(stage.masked.given, rows=given), drawn)
+        told = replace(vectors, drawn=replace(drawn, pads=stage.masked.drawn.pads))
         access.state = replace(access.state, stage=replace(stage, masked=told))
-        claim = LengthClaim(
-            context=view.context,
-            acts_on=content.acts_on,
-            party=view.own_id,
-            joint=view.joint,
-            input=given.posted,
-            noise=drawn.posted,
-            pads=drawn.posted_pads,
-            tests=b"",
-            proof=b"",
-        )
+        claim = unanswered(view, content.acts_on, vectors)
         try:
             proofs = access.toolkit.proofs
             claim = answered_inputs(claim, given, drawn, proofs, rng=access.rng)

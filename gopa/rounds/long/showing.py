@@ -14,7 +14,7 @@ from gopa.masks.equations import (
     self_equation,
     signed_sum,
 )
-from gopa.masks.keys import EdgeContext, SelfContext
+from gopa.masks.keys import SelfContext
 from gopa.rounds.context import RoundContext
 from gopa.rounds.long.challenges import carry_tests, point_count, points_of
 from gopa.rounds.long.inputs import LongInput, LongNoise, answer_tests
@@ -80,11 +80,6 @@ def answered_masks(  # noqa: PLR0913 - what the words are made of
         shown.total.blinding,
     )
     return replace(asked, proof=proofs.prove_masks(asked, hidden, rng))
-
-
-def fits_edge(points: EquationPoints, key: SecretBytes, context: EdgeContext, shown: bytes) -> bool:
-    """Whether this is what somebody who knows the key of an edge shows of its mask ([P9])."""
-    return edge_equation(points, key, context).commitment().to_bytes() == shown
 
 
 def fits_seed(points: EquationPoints, seed: SecretBytes, own: SelfContext, shown: bytes) -> bool:

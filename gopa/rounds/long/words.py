@@ -92,58 +92,43 @@ class KeptCarries(Guarded):
     pads: HiddenPads
 
 
-def mask_vector(  # noqa: PLR0913 - what the words are made of
-    context: RoundContext,
-    given: LongInput,
-    drawn: LongNoise,
-    masks: LiveMasks,
-    *,
-    joint: bytes,
-    party: bytes,
-    rng: Rng,
-) -> MaskedVector:
-    """The words of a publish, and rows of carries and fresh pads. Raises `ComputationFault`."""
-    group, shape = context.group, shape_of(context)
-    value, carries = _words_and_carries(context, given, drawn, masks, joint, party)
-    rows = hide_rows(group, shape, carries, _carry_bits(masks), rng=rng)
-    return MaskedVector(value, rows, hide_pads(group, shape, draw_pads(group, rng), rng=rng))
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class UnmaskedVector(Guarded):
+    """Holds what the words of a party are made of; the coins `joint` and its id move its noise."""
 
+    context: RoundContext
+    input: LongInput
+    noise: LongNoise
+    masks: LiveMasks
+    joint: bytes
+    party: bytes
 
-def masked_again(  # noqa: PLR0913 - what the words are made of
-    context: RoundContext,
-    given: LongInput,
-    drawn: LongNoise,
-    masks: LiveMasks,
-    *,
-    joint: bytes,
-    party: bytes,
-    carries: KeptCarries,
-) -> MaskedVector:
-    """The words that were published, from what was kept of them: no chance is in the others."""
-    value, again = _words_and_carries(context, given, drawn, masks, joint, party)
-    padded = shape_of(context).padded(again)
-    rows = HiddenRows(padded, carries.blindings, carries.points, _carry_bits(masks))
-    return MaskedVector(value, rows, carries.pads)
+    def masked(self, *, rng: Rng) -> MaskedVector:
+        """The words of a publish, and rows of carries and fresh pads; raises `ComputationFault`."""
+        group, shape = self.context.group, shape_of(self.context)
+        value, carries = self._words_and_carries()
+        rows = hide_rows(group, shape, carries, self._carry_bits, rng=rng)
+        return MaskedVector(value, rows, hide_pads(group, shape, draw_pads(group, rng), rng=rng))
 
+    def masked_again(self, kept: KeptCarries) -> MaskedVector:
+        """The words that were published, from what was kept: no chance is in the others."""
+        value, carries = self._words_and_carries()
+        padded = shape_of(self.context).padded(carries)
+        rows = HiddenRows(padded, kept.blindings, kept.points, self._carry_bits)
+        return MaskedVector(value, rows, kept.pads)
 
-def _words_and_carries(  # noqa: PLR0913, PLR0917 - what the words are made of
-    context: RoundContext,
-    given: LongInput,
-    drawn: LongNoise,
-    masks: LiveMasks,
-    joint: bytes,
-    party: bytes,
-) -> tuple[bytes, Integers]:
-    width = context.manifest.word_width
-    moved = signed_permutation(context, joint, party).applied(drawn.rows.values)
-    total = (given.rows.values + moved)[: context.dimension]
-    words, carries = masked(total, masks.words(context), width)
-    return pack_words(words, width), carries
+    @property
+    def _carry_bits(self) -> int:
+        """14-N1: no carry is larger."""
+        return (len(self.masks.edges) + 1).bit_length()
 
-
-def _carry_bits(masks: LiveMasks) -> int:
-    """14-N1: no carry is larger."""
-    return (len(masks.edges) + 1).bit_length()
+    def _words_and_carries(self) -> tuple[bytes, Integers]:
+        context, width = self.context, self.context.manifest.word_width
+        permutation = signed_permutation(context, self.joint, self.party)
+        moved = permutation.applied(self.noise.rows.values)
+        total = (self.input.rows.values + moved)[: context.dimension]
+        words, carries = masked(total, self.masks.words(context), width)
+        return pack_words(words, width), carries
 
 
 def masked(

@@ -15,6 +15,7 @@ import pytest
 from commitments import ristretto255
 from commitments.group import Group
 from gopa.masks import pack_words, self_words, unpack_words
+from gopa.masks.equations import edge_equation
 from gopa.messages.bodies import bodies_of
 from gopa.messages.limits import largest_body
 from gopa.messages.long_vectors import LongCommit, LongJoin, LongPublish, Prove
@@ -25,7 +26,7 @@ from gopa.messages.row_limits import length_proof_size, mask_proof_size
 from gopa.rounds.context import RoundContext
 from gopa.rounds.long.challenges import signed_permutation
 from gopa.rounds.long.inputs import draw_noise, hide_input, hide_noise
-from gopa.rounds.long.showing import equation_points_at, fits_edge, fits_seed
+from gopa.rounds.long.showing import equation_points_at, fits_seed
 from gopa.rounds.long.words import masked
 from gopa.rounds.proofs import LengthClaim, Proofs
 from gopa.rounds.statements import require_provable
@@ -441,15 +442,16 @@ def test_opened_keys_fit_what_both_ends_showed(made: LongRound) -> None:
     found, (first, second, _) = made.points, made.parties
     edge = first.masks.edges[0]
     assert edge.neighbour == 1
-    assert fits_edge(found, edge.key, edge.context, first.shown.edges[0])
-    assert first.shown.edges[0] == second.shown.edges[0]
-    assert not fits_edge(found, edge_key(0, 2), edge.context, first.shown.edges[0])
-    assert not fits_edge(found, edge.key, edge.context, first.shown.edges[1])
-    assert not fits_edge(found, edge.key, edge.context, b"\xff" * 32)
+    mask, other_key = (
+        edge_equation(found, key, edge.context).commitment().to_bytes()
+        for key in (edge.key, edge_key(0, 2))
+    )
+    assert mask == first.shown.edges[0] == second.shown.edges[0]
+    assert mask not in {other_key, first.shown.edges[1]}
     assert fits_seed(found, first.masks.seed, first.masks.own, first.shown.self_mask)
     assert not fits_seed(found, second.masks.seed, first.masks.own, first.shown.self_mask)
     other = equation_points_at(made.context, JOINT, 3)
-    assert not fits_edge(other, edge.key, edge.context, first.shown.edges[0])
+    assert edge_equation(other, edge.key, edge.context).commitment().to_bytes() != mask
     assert not fits_seed(other, first.masks.seed, first.masks.own, first.shown.self_mask)
 
 

@@ -23,7 +23,7 @@ from gopa.rounds.long.inputs import (
     hide_noise,
 )
 from gopa.rounds.long.showing import ShownMasks, answered_masks, equation_points_at, show_masks
-from gopa.rounds.long.words import LiveEdge, LiveMasks, MaskedVector, mask_vector
+from gopa.rounds.long.words import LiveEdge, LiveMasks, MaskedVector, UnmaskedVector
 from gopa.rounds.proofs import LengthClaim, MaskClaim, Proofs
 from gopa.rounds.real_proofs import RealProofs
 from tests.messages.samples import row_manifest, row_terms
@@ -161,7 +161,8 @@ def play(  # noqa: PLR0917 - what a party needs
     given, drawn = hide_input(context, vector, rng=rng), hide_noise(context, rng=rng)
     asked = length_claim(context, name, given, drawn)
     lengths = answered_inputs(asked, given, drawn, proofs, rng=rng)
-    published = mask_vector(context, given, drawn, masks, joint=JOINT, party=name, rng=rng)
+    unmasked = UnmaskedVector(context, given, drawn, masks, joint=JOINT, party=name)
+    published = unmasked.masked(rng=rng)
     shown = show_masks(points, masks)
     claim = replace(mask_claim(context, lengths, masks, published, shown), listed=listed)
     words = answered_masks(

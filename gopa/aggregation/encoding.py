@@ -127,7 +127,7 @@ class Plain:
         if self.vouched and self.terms.squared_norm and self.terms.bounds_length:
             message = (
                 "no vector is longer than planned where lengths are proved: leave it out, or plan "
-                'without noise="isotropic"'
+                'with path="bits"'
             )
             raise UsageError(message, "vouched")
 

@@ -20,7 +20,7 @@ from gopa.aggregation.settings import Coins
 from gopa.aggregation.structure import Value
 from gopa.planning import Plan, plan
 from gopa.planning.defaults import CORRUPT, DROPOUT
-from gopa.planning.request import noise_for, python_number
+from gopa.planning.request import python_number
 from wire.errors import UsageError
 
 Number: TypeAlias = float | str | Decimal
@@ -71,6 +71,7 @@ class PlanKeywords(RunOptions, total=False):
     corrupt: float
     dropout: float
     noise: Literal["gaussian", "binomial", "irwin-hall", "isotropic"]
+    path: Literal["bits", "rows"] | None
     mask: Literal["gaussian", "uniform"]
     objective: Literal["error", "peers", "masks"]
     steps: int | None
@@ -112,12 +113,17 @@ class AggregationRequest:
         run = {name: value for name, value in options.items() if name in _RUN}
         return cls(given, target, run)
 
-    def in_rows(self, dimension: int) -> bool:
-        """Whether the plan, given or made for so many numbers, proves lengths row by row."""
-        if self.given is not None:
-            return bool(self.given.terms.squared_norm)
-        mode = self.run.get("mode", "full")
-        return noise_for(self.target.get("noise"), mode, dimension) == "isotropic"
+    @property
+    def rows_named(self) -> bool:
+        """Whether lengths are to be proved row by row, whatever else there is."""
+        return self.target.get("noise") == "isotropic" or self.target.get("path") == "rows"
+
+    @property
+    def rows_possible(self) -> bool:
+        """Whether a plan that proves lengths row by row may be made: nobody asked for another."""
+        unnamed = self.target.get("noise") is None and self.target.get("path") is None
+        full = self.given is None and self.run.get("mode", "full") == "full"
+        return full and (self.rows_named or unnamed)
 
     def values(self, given: object) -> Sequence[Value | None]:
         """One value for each party; None for those that `absent` leaves out."""
@@ -129,8 +135,7 @@ class AggregationRequest:
         Who is absent is known by now, and public: unless the caller names a dropout, it is at
         least the share of those, so that a column with gaps does not end without a result.
 
-        Masks that may stay in the sum are as small as possible. Unless their lengths are proved,
-        noise of vectors comes from weighted bits: their grids are too fine for tables. Parties of
+        Masks that may stay in the sum are as small as possible. Parties of
         this process fail only where a script says so: the chance of a result is not asked for
         unless the caller does, and the coins are nonces for any number of parties.
 
@@ -145,10 +150,6 @@ class AggregationRequest:
             chosen["beacon"] = "commit-reveal"
         if trust == "honest-but-curious":
             chosen["objective"] = "masks"
-        dimension = fixed.get("dimension", 1)
-        hidden = self.target.get("epsilon") is not None
-        if dimension > 1 and hidden and not self.in_rows(dimension):
-            chosen["noise"] = "irwin-hall"
         if absent in {0, n} or "dropout" in self.target:
             return plan(n=n, **{**chosen, **self.target, **fixed})
         chosen["dropout"] = max(DROPOUT, absent / n)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final, Unpack
+from typing import Any, Final, Unpack
 
 import numpy as np
 
@@ -151,7 +151,7 @@ def variance(
     """The private variance and mean of one number for each party, in one round.
 
     Each party contributes its number and the square of its distance from the middle of
-    the range, and the noise is made for both together; with `noise="isotropic"` as for two
+    the range, and the noise is made for both together; with `path="rows"` as for two
     numbers that have nothing to do with each other, which is a quarter more. A plan that is given
     has dimension 2 and the range of the values. Further keywords and errors are those of
     `average`.
@@ -167,7 +167,7 @@ def variance(
         absent=count_absent(listed),
         range=range,
         dimension=2,
-        norm=None if plan is None and asked.in_rows(2) else _norm(range),
+        **_bounds(range, in_rows=asked.rows_named),
     )
     with LocalAggregator(made, clip=clip, **asked.run) as aggregator:
         found = aggregator.aggregate(listed, Moments(made.terms))
@@ -186,9 +186,12 @@ async def variance_async(
     return await asyncio.to_thread(variance, values, plan, range=range, clip=clip, **options)
 
 
-def _norm(span: tuple[Number, Number]) -> Decimal:
+def _bounds(span: tuple[Number, Number], *, in_rows: bool) -> dict[str, Any]:
+    """How far the two numbers may be apart: measured from zero, which rows do, they are long."""
+    if in_rows:
+        return {"norm": None}
     low, high = ends_of(span)
-    return (high - low) * Decimal(str(float(HALF_DISTANCE)))
+    return {"norm": (high - low) * Decimal(str(float(HALF_DISTANCE))), "path": "bits"}
 
 
 def variance_of(found: Result, middle: float) -> Variance:

@@ -66,7 +66,7 @@ ACCEPT: Final = {
     "corrupt": "--corrupt-share {needed}",
     "policy": "leave out --witnesses",
     "exact_sums": "--accept-exact-sum",
-    "path": "--allow-rows",
+    "path": "leave out --refuse-rows",
 }
 """What to say to take part all the same."""
 
@@ -194,9 +194,9 @@ Exit codes:
 @click.option("--witnesses", is_flag=True, help="Take part only where witnesses watch the board.")
 @click.option("--allow-signed", is_flag=True, help="Take part where inputs are not proved.")
 @click.option(
-    "--allow-rows",
+    "--refuse-rows",
     is_flag=True,
-    help="Take part where noise is only proved to be short and not aimed: long vectors.",
+    help="Take no part where noise is only proved to be short and not aimed, as of long vectors.",
 )
 @click.option("--allow-curious", is_flag=True, help="Take part where liars are not found.")
 @click.option("--allow-anyone", is_flag=True, help="Take part where anybody may join.")
@@ -230,7 +230,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
     corrupt_share: Fraction,
     witnesses: bool,
     allow_signed: bool,
-    allow_rows: bool,
+    refuse_rows: bool,
     allow_curious: bool,
     allow_anyone: bool,
     allow_simulation: bool,
@@ -265,7 +265,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
             delta=delta,
             corrupt_share=corrupt_share,
             modes=frozenset(Mode) if allow_signed else frozenset({Mode.FULL}),
-            paths=frozenset(ProofPath) if allow_rows else frozenset({ProofPath.BITS}),
+            paths=frozenset({ProofPath.BITS}) if refuse_rows else frozenset(ProofPath),
             honest_but_curious=allow_curious,
             witnesses=witnesses,
             open_admission=allow_anyone,

@@ -31,7 +31,7 @@ from gopa.planning.defaults import (
     PlannedMode,
     PlannedTrust,
 )
-from gopa.planning.result import NoiseName, Objective, Plan
+from gopa.planning.result import NoiseName, Objective, PathName, Plan
 from gopa.planning.terms import BeaconKind, MaskLaw
 from gopa.wording import EXACT, EXACT_DIFFERENCE, NO_EPSILON, epsilon_text, sentence
 from wire.errors import UsageError
@@ -112,7 +112,13 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
     "--noise",
     type=click.Choice(get_args(NoiseName)),
     default=None,
-    help="Instead of the best kind; isotropic: lengths of vectors are proved.",
+    help="Instead of the best kind; a law that is named is proved, with bits.",
+)
+@click.option(
+    "--path",
+    type=click.Choice(get_args(PathName)),
+    default=None,
+    help="What full mode proves of vectors: rows their length, bits ranges and the law of noise.",
 )
 @click.option(
     "--objective",
@@ -121,9 +127,7 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
     show_default=True,
     help="What to keep small.",
 )
-@click.option(
-    "--weighted", is_flag=True, help="The last coordinate is a private weight (isotropic noise)."
-)
+@click.option("--weighted", is_flag=True, help="The last coordinate is a private weight (in rows).")
 @click.option("--integers", is_flag=True, help="Inputs are integers: nothing is rounded.")
 @click.option("--steps", type=int, default=None, help="Grid steps, instead of the best ones.")
 @click.option(
@@ -185,6 +189,7 @@ def plan(  # noqa: PLR0913 - one argument for each option
     rounds: int,
     mask: MaskLaw | None,
     noise: NoiseName | None,
+    path: PathName | None,
     objective: Objective,
     weighted: bool,
     integers: bool,
@@ -217,6 +222,7 @@ def plan(  # noqa: PLR0913 - one argument for each option
         rounds=rounds,
         mask=mask,
         noise=noise,
+        path=path,
         objective=objective,
         steps=steps,
         charged=charged,

@@ -96,7 +96,6 @@ class OutputPlaces:
 @trust_option("Whom it withstands; the second one needs another mode than full.")
 @click.option(
     "--values",
-    "path",
     type=click.Path(path_type=Path, dir_okay=False),
     help="What the parties have (.npy, .json, text), instead of random numbers.",
 )
@@ -129,7 +128,7 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     *,
     mode: Mode,
     trust: Trust,
-    path: Path | None,
+    values: Path | None,
     clip: bool,
     seed: int | None,
     dropouts: float,
@@ -143,9 +142,9 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     """Plan, run all rounds, say what came out."""
     places = OutputPlaces(out, archive)
     places.require_free(mode)
-    given = None if path is None else read_inputs(path, planned["dimension"])
+    given = None if values is None else read_inputs(values, planned["dimension"])
     if given is not None and planned["integers"]:
-        require_whole(given, path)
+        require_whole(given, values)
     planned["beacon"] = None if mode == "off" else "commit-reveal"
     made = plan_of(planned, _count(planned["parties"], given), mode, trust)
     inputs = _inputs(made, planned, seed) if given is None else given

@@ -171,7 +171,9 @@ def _require_path(manifest: Manifest) -> None:
         require_no_rows(manifest.terms)
         return
     if manifest.mode is not Mode.FULL:
-        raise UsageError("vectors are proved row by row in full mode only", "path")
+        raise UsageError(
+            "rows are proved in full mode only: plan for this mode, or path='bits'", "path"
+        )
     require_rows(manifest.terms, weighted=manifest.weighted, word_width=manifest.word_width)
 
 

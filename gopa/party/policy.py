@@ -33,6 +33,12 @@ _BEACONS: Final[dict[type[Beacon], str]] = {
 }
 
 
+_PROVED: Final[dict[Path, str]] = {
+    Path.ROWS: "this session proves of noise only that nobody can aim it",
+    Path.BITS: "this session proves ranges of numbers and no length of vectors",
+}
+
+
 class Refusal(GopaError):
     """Refuses to take part; `field` is what the party's policy asks more of.
 
@@ -55,8 +61,8 @@ class LocalPolicy:
 
     `epsilon` and `delta` bound the privacy cost of the whole session; `corrupt_share` is the part
     of the roster that the plan must withstand. `beacons` are the kinds of coins the party
-    takes part with, `paths` how full mode may prove vectors: row by row less is claimed of the
-    noise of others. `witnesses`: closes need a quorum. `chains` are the hashes of the drand
+    takes part with. `paths` is how full mode may prove vectors: row by row less is claimed of
+    the noise of others, which the result rests on, and nobody's privacy. `witnesses`: closes need a quorum. `chains` are the hashes of the drand
     chains whose values it believes nobody knows in advance. `exact_sums`: it takes part in
     sessions without noise, whatever `epsilon` is; no epsilon, however large, stands for that.
     `vouched`: programs on its side may give vectors longer than the plan's norm, and answer for how
@@ -67,7 +73,7 @@ class LocalPolicy:
     delta: Decimal
     corrupt_share: Fraction = Fraction(0)
     modes: frozenset[Mode] = frozenset({Mode.FULL})
-    paths: frozenset[Path] = frozenset({Path.BITS})
+    paths: frozenset[Path] = frozenset(Path)
     honest_but_curious: bool = False
     beacons: frozenset[type[Beacon]] = frozenset({CommitReveal, DrandBeacon})
     witnesses: bool = False
@@ -114,11 +120,9 @@ class LocalPolicy:
                 f"this session has mode {manifest.mode.name.lower()}, which you do not accept",
                 "mode",
             )
-        if manifest.path not in self.paths:
-            raise Refusal(
-                "this session proves of noise only that nobody can aim it, which you do not accept",
-                "path",
-            )
+        vectors = manifest.mode is Mode.FULL and manifest.terms.dimension > 1
+        if vectors and manifest.path not in self.paths:
+            raise Refusal(f"{_PROVED[manifest.path]}, which you do not accept", "path")
         if manifest.trust is Trust.HONEST_BUT_CURIOUS and not self.honest_but_curious:
             raise Refusal("this session does not find liars", "trust")
 

@@ -33,8 +33,8 @@ EXACT_VECTOR_STEPS: Final = 2**16 - 1
 ROWS_FROM: Final = 24
 """From so many coordinates on rows cost neither a party nor an auditor more time than bits do."""
 
-ROWS_UNASKED: Final = False
-"""Whether vectors of so many coordinates get them in full mode where nobody names the noise."""
+BITS_UP_TO: Final = 1_000
+"""Vectors of more coordinates are proved number by number only where somebody asks for it."""
 
 LEAST_CHANCE: Final = 0.5
 """A plan whose session gets a result less often than that is refused."""

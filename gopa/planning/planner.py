@@ -43,11 +43,13 @@ from gopa.planning.grid_and_noise import (
 from gopa.planning.liveness import LivenessTerms, liveness
 from gopa.planning.neighbours import NeighbourChoice, choose_neighbours
 from gopa.planning.noise_sum import MOST_VARIANCE
+from gopa.planning.paths import paths_for, why_bits
 from gopa.planning.request import Request, python_number
 from gopa.planning.result import (
     Errors,
     NoiseName,
     Objective,
+    PathName,
     Plan,
     PlanCost,
 )
@@ -107,6 +109,7 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     trust: PlannedTrust = "malicious",
     open_admission: bool = False,
     weighted: bool = False,
+    path: PathName | None = None,
     least_chance: float = LEAST_CHANCE,
 ) -> Plan:
     """Everything a session needs so that it is (epsilon, delta)-private.
@@ -125,12 +128,17 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     ones among them.
     `rounds` releases from the same inputs are composed, each with `charged` charged
     retries, among at most `attempts` attempts. `integers` says that inputs are integers:
-    they are not rounded. `noise` is the kind of law: without it single numbers get a
-    table where one is wide enough, and vectors sums of uniforms, because only those are
-    proved for vectors. With noise="isotropic", in full mode, vectors have proofs of their length,
-    at a small cost for each coordinate: `norm`, or else the ball around the box, is proved, and of
-    noise only its length and that coins permute it. Then `weighted` says that the last coordinate
-    is a private weight, which bounds the length of the others. `steps` fixes the grid.
+    they are not rounded.
+    `path` is how full mode proves vectors. In "rows" their lengths are proved, at a small cost for
+    each coordinate: `norm`, or else the ball around the box, and of noise its length and that
+    coins place it. With "bits" every coordinate is proved to be in the range and all noise to
+    follow its law, at a cost for each, and no length is. Where nobody says, vectors with a `norm`
+    and those of many coordinates have rows, others bits; where rows have no plan there are bits,
+    and `Plan.path` and the reasons say so. In rows `weighted` says that the last coordinate
+    is a private weight, which bounds the length of the others.
+    `noise` is the kind of law, and to name one is to ask for bits: without it single numbers get a
+    table where one is wide enough, and vectors of bits sums of uniforms, because only those are
+    proved for them; "isotropic" is another name for rows. `steps` fixes the grid.
     `recovery`, an exact fraction such as "2/3", is the part of a party's neighbours that must
     not collude, because more of them can open its self-mask; None is for no recovery, and "auto"
     chooses one wherever parties have self-masks and few enough are corrupt. `beacon` is where
@@ -178,6 +186,7 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
         "trust": trust,
         "open_admission": open_admission,
         "weighted": weighted,
+        "path": path,
         "recovery": recovery,
     }
     asked = {name: python_number(value) for name, value in given.items()}
@@ -193,7 +202,21 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
 
 
 def _made(asked: Mapping[str, Any], least_chance: float) -> Plan:
-    """The plan that is asked for; with recovery "auto" one without it where it is impossible."""
+    """The plan that is asked for, by the first path that has one; else what the last one lacks."""
+    refused: UsageError | None = None
+    *first, last = paths_for(asked)
+    for path in first:
+        try:
+            return _on_path(asked, path, "", least_chance)
+        except UsageError as error:
+            refused = error
+    why = why_bits(asked, refused) if last == "bits" else ""
+    return _on_path(asked, last, why, least_chance)
+
+
+def _on_path(given: Mapping[str, Any], path: PathName, why: str, least_chance: float) -> Plan:
+    """The plan of this path; with recovery "auto" one without it where it is impossible."""
+    asked = {**given, "path": path, "why_bits": why}
     if asked["recovery"] != "auto":
         made = _plan(Request.checked(**asked))
     else:

@@ -16,13 +16,12 @@ from gopa.planning.defaults import (
     CHARGED,
     EXACT_DELTA,
     MOST_WITHHELD,
-    ROWS_FROM,
-    ROWS_UNASKED,
     PlannedMode,
     PlannedTrust,
 )
 from gopa.planning.liveness import OwedMessages, PlannedDropouts, plan_dropouts
-from gopa.planning.result import NoiseName, Objective, float_below
+from gopa.planning.paths import counts_only
+from gopa.planning.result import NoiseName, Objective, PathName, float_below
 from gopa.planning.terms import (
     FEWEST_PARTIES,
     LEAST_DELTA,
@@ -89,6 +88,8 @@ class Request:
     trust: PlannedTrust
     open_admission: bool
     weighted: bool = False
+    path: PathName = "bits"
+    why_bits: str = ""
 
     @classmethod
     def checked(  # noqa: PLR0913 - mirrors `plan`
@@ -117,6 +118,8 @@ class Request:
         trust: PlannedTrust,
         open_admission: bool,
         weighted: bool = False,
+        path: PathName = "bits",
+        why_bits: str = "",
     ) -> Request:
         """The same target with every field checked; the first wrong one is named."""
         _check_parties(parties)
@@ -151,7 +154,8 @@ class Request:
         if beacon is None:
             beacon = _beacon(parties, chance, recovery)
         check_name(beacon, get_args(BeaconKind), "beacon")
-        noise = noise_for(noise, mode, dimension)
+        if noise is not None:
+            check_name(noise, get_args(NoiseName), "noise")
         check_name(objective, get_args(Objective), "objective")
         if weighted:
             norm = _weighted_norm(norm, low, high, dimension)
@@ -182,6 +186,8 @@ class Request:
             trust=trust,
             open_admission=open_admission,
             weighted=weighted,
+            path=path,
+            why_bits=why_bits,
         )
         request._check()
         return request
@@ -225,27 +231,29 @@ class Request:
         """14-L1: lengths are proved of vectors, in full mode and on words."""
         if not self.rows:
             if self.weighted:
-                raise UsageError("only where lengths are proved: noise='isotropic'", "weighted")
+                message = (
+                    "only where lengths are proved, in full mode: name no law and no other path"
+                )
+                raise UsageError(message, "weighted")
             return
         if self.dimension < 2:
-            raise UsageError("lengths are proved of vectors, not of single numbers", "noise")
+            raise UsageError("lengths are proved of vectors, not of single numbers", "path")
         if self.weighted and self.integers:
             raise UsageError("weighted values are no integers: leave it out", "integers")
         if self.mode != "full":
-            raise UsageError("lengths are proved in full mode only", "noise")
+            raise UsageError("lengths are proved in full mode only", "path")
         if self.mask != "uniform":
             raise UsageError("words are masked uniformly where lengths are proved", "mask")
 
     @property
     def rows(self) -> bool:
         """Whether vectors are committed to in rows, and their lengths proved."""
-        return self.noise == "isotropic"
+        return self.path == "rows"
 
     @property
     def counts(self) -> bool:
         """Whether a party contributes a one and zeros: nothing else has a norm that is less."""
-        bits = self.integers and self.low == 0 and self.high == 1
-        return bits and self.norm is not None and self.norm < 1
+        return counts_only(integers=self.integers, low=self.low, high=self.high, norm=self.norm)
 
     @property
     def exact(self) -> bool:
@@ -364,15 +372,6 @@ def _probability(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
         raise UsageError("must be a probability from 0 to below 1", "dropout")
     return float(value)
-
-
-def noise_for(noise: NoiseName | None, mode: PlannedMode, dimension: int) -> NoiseName | None:
-    """The kind of noise that was asked for, or what long vectors get unasked."""
-    if noise is not None:
-        check_name(noise, get_args(NoiseName), "noise")
-    elif ROWS_UNASKED and mode == "full" and dimension >= ROWS_FROM:
-        return "isotropic"
-    return noise
 
 
 def _weighted_norm(norm: Number | None, low: Number, high: Number, dimension: int) -> Decimal:

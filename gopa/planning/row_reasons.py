@@ -18,6 +18,14 @@ from gopa.planning.terms import Terms
 from gopa.wording import counted, sentence
 from zkp.rows.shape import RowShape
 
+_ROWS: Final = (
+    "proved are lengths, of inputs and of noise, at a small cost for each coordinate; for ranges "
+    "and the law of a liar's noise, which are not proved, take path='bits'"
+)
+_BITS: Final = (
+    "proved is the range of every number{}, at a cost for each number; lengths are not proved"
+)
+
 FAR: Final = 5
 """Deviations beyond which chances of honest and of other noise are compared."""
 
@@ -26,11 +34,13 @@ _HONESTLY: Final = 5.8e-7
 
 
 def row_reasons(request: Request, terms: Terms) -> tuple[PlanReason, ...]:
-    """One line for each bound, in the order in which they depend on each other."""
+    """One line for the path, and for rows one for each bound that they prove."""
     if not terms.squared_norm:
-        return ()
+        law = "" if terms.exact else " and the law of everybody's noise"
+        why = f"{_BITS.format(law)}: {request.why_bits}"
+        return (PlanReason("path", "bits", why),) if request.why_bits else ()
     return (
-        PlanReason("path", "rows", "lengths are proved, at a small cost for each coordinate"),
+        PlanReason("path", "rows", _ROWS),
         _inputs(request, terms),
         *_noise(terms),
         _late(terms),
@@ -52,7 +62,7 @@ def _inputs(request: Request, terms: Terms) -> PlanReason:
     why = (
         "the ball around the range is proved, and no range: one coordinate of a liar may be "
         f"{farther:.3g} times as far from the middle as the range ends, if the others are there; "
-        "where that matters leave out noise='isotropic'"
+        "where that matters take path='bits'"
     )
     return PlanReason("length", value, why)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -37,6 +38,7 @@ _NEVER: Final = 2.0**-100
 _BLOCK: Final = 64
 
 
+@lru_cache(maxsize=64)
 def noise_bounds(law: NoiseLaw, dimension: int, chance: float = CHANCE) -> tuple[int, int]:
     """The least S and K for a vector of draws: squares add up to S, eighth powers to K^8."""
     squares = least_bound(dimension, *powers_of(law, 2), chance)

@@ -207,7 +207,7 @@ def test_sums_of_positions_begin_where_the_grid_does() -> None:
 def test_what_does_not_fit_says_what_to_change() -> None:
     terms = planned(dimension=5, norm=1, range=(-1, 1)).terms
     assert Plain(terms).terms is terms
-    with pytest.raises(UsageError, match='plan without noise="isotropic"') as caught:
+    with pytest.raises(UsageError, match='plan with path="bits"') as caught:
         LocalAggregator(terms, vouched=True).average(list(UNIT))
     assert caught.value.field == "vouched"
     with pytest.raises(UsageError, match="plan without weighted=True"):

@@ -33,7 +33,9 @@ from wire.secret import SecretBytes
 VALUES = [np.array([0.1, 0.9]), np.array([0.5, 0.25]), np.array([1.0, 0.0])] * 2
 WEIGHTS = [10, 0, 3.5, 7, 1, 9.99]
 NARROW = terms(dimension=3, steps=1000)
-BALL = planned(n=50, dimension=10, norm=str(widened_norm(1, (-1, 1))), range=(-1, 1)).terms
+BALL = planned(
+    n=50, dimension=10, norm=str(widened_norm(1, (-1, 1))), range=(-1, 1), mode="signed"
+).terms
 
 
 def stream(seed: object) -> Stream:

@@ -21,7 +21,15 @@ from tests.beacon.rounds import FASTNET
 from tests.randomness import seeded
 from tests.simulation.doubles import SWIFT
 from tests.simulation.row_worlds import IN_ROWS, MANY_ROWS
-from tests.simulation.worlds import CURIOUS, LENIENT, RECOVERING, SCALAR, inputs_for, simulate
+from tests.simulation.worlds import (
+    CURIOUS,
+    LENIENT,
+    RECOVERING,
+    SCALAR,
+    VECTOR,
+    inputs_for,
+    simulate,
+)
 from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
 from zkp.noise_table import NoNoise
@@ -209,9 +217,15 @@ def test_round_without_input_is_sat_out() -> None:
     assert not record.halted
 
 
-def test_vectors_that_are_proved_row_by_row_are_asked_for_by_name() -> None:
+def test_vectors_may_be_proved_by_either_path_unless_a_party_says_otherwise() -> None:
     offered = manifest(MANY_ROWS, replace(IN_ROWS, simulation=True))
     willing = replace(permissive(MANY_ROWS), paths=frozenset({Path.ROWS}))
     willing.require(offered, KEYS[0].public.data)
     assert refused(replace(willing, paths=frozenset({Path.BITS})), offered, "path")
-    assert STRICT.paths == {Path.BITS}
+    assert STRICT.paths == frozenset(Path)
+    numbers = replace(permissive(SCALAR), paths=frozenset({Path.ROWS}))
+    numbers.require(manifest(SCALAR), KEYS[0].public.data)
+    vectors = replace(permissive(VECTOR), paths=frozenset({Path.ROWS}))
+    assert refused(vectors, manifest(VECTOR), "path")
+    signed = SessionSetting(mode=Mode.SIGNED, simulation=True)
+    replace(vectors, modes=frozenset(Mode)).require(manifest(VECTOR, signed), KEYS[0].public.data)

@@ -160,8 +160,9 @@ def test_a_planned_length_is_said_to_be_unproved() -> None:
 
 def test_results_and_audits_say_what_is_assumed_and_not_proved(tmp_path: Path) -> None:
     values = [[0.1, 0.2], [0.3, 0.1], [0.0, 0.4], [0.2, 0.2]]
-    bounded = gopa.average(values, norm=0.5, epsilon=8, delta="1e-3", corrupt=1, dropout=0)
-    boxed = gopa.average(values, epsilon=8, delta="1e-3", corrupt=1, dropout=0)
+    asked: dict[str, Any] = {"epsilon": 8, "delta": "1e-3", "corrupt": 1, "dropout": 0}
+    bounded = gopa.average(values, norm=0.5, path="bits", **asked)
+    boxed = gopa.average(values, **asked)
     for result, planned in ((bounded, True), (boxed, False)):
         assert result.privacy is not None
         assert (LENGTH_UNPROVED in result.privacy.assumptions) == planned

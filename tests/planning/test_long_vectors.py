@@ -17,7 +17,7 @@ import gopa
 from gopa.cli.plan import plan as command
 from gopa.messages.row_terms import origin, require_rows
 from gopa.planning import Plan, Terms, guarantee
-from gopa.planning.defaults import ROWS_FROM
+from gopa.planning.defaults import BITS_UP_TO, ROWS_FROM
 from gopa.planning.lengths import longest_input, word_width
 from gopa.planning.outcome import LENGTH_UNPROVED
 from gopa.planning.row_noise import bounds_margin, charged_for_proofs, shown_by_proofs
@@ -130,7 +130,7 @@ def test_rounding_costs_little() -> None:
 def test_an_epsilon_costs_less_error_than_with_bits() -> None:
     asked: dict[str, Any] = {"n": 100, "epsilon": 8, "delta": "1e-6", "dimension": 1000}
     asked |= {"norm": 1, "range": (-1, 1)}
-    bits = gopa.plan(**asked)
+    bits = gopa.plan(path="bits", **asked)
     assert bits.path == "bits"
     assert gopa.plan(noise="isotropic", **asked).errors.planned < 0.95 * bits.errors.planned
 
@@ -222,8 +222,8 @@ def test_nobody_draws_for_an_exact_sum() -> None:
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
-    "one number": ("noise", {}),
-    "signed mode": ("noise", NORM | {"mode": "signed"}),
+    "one number": ("path", {}),
+    "signed mode": ("path", NORM | {"mode": "signed"}),
     "Gaussian masks": ("mask", NORM | {"mask": "gaussian"}),
     "a range without zero": ("range", NORM | {"range": (1, 2)}),
     "weighted integers": ("integers", NORM | {"weighted": True, "integers": True}),
@@ -246,8 +246,9 @@ def test_what_has_no_plan_is_refused(name: str) -> None:
 
 
 def test_weights_need_lengths() -> None:
-    with pytest.raises(UsageError, match="isotropic"):
-        gopa.plan(n=100, epsilon=1, delta="1e-6", weighted=True, **NORM)
+    for more in ({"noise": "irwin-hall"}, {"path": "bits"}, {"mode": "signed"}):
+        with pytest.raises(UsageError, match="only where lengths are proved"):
+            gopa.plan(n=100, epsilon=1, delta="1e-6", weighted=True, **NORM, **more)
 
 
 @pytest.mark.slow
@@ -269,10 +270,10 @@ def test_explanations_say_what_is_not_proved() -> None:
 
 
 def test_bits_say_what_they_said() -> None:
-    plan = gopa.plan(n=100, epsilon=1, delta="1e-6", **NORM)
+    plan = gopa.plan(n=100, epsilon=1, delta="1e-6", path="bits", **NORM)
     said = {reason.name: reason.why for reason in plan.reasons}
     assert "not the length" in said["length"]
-    assert "path" not in said
+    assert said["path"].endswith("lengths are not proved: asked for")
     assert (plan.path, plan.proofs_delta) == ("bits", 0.0)
     assert LENGTH_UNPROVED
 
@@ -298,15 +299,54 @@ def a_terms(record: dict[str, Any]) -> dict[str, Any]:
     return found | {"noise": a_plan().terms.noise}
 
 
-@pytest.mark.slow
-def test_the_switch_is_one_constant(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Turned on, vectors of full mode get rows unasked, and nothing else does."""
-    asked: dict[str, Any] = {"n": 100, "epsilon": 8, "delta": "1e-6"}
-    assert gopa.plan(dimension=ROWS_FROM, **asked).path == "bits"
-    monkeypatch.setattr("gopa.planning.request.ROWS_UNASKED", True)
-    assert gopa.plan(dimension=ROWS_FROM, **asked).path == "rows"
-    assert gopa.plan(dimension=ROWS_FROM, n=100, epsilon=None).path == "rows"
-    assert gopa.plan(dimension=ROWS_FROM, noise="irwin-hall", **asked).path == "bits"
-    assert gopa.plan(dimension=ROWS_FROM, mode="signed", **asked).path == "bits"
-    assert gopa.plan(dimension=ROWS_FROM - 1, **asked).path == "bits"
-    assert gopa.plan(**asked).path == "bits"
+EXACT: dict[str, Any] = {"n": 100, "epsilon": None}
+COUNTS: dict[str, Any] = {"integers": True, "norm": "0.70710679"}
+WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+    "a norm": ("rows", {"dimension": 2} | NORM),
+    "a norm of integers": ("rows", {"dimension": 2, "integers": True, "norm": 1}),
+    "private weights": ("rows", {"dimension": 2, "weighted": True}),
+    "many numbers": ("rows", {"dimension": ROWS_FROM}),
+    "few numbers": ("bits", {"dimension": ROWS_FROM - 1}),
+    "many bins": ("rows", {"dimension": ROWS_FROM} | COUNTS),
+    "few bins": ("bits", {"dimension": ROWS_FROM - 1} | COUNTS),
+    "one number": ("bits", {}),
+    "mode signed": ("bits", {"mode": "signed", "dimension": 2} | NORM),
+    "a path that is named": ("bits", {"dimension": 2, "path": "bits"} | NORM),
+    "the other path": ("rows", {"dimension": 2, "path": "rows"}),
+    "Gaussian masks": ("bits", {"epsilon": 8, "delta": "1e-6", "mask": "gaussian"} | NORM),
+    "a range without zero": ("bits", {"dimension": 3, "norm": 1, "range": (1, 2)}),
+    "a law that is named": ("bits", {"epsilon": 8, "delta": "1e-6", "noise": "binomial"} | NORM),
+    "an epsilon beyond rows": ("bits", {"epsilon": 60, "delta": "1e-6"} | NORM),
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_which_path_a_vector_takes_unasked(name: str) -> None:
+    path, asked = WAYS[name]
+    made = gopa.plan(**EXACT | {"least_chance": 0} | asked)
+    assert made.path == path
+    said = {reason.name: reason for reason in made.reasons}
+    proved = made.terms.dimension > 1 and asked.get("mode") != "signed"
+    assert ("path" in said) == proved
+    if proved:
+        assert said["path"].value == path
+        assert "not proved" in said["path"].why
+
+
+def test_plans_say_why_they_have_bits() -> None:
+    asked: dict[str, Any] = {"n": 100, "epsilon": 60, "delta": "1e-6"} | NORM
+    said = {reason.name: reason.why for reason in gopa.plan(**asked).reasons}
+    assert "proofs about long vectors may give away" in said["path"]
+    assert "not the length" in said["length"]
+    with pytest.raises(UsageError, match="proofs about long vectors may give away"):
+        gopa.plan(**asked | {"dimension": BITS_UP_TO + 1})
+    assert gopa.plan(**asked | {"dimension": BITS_UP_TO + 1, "path": "bits"}).path == "bits"
+
+
+@pytest.mark.parametrize(
+    "asked", [{"noise": "isotropic", "path": "bits"}, {"noise": "binomial", "path": "rows"}]
+)
+def test_noise_and_path_that_exclude_each_other_are_refused(asked: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="leave one") as refused:
+        gopa.plan(n=100, epsilon=8, delta="1e-6", **NORM, **asked)
+    assert refused.value.field == "path"

@@ -217,7 +217,7 @@ def _proved(  # noqa: PLR0913, PLR0917 - all that a plan depends on
     epsilon, delta = (None, None) if asked is None else asked
     given = _asked(users, width, half, rounds, "full", options)
     try:
-        return gopa.plan(**given | {"epsilon": epsilon, "delta": delta, "noise": "isotropic"})
+        return gopa.plan(**given | {"epsilon": epsilon, "delta": delta, "path": "rows"})
     except UsageError:
         return None
 
@@ -258,7 +258,7 @@ def _planned(  # noqa: PLR0913, PLR0917 - all that a plan depends on
     options: tuple[tuple[str, Any], ...],
 ) -> Plan:
     """The plan with the least error: rounding counts, too, so finer grids are tried."""
-    given = _asked(users, width, half, rounds, mode, options)
+    given = _asked(users, width, half, rounds, mode, options) | {"path": "bits"}
     if asked is None:
         fine = {} if mode == "full" else {"steps": _EXACT_STEPS}
         return gopa.plan(**{**fine, **given})

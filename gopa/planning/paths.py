@@ -1,0 +1,81 @@
+"""Decides by which path of full mode a vector is proved, and says why a plan has numbers proved.
+
+In rows lengths are proved, and of noise its length and that coins place it. With bits each number
+is proved to be in its range, and each party's noise to follow its law, but no length. So rows are
+for whoever planned with a length, and for many numbers, which bits would make expensive.
+Specification 14, rule Y6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, get_args
+
+from gopa.planning.defaults import BITS_UP_TO, ROWS_FROM
+from gopa.planning.result import NoiseName, PathName
+from gopa.planning.terms import check_name
+from wire.errors import UsageError
+
+ASKED: Final = "asked for"
+NAMED: Final = "a law of noise is named, and rows prove none"
+FEW: Final = f"fewer than {ROWS_FROM} numbers cost no more that way, and nobody names a norm"
+_IMPOSSIBLE: Final = "rows, which would, have no plan here ({})"
+
+
+def paths_for(asked: Mapping[str, Any]) -> tuple[PathName, ...]:
+    """The paths to try in turn for these keywords of `plan`.
+
+    Raises:
+        UsageError: a path and noise that exclude each other, or an unknown one.
+    """
+    path, noise = asked["path"], asked["noise"]
+    for name, given, known in (("path", path, PathName), ("noise", noise, NoiseName)):
+        if given is not None:
+            check_name(given, get_args(known), name)
+    if noise == "isotropic":
+        if path == "bits":
+            raise UsageError("bits prove a law of noise, and it has none: leave one out", "path")
+        return ("rows",)
+    if path == "rows" and noise is not None:
+        raise UsageError("rows prove no law of noise: leave one of both out", "path")
+    if path is not None:
+        return (path,)
+    if noise is not None or asked["mode"] != "full":
+        return ("bits",)
+    if asked["weighted"] is True:
+        return ("rows",)
+    dimension = asked["dimension"]
+    if type(dimension) is not int or dimension < (2 if _by_length(asked) else ROWS_FROM):
+        return ("bits",)
+    return ("rows",) if dimension > BITS_UP_TO else ("rows", "bits")
+
+
+def why_bits(asked: Mapping[str, Any], refused: UsageError | None) -> str:
+    """Why numbers are proved one by one and not in rows; `refused` is what these have no plan for.
+
+    Nothing for single numbers, of which there are no rows, and where nothing is proved.
+    """
+    if asked["mode"] != "full" or asked["dimension"] == 1:
+        return ""
+    if refused is not None:
+        return _IMPOSSIBLE.format(refused)
+    if asked["path"] is not None:
+        return ASKED
+    return FEW if asked["noise"] is None else NAMED
+
+
+def counts_only(*, integers: bool, low: Decimal, high: Decimal, norm: Decimal | None) -> bool:
+    """Whether a party contributes a one and zeros: nothing else has a norm that is less."""
+    return integers and (low, high) == (0, 1) and norm is not None and norm < 1
+
+
+def _by_length(asked: Mapping[str, Any]) -> bool:
+    """Whether the caller bounds lengths; of counts no other length is possible."""
+    if asked["norm"] is None:
+        return False
+    try:
+        low, high, norm = (Decimal(str(asked[name])) for name in ("low", "high", "norm"))
+        return not counts_only(integers=asked["integers"], low=low, high=high, norm=norm)
+    except InvalidOperation:
+        return False  # which is refused by name later

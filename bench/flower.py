@@ -27,6 +27,9 @@ from gopa.messages.manifest import Mode
 NEIGHBOURS: Final = 20
 STEPS: Final = 2**22
 """Of a grid, as SecAgg+ has them."""
+LENGTHS: Final = 2**28
+"""Of a grid of lengths, which span some thirty times what a number of 1,000 does."""
+
 CASES: Final = ((20, 100_000, "signed"),)
 ALL: Final = ((20, 100_000, "signed"), (100, 100_000, "signed"), (20, 1_000, "full"))
 
@@ -203,8 +206,9 @@ def _session(clients: int, dimension: int, mode: Any) -> Numbers:
         dropout=0.05,
         dimension=dimension + 1,
         range=(-1, 1),
-        steps=STEPS,
+        steps=STEPS if mode == "signed" else LENGTHS,
         rounds=3,
+        weighted=True,
         mode=mode,
     )
     with tempfile.TemporaryDirectory() as home:

@@ -12,10 +12,10 @@ from gopa.aggregation.bounds import Bounds
 from gopa.aggregation.grid import Grid
 from gopa.aggregation.intake import Values, count_absent, require_integers, weights_of
 from gopa.aggregation.local import LocalAggregator
-from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of, exact
+from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of
 from gopa.aggregation.result import Result
 from gopa.aggregation.structure import Structure, Value
-from gopa.aggregation.weighting import WeightedRows, Weights, largest_weight, widened_norm
+from gopa.aggregation.weighting import WeightedRows, Weights, largest_weight
 from gopa.planning import Plan
 from wire.errors import UsageError
 
@@ -94,13 +94,13 @@ def _weighted_plan(
     if asked.rows_possible:
         try:
             ends = (low - middle, high - middle)
-            return asked.plan(range=ends, norm=norm, weighted=True, **target), middle
+            in_rows = {**target, "weighted": True, "path": "rows"}
+            return asked.plan(range=ends, norm=norm, **in_rows), middle
         except UsageError:
             if norm is not None or asked.rows_named:
                 raise
         target = {**target, "path": "bits"}
-    widened = None if norm is None else widened_norm(exact(norm, "norm"), (low, high))
-    return asked.plan(range=span, norm=widened, **target), Decimal(0)
+    return asked.plan(range=span, norm=norm, weighted=True, **target), Decimal(0)
 
 
 def sum(  # noqa: A001, PLR0913 - the name under which users look for it

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -94,17 +94,6 @@ def largest_weight(value: float | str | Decimal) -> Decimal:
     if most <= 0:
         raise UsageError("must be a number above zero", "max_weight")
     return most
-
-
-def widened_norm(
-    norm: float | str | Decimal, span: tuple[float | str | Decimal, float | str | Decimal]
-) -> Decimal:
-    """The bound on the length of vectors together with their weights, rounded up."""
-    low, high, length = (Decimal(str(number)) for number in (*span, norm))
-    context = Context(prec=30, rounding=ROUND_CEILING)
-    half = (high - low) / 2
-    squares = context.add(context.multiply(length, length), context.multiply(half, half))
-    return context.next_plus(context.sqrt(squares))
 
 
 def encoding_with(weights: Weights, terms: Terms, *, proved: bool) -> Encoding:

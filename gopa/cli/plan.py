@@ -127,7 +127,7 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
     show_default=True,
     help="What to keep small.",
 )
-@click.option("--weighted", is_flag=True, help="The last coordinate is a private weight (in rows).")
+@click.option("--weighted", is_flag=True, help="The last coordinate is a private weight.")
 @click.option("--integers", is_flag=True, help="Inputs are integers: nothing is rounded.")
 @click.option("--steps", type=int, default=None, help="Grid steps, instead of the best ones.")
 @click.option(

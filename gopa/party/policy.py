@@ -62,8 +62,9 @@ class LocalPolicy:
     `epsilon` and `delta` bound the privacy cost of the whole session; `corrupt_share` is the part
     of the roster that the plan must withstand. `beacons` are the kinds of coins the party
     takes part with. `paths` is how full mode may prove vectors: row by row less is claimed of
-    the noise of others, which the result rests on, and nobody's privacy. `witnesses`: closes need a quorum. `chains` are the hashes of the drand
-    chains whose values it believes nobody knows in advance. `exact_sums`: it takes part in
+    the noise of others, on which results rest, and nobody's privacy. `witnesses`: closes need a
+    quorum. `chains` are the hashes of the drand chains whose values it believes nobody knows in
+    advance. `exact_sums`: it takes part in
     sessions without noise, whatever `epsilon` is; no epsilon, however large, stands for that.
     `vouched`: programs on its side may give vectors longer than the plan's norm, and answer for how
     far apart two of them are that are not to be told apart.

@@ -43,12 +43,12 @@ def paths_for(asked: Mapping[str, Any]) -> tuple[PathName, ...]:
         return (path,)
     if noise is not None or asked["mode"] != "full":
         return ("bits",)
-    if asked["weighted"] is True:
-        return ("rows",)
-    dimension = asked["dimension"]
-    if type(dimension) is not int or dimension < (2 if _by_length(asked) else ROWS_FROM):
+    dimension, weighted = asked["dimension"], asked["weighted"] is True
+    fewest = 2 if weighted or _by_length(asked) else ROWS_FROM
+    if type(dimension) is not int or dimension < fewest:
         return ("bits",)
-    return ("rows",) if dimension > BITS_UP_TO else ("rows", "bits")
+    only = dimension > BITS_UP_TO or (weighted and asked["norm"] is not None)
+    return ("rows",) if only else ("rows", "bits")
 
 
 def why_bits(asked: Mapping[str, Any], refused: UsageError | None) -> str:

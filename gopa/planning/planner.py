@@ -134,8 +134,9 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     coins place it. With "bits" every coordinate is proved to be in the range and all noise to
     follow its law, at a cost for each, and no length is. Where nobody says, vectors with a `norm`
     and those of many coordinates have rows, others bits; where rows have no plan there are bits,
-    and `Plan.path` and the reasons say so. In rows `weighted` says that the last coordinate
-    is a private weight, which bounds the length of the others.
+    and `Plan.path` and the reasons say so. `weighted` says that the last coordinate
+    is a private weight; rows prove that no vector is longer than its weight allows, bits that no
+    number is larger.
     `noise` is the kind of law, and to name one is to ask for bits: without it single numbers get a
     table where one is wide enough, and vectors of bits sums of uniforms, because only those are
     proved for them; "isotropic" is another name for rows. `steps` fixes the grid.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -157,10 +157,15 @@ class Request:
         if noise is not None:
             check_name(noise, get_args(NoiseName), "noise")
         check_name(objective, get_args(Objective), "objective")
-        if weighted:
+        if weighted and path == "rows":
             norm = _weighted_norm(norm, low, high, dimension)
             # A weight lies in the range too: one that is as wide as vectors are long serves both.
             low, high = -norm, norm
+        elif weighted and norm is not None:
+            if mode == "full":
+                message = "bits prove ranges of weighted numbers and no length: leave one out"
+                raise UsageError(message, "norm")
+            norm = widened_norm(norm, (low, high))
         request = cls(
             parties=parties,
             exact_epsilon=None if epsilon is None else _decimal(epsilon, "epsilon"),
@@ -229,17 +234,14 @@ class Request:
 
     def _check_rows(self) -> None:
         """14-L1: lengths are proved of vectors, in full mode and on words."""
+        if self.weighted and self.dimension < 2:
+            raise UsageError("the weight and at least one number beside it: 2", "dimension")
+        if self.weighted and self.integers:
+            raise UsageError("weighted values are no integers: leave it out", "integers")
         if not self.rows:
-            if self.weighted:
-                message = (
-                    "only where lengths are proved, in full mode: name no law and no other path"
-                )
-                raise UsageError(message, "weighted")
             return
         if self.dimension < 2:
             raise UsageError("lengths are proved of vectors, not of single numbers", "path")
-        if self.weighted and self.integers:
-            raise UsageError("weighted values are no integers: leave it out", "integers")
         if self.mode != "full":
             raise UsageError("lengths are proved in full mode only", "path")
         if self.mask != "uniform":
@@ -380,6 +382,15 @@ def _weighted_norm(norm: Number | None, low: Number, high: Number, dimension: in
         return _decimal(norm, "norm")
     farthest = max(abs(_decimal(low, "range")), abs(_decimal(high, "range")))
     return farthest * math.ceil(math.sqrt(max(1, dimension - 1)))
+
+
+def widened_norm(norm: Number, span: tuple[Number, Number]) -> Decimal:
+    """The bound on the length of vectors together with their weights, rounded up."""
+    low, high, length = (_decimal(number, "norm") for number in (*span, norm))
+    context = Context(prec=30, rounding=ROUND_CEILING)
+    half = (high - low) / 2
+    squares = context.add(context.multiply(length, length), context.multiply(half, half))
+    return context.next_plus(context.sqrt(squares))
 
 
 def _beacon(parties: int, dropout: float, recovery: Fraction | str | None) -> BeaconKind:

@@ -47,7 +47,8 @@ class FixedPoint:
         The squared sensitivity of the vector is below 2^64 (04, [Z2]).
         """
         most = min(bits, _WIDEST, (_SENSITIVITY - count.bit_length()) // 2)
-        return cls((1 << max(0, most)) - 1, clip)
+        # An even number of steps, so that zero is a point and rows can measure lengths from it.
+        return cls((1 << max(0, most)) - 2, clip)
 
     @property
     def half(self) -> int:

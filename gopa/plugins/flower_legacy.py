@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from flwr.serverapp import Grid
 
 _BITS: Final = 28
+_FINEST: Final = 30
+"""Of a range of lengths, which is wider than that of numbers."""
 _SENT: Final = "fitins.parameters"
 _RESULT: Final = "fitres"
 _COUNT: Final = "num_examples"
@@ -129,8 +131,10 @@ class GopaWorkflow:
         size = sum(each.numpy().size for each in _model(messages[0].content).values())
         dimension = size + (self._max_weight is not None)
         asked: dict[str, Any] = {**self._asked, "dimension": dimension, "rounds": rounds}
+        asked["weighted"] = self._max_weight is not None
         if asked["epsilon"] is None:  # noise would be coarser by far
-            asked["steps"] = FixedPoint.finest(_BITS, 1.0, dimension).largest
+            bits = _FINEST if asked["weighted"] and self._mode == "full" else _BITS
+            asked["steps"] = FixedPoint.finest(bits, 1.0, dimension).largest
         return gopa.plan(n=len(messages), **asked)
 
 

@@ -21,9 +21,9 @@ from gopa.aggregation.weighting import (
     Weights,
     encoding_with,
     largest_weight,
-    widened_norm,
 )
 from gopa.planning import Terms
+from gopa.planning.request import widened_norm
 from tests.aggregation.plans import planned, terms
 from tests.randomness import seeded
 from wire.domains import ROUNDING, stream_domain

@@ -246,9 +246,18 @@ def test_what_has_no_plan_is_refused(name: str) -> None:
 
 
 def test_weights_need_lengths() -> None:
-    for more in ({"noise": "irwin-hall"}, {"path": "bits"}, {"mode": "signed"}):
-        with pytest.raises(UsageError, match="only where lengths are proved"):
-            gopa.plan(n=100, epsilon=1, delta="1e-6", weighted=True, **NORM, **more)
+    """Bits prove of weighted numbers where they lie, and mode signed proves nothing."""
+    asked: dict[str, Any] = {"n": 100, "epsilon": 1, "delta": "1e-6", "weighted": True} | NORM
+    for more in ({"noise": "irwin-hall"}, {"path": "bits"}):
+        assert gopa.plan(**asked | {"norm": None, **more}).path == "bits"
+        with pytest.raises(UsageError, match="no length") as refused:
+            gopa.plan(**asked, **more)
+        assert refused.value.field == "norm"
+    signed = gopa.plan(mode="signed", **asked).terms
+    wider = asked | {"weighted": False, "norm": math.sqrt(2)}
+    assert signed == gopa.plan(mode="signed", **wider).terms
+    with pytest.raises(UsageError, match="beside it"):
+        gopa.plan(n=100, epsilon=None, weighted=True)
 
 
 @pytest.mark.slow
@@ -305,6 +314,10 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "a norm": ("rows", {"dimension": 2} | NORM),
     "a norm of integers": ("rows", {"dimension": 2, "integers": True, "norm": 1}),
     "private weights": ("rows", {"dimension": 2, "weighted": True}),
+    "weights and an epsilon beyond rows": (
+        "bits",
+        {"epsilon": 60, "delta": "1e-6", "dimension": 2, "weighted": True},
+    ),
     "many numbers": ("rows", {"dimension": ROWS_FROM}),
     "few numbers": ("bits", {"dimension": ROWS_FROM - 1}),
     "many bins": ("rows", {"dimension": ROWS_FROM} | COUNTS),

@@ -20,7 +20,7 @@ from bulletin_board.display import visible
 from gopa.aggregation.transcript import SessionTranscript
 from gopa.messages.manifest import Mode
 from gopa.organiser import SessionSetting
-from gopa.planning import Plan
+from gopa.planning import Plan, Terms
 from gopa.plugins.flower.courier import Courier
 from gopa.plugins.flower.layout import ModelLayout
 from gopa.plugins.flower.records import Asked, Said, put
@@ -122,8 +122,7 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
         self._layout = ModelLayout(
             weighted_by,
             None if max_weight is None else str(max_weight),
-            float(plan.terms.low),
-            float(plan.terms.high),
+            *_range_of(plan.terms),
             tuple((name, float(low), float(high)) for name, (low, high) in (metrics or {}).items()),
             clip,
         )
@@ -424,3 +423,12 @@ def _failure(message: Message, text: str) -> Message:
     from flwr.app import Error, Message
 
     return Message(Error(_FAILED, visible(text)), reply_to=message)
+
+
+def _range_of(terms: Terms) -> tuple[float, float]:
+    """Where numbers lie: those of a vector that is as long as may be, if lengths are planned."""
+    low, high = float(terms.low), float(terms.high)
+    if not terms.weight_length:
+        return low, high
+    roots = math.ceil(math.sqrt(terms.dimension - 1))
+    return low / roots, high / roots

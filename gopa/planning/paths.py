@@ -67,7 +67,7 @@ def why_bits(asked: Mapping[str, Any], refused: UsageError | None) -> str:
 
 def counts_only(*, integers: bool, low: Decimal, high: Decimal, norm: Decimal | None) -> bool:
     """Whether a party contributes a one and zeros: nothing else has a norm that is less."""
-    return integers and (low, high) == (0, 1) and norm is not None and norm < 1
+    return integers and low == 0 and high == 1 and norm is not None and norm < 1
 
 
 def _by_length(asked: Mapping[str, Any]) -> bool:

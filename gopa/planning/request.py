@@ -154,18 +154,13 @@ class Request:
         if beacon is None:
             beacon = _beacon(parties, chance, recovery)
         check_name(beacon, get_args(BeaconKind), "beacon")
-        if noise is not None:
-            check_name(noise, get_args(NoiseName), "noise")
         check_name(objective, get_args(Objective), "objective")
         if weighted and path == "rows":
             norm = _weighted_norm(norm, low, high, dimension)
             # A weight lies in the range too: one that is as wide as vectors are long serves both.
             low, high = -norm, norm
-        elif weighted and norm is not None:
-            if mode == "full":
-                message = "bits prove ranges of weighted numbers and no length: leave one out"
-                raise UsageError(message, "norm")
-            norm = widened_norm(norm, (low, high))
+        elif weighted:
+            norm = _unproved_norm(norm, (low, high), mode)
         request = cls(
             parties=parties,
             exact_epsilon=None if epsilon is None else _decimal(epsilon, "epsilon"),
@@ -382,6 +377,18 @@ def _weighted_norm(norm: Number | None, low: Number, high: Number, dimension: in
         return _decimal(norm, "norm")
     farthest = max(abs(_decimal(low, "range")), abs(_decimal(high, "range")))
     return farthest * math.ceil(math.sqrt(max(1, dimension - 1)))
+
+
+def _unproved_norm(
+    norm: Number | None, span: tuple[Number, Number], mode: PlannedMode
+) -> Decimal | None:
+    """The length of vectors beside their weights, where nothing proves that it is kept."""
+    if norm is None:
+        return None
+    if mode == "full":
+        message = "bits prove ranges of weighted numbers and no length: leave one out"
+        raise UsageError(message, "norm")
+    return widened_norm(norm, span)
 
 
 def widened_norm(norm: Number, span: tuple[Number, Number]) -> Decimal:

@@ -29,8 +29,9 @@ def main(grid: Grid, context: Context) -> None:
         corrupt=1,
         dropout=float(config["dropout"]),
         dimension=650 + 2,  # the model, its loss, and the weight
+        weighted=True,
         range=(-2, 2),  # of the differences between trained models and the one that was sent
-        steps=2**24,
+        steps=2**28 if mode == "full" else 2**24,  # full mode has steps of lengths
         rounds=rounds,
         mode=mode,
     )

@@ -149,11 +149,16 @@ def _owed(r: Record) -> dict[bytes, list[bytes]]:
     return owed
 
 
-def _opened(r: Record, u: bytes, edge: Record) -> bool:
-    """[O2]."""
+def _is_right(r: Record, u: bytes, edge: Record) -> bool:
+    """[O2]: the key of a live edge."""
     pair = pair_of(u, party_at(r, edge.neighbour))
-    right = pair in r.live and _makes(r, edge.key, pair, r.live[pair])
-    if right and r.manifest.rows:  # [P9] of 14
+    return pair in r.live and _makes(r, edge.key, pair, r.live[pair])
+
+
+def _opened(r: Record, u: bytes, edge: Record) -> bool:
+    """[O2]; [P9] of 14."""
+    right = _is_right(r, u, edge)
+    if right and r.manifest.rows:
         return edge_follows(r, u, party_at(r, edge.neighbour), edge.key)
     return right
 
@@ -269,7 +274,7 @@ def too_late(r: Record) -> tuple[Out, list[Fault]]:
         except Wrong:
             edges = []
         within = [each for each in edges if party_at(r, each.neighbour) in inside]
-        if any(_opened(r, u, each) for each in within):
+        if any(_is_right(r, u, each) for each in within):
             faults.append(fault(r, "04-O5", u, message.index))
         first = r.inbox.get(("confirm", u), message)  # [F3]: below the cut or not
         final = next(r.closes[each] for each in LISTING if each in r.closes)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from enum import IntEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import pytest
@@ -40,7 +40,9 @@ PUBLISHED: Final = (
 PLAYED: Final = {
     "accused": (
         replace(ROWS, rounds=1),
-        Script().misbehave(2, lying("commit", wrong_edge())).misbehave(0, lying("accuse", accuse())),
+        Script()
+        .misbehave(2, lying("commit", wrong_edge()))
+        .misbehave(0, lying("accuse", accuse())),
     ),
     "sparse": (replace(MANY_ROWS, rounds=1, k=3, loss=1, late=1, survivors=7), Script()),
 }
@@ -91,8 +93,13 @@ def any_closes() -> Iterator[None]:
 
 def messages_of(given: Material) -> dict[tuple[int, str], list[int]]:
     """Where the messages stand that have a field of this kind and name."""
+    return _messages_of(given.entries)
+
+
+@lru_cache(maxsize=2)
+def _messages_of(entries: tuple[bytes, ...]) -> dict[tuple[int, str], list[int]]:
     found: dict[tuple[int, str], list[int]] = {}
-    for at, raw in enumerate(given.entries):
+    for at, raw in enumerate(entries):
         entry = Submission.decode(raw).entry
         if entry.chunks == 1 and at:
             content = BODIES_OF_ROWS[entry.kind].decode(entry.body)

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pytest
 
 from gopa.messages.manifest import TestCoins
+from gopa.messages.party import OPENING, EdgeOpenings, OpenedEdge
 from gopa.messages.phases import Phase
+from gopa.party import Post
+from gopa.party.states import Confirmed, Published
 from gopa.planning.terms import Terms
 from gopa.simulation import Behaviour, Script
-from gopa.simulation.script import Drop, Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
+from gopa.simulation.access import PartyAccess
+from gopa.simulation.script import (
+    Drop,
+    Garbage,
+    Honest,
+    PostsLate,
+    Replay,
+    Skip,
+    Twice,
+    TwiceLater,
+)
 from tests.simulation import test_rows_organiser as organisers
 from tests.simulation.row_worlds import (
     IN_ROWS,
@@ -205,6 +218,41 @@ def test_both_convict_who_lies_about_masks(lie: str, terms: Terms) -> None:
     archive, anchors = played(replace(terms, rounds=1), ABOUT_MASKS[lie])
     assert agreed(archive, anchors) == "VALID"
     assert second(archive, anchors).faults
+
+
+@dataclass(frozen=True, slots=True)
+class OpensBehindTheClose(Honest):
+    """Opens the edge to a neighbour when it has confirmed the final close."""
+
+    neighbour: int
+
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        before, now = access.before.stage, access.state.stage
+        if isinstance(before, Published) and isinstance(now, Confirmed):
+            key = OpenedEdge(self.neighbour, before.keys[self.neighbour].reveal())
+            access.memory["kept"] = EdgeOpenings(now.leaf, (key,)), before.next_seq
+        return [post]
+
+    def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
+        if phase is not Phase.CONFIRM:
+            return []
+        content, seq = access.memory["kept"]
+        return [access.sign(Phase.ROLLBACK, OPENING.encode(content), seq)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lies", [False, True])
+def test_an_edge_that_is_opened_behind_the_close_is_open_whatever_was_said_about_it(
+    lies: bool,
+) -> None:
+    """[O5] of 04 is about keys that are right by their hash: they give the mask away."""
+    script = Script().misbehave(2, OpensBehindTheClose(3))
+    if lies:
+        script = script.misbehave(2, shifted_together(3)).misbehave(3, shifted_together(2))
+    archive, anchors = played(ONCE, script)
+    assert agreed(archive, anchors) == "VALID"
+    told = {rule for *_, rule in second(archive, anchors).faults}
+    assert told - {"14-K6"} == {"04-F3", "04-O5"}
 
 
 @pytest.mark.soak

@@ -1,0 +1,67 @@
+"""The catalogue's attacks on sessions of rows: both verifiers find the same in their logs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from gopa.adversary import AttackRoles, SessionAttack, SessionSetup, attacks, script_of
+from gopa.adversary.malicious import NotApplicable
+from gopa.adversary.setup import ROWS, ROWS_RECOVERING
+from tests.verifier.answers import ACCEPTED, Answer, first, second
+from tests.verifier.test_sessions import archive_of
+
+ALL: Final = [each for each in attacks().values() if isinstance(each, SessionAttack)]
+OF_ROWS: Final = {each.name: each for each in ALL if each.setup.terms.squared_norm}
+OTHERS: Final = {
+    each.name: each for each in ALL if each.name not in OF_ROWS and not each.setup.witnesses
+}
+
+
+def found_in(setup: SessionSetup, attack: SessionAttack) -> Answer:
+    """What both say about a session in which somebody tries this."""
+    simulation = setup.simulation(script_of(attack.actors(AttackRoles())))
+    for _ in range(setup.rounds):
+        if not simulation.over:
+            simulation.run_round(setup.inputs())
+    archive, anchors = archive_of(simulation)
+    found = second(archive, anchors)
+    assert found == first(archive, anchors)
+    return found
+
+
+def test_an_honest_session_is_accepted() -> None:
+    simulation = ROWS.simulation(script_of([]))
+    simulation.run_round(ROWS.inputs())
+    archive, anchors = archive_of(simulation)
+    found = second(archive, anchors)
+    assert found == first(archive, anchors)
+    assert (found.verdict, found.faults) == ("VALID", frozenset())
+
+
+@pytest.mark.slow
+@pytest.mark.thirds
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_both_catch_what_is_tried_with_rows(name: str) -> None:
+    attack = OF_ROWS[name]
+    found = found_in(attack.setup, attack)
+    rules = {rule for *_, rule in found.faults}
+    expected = set(attack.expects) - {"14-P8", "04-O3"} if attack.family == "rows" else rules
+    assert expected <= rules
+    assert found.verdict in ({"INVALID"} if attack.family == "organiser" else ACCEPTED)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", OTHERS)
+def test_both_find_the_same_where_other_attacks_are_tried_with_rows(name: str) -> None:
+    """Whether or not the attack has a meaning there."""
+    attack = OTHERS[name]
+    base = ROWS_RECOVERING if attack.setup.terms.threshold is not None else ROWS
+    terms = replace(base.terms, rounds=attack.setup.rounds)
+    try:
+        found = found_in(replace(base, terms=terms, rounds=attack.setup.rounds), attack)
+    except NotApplicable:
+        return
+    assert found.rounds or found.faults

@@ -19,7 +19,6 @@ from gopa.adversary.deeds import accuse, wrong_edge
 from gopa.messages.bodies import BODIES_OF_ROWS
 from gopa.messages.organiser import Close
 from gopa.messages.phases import Kind
-from gopa.rules import rounds
 from gopa.rules.rounds import RoundSequence
 from gopa.simulation import Script
 from tests.lies import lying
@@ -141,21 +140,22 @@ def other_value(value: Any, others: list[Any], source: random.Random) -> tuple[A
     if isinstance(value, bytes):
         deed = source.choice(DEEDS)
         return deed(value, source), deed.__name__
-    if isinstance(value, bool):
-        return not value, "not"
-    if isinstance(value, IntEnum):
-        return source.choice(list(type(value))), "another member"
-    if isinstance(value, int):
-        return source.choice([value - 1, value + 1, 0, 2 * value + 1]), "another number"
     if isinstance(value, tuple):
         return _other_items(value, source)
-    assert is_dataclass(value)
-    names = [field.name for field in fields(value)]
-    if not names:
-        return value, "nothing"
-    name = source.choice(names)
-    part, deed = other_value(getattr(value, name), [], source)
-    return replace(value, **{name: part}), f"{name}, {deed}"  # type: ignore[type-var]
+    if is_dataclass(value):
+        name = source.choice([field.name for field in fields(value)] or [""])
+        part, how = other_value(getattr(value, name), [], source) if name else (None, "nothing")
+        changes = {name: part} if name else {}
+        return replace(value, **changes), f"{name}, {how}"  # type: ignore[type-var]
+    return _other_number(value, source), "another number"
+
+
+def _other_number(value: int, source: random.Random) -> int:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, IntEnum):
+        return source.choice(list(type(value)))
+    return source.choice([value - 1, value + 1, 0, 2 * value + 1])
 
 
 def _other_items(value: tuple[Any, ...], source: random.Random) -> tuple[tuple[Any, ...], str]:

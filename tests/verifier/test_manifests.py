@@ -229,8 +229,14 @@ OTHER_TERMS: Final[dict[str, tuple[Any, ...]]] = {
 BASES: Final[dict[str, dict[str, Any]]] = {
     "plain": {},
     "weighted": {
-        **{"weighted": True, "steps": 20, "weight_length": 1, "weight_scale": 4},
-        **{"squared_norm": 1300, "squared_sensitivity": 864, "noise_square": 39_476, "spike": 65},
+        "weighted": True,
+        "steps": 20,
+        "weight_length": 1,
+        "weight_scale": 4,
+        "squared_norm": 1300,
+        "squared_sensitivity": 864,
+        "noise_square": 39_476,
+        "spike": 65,
         "noise": GaussianTable.with_scale("16", bits=24, rows=99),
     },
     "counts": {"low": Decimal(0), "squared_norm": 1600, "squared_sensitivity": 3200},

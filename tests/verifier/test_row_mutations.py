@@ -44,5 +44,4 @@ def test_both_find_the_same_whatever_field_is_changed(name: str, tries: int) -> 
             assert further == first(archive, given.anchors), (number, deed)
         seen[found.verdict] += 1
         seen.update(rule for *_, rule in further.faults)
-    print(name, dict(seen))
     assert seen["INVALID"]

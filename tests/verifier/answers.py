@@ -30,6 +30,7 @@ from wire.errors import ProtocolError
 PROGRAM: Final = Path(__file__).parents[2] / "specs" / "verifier"
 REFUSED: Final = "INVALID"
 STRAY: Final = ("board", "", "05-F6")
+LONG: Final = "14-"
 ACCEPTED: Final = frozenset({"VALID", "SIGNED-ONLY"})
 
 
@@ -49,12 +50,16 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A verdict with what it rests on. `faults` are role, author and rule."""
+    """A verdict with what it rests on. `faults` are role, author and rule.
+
+    `shown` are author, rule and entries of those that break a rule about long vectors.
+    """
 
     verdict: str
     complete: bool = False
     rounds: tuple[Outcome, ...] = ()
     faults: frozenset[tuple[str, str, str]] = frozenset()
+    shown: frozenset[tuple[str, str, tuple[int, ...]]] = frozenset()
 
     @property
     def meaning(self) -> tuple[object, ...]:
@@ -161,6 +166,11 @@ def answer_of(found: dict[str, Any]) -> Answer:
         found["complete"],
         tuple(_outcome(each) for each in found["rounds"]),
         frozenset((each["role"], each["author"], each["rule"]) for each in found["faults"]),
+        frozenset(
+            (each["author"], each["rule"], tuple(each["entries"]))
+            for each in found["faults"]
+            if each["rule"].startswith(LONG)
+        ),
     )
 
 
@@ -195,6 +205,11 @@ def first(archive: bytes, anchors: bytes) -> Answer:
         tuple(map(_round, found.rounds)),
         frozenset((each.role.value, each.author.hex(), each.rule) for each in found.faults)
         | strays,
+        frozenset(
+            (each.author.hex(), each.rule, tuple(each.entries))
+            for each in found.faults
+            if each.rule.startswith(LONG)
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from tests.vectors.registry import TRANSCRIPTS
-from tests.verifier.answers import Outcome, anchors_of, answer_of, report
+from tests.verifier.answers import LONG, Outcome, anchors_of, answer_of, report
 
 NAMES: Final = sorted(path.stem for path in TRANSCRIPTS.glob("*.json"))
 
@@ -50,6 +50,9 @@ def test_finds_what_is_stated(name: str) -> None:
     faults = {(each["class"], each["author"], each["rule"]) for each in expected["faults"]}
     assert found.faults == faults
     proved = {(each["author"], each["rule"], each["proved"]) for each in expected["faults"]}
+    long = [each for each in expected["faults"] if each["rule"].startswith(LONG)]
+    shown = {(each["author"], each["rule"], tuple(each["entries"])) for each in long}
+    assert found.shown == shown
     told = whole["faults"]
     assert {(each["author"], each["rule"], each["proved"]) for each in told} == proved
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from hashlib import sha256
 from typing import Any
 
@@ -76,6 +77,54 @@ def whole(record: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["name"])
 def test_every_record_gets_the_published_answer(record: dict[str, Any]) -> None:
     assert holds(whole(record)) == (record["error"] is None)
+
+
+NAMES = ("lengths", "weighted", "masks")
+
+
+def altered(piece: bytes) -> list[bytes]:
+    """Other pieces that decode: the next point, if these bytes are one, and the next scalar."""
+    curve = part("curve")
+    value, found = int.from_bytes(piece, "little"), []
+    if curve.are_points(piece):
+        found.append(curve.encode_point(curve.add(curve.decode_point(piece), curve.GENERATOR)))
+    if value < curve.Q:
+        found.append(((value + 1) % curve.Q).to_bytes(32, "little"))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "count", [16, pytest.param(1000, marks=pytest.mark.soak)], ids=["few", "all"]
+)
+def test_every_piece_of_a_proof_counts(name: str, count: int) -> None:
+    """Each point and scalar, exchanged for one that decodes: the first and the last always."""
+    record = whole(next(each for each in RECORDS if each["name"] == name))
+    assert holds(record)
+    data = bytes.fromhex(record["proof"])
+    places = list(range(0, len(data), 32))
+    source = random.Random(name)
+    drawn = {places[0], places[-1], *source.sample(places, min(count, len(places)))}
+    for at in sorted(drawn):
+        for piece in altered(data[at : at + 32]):
+            changed = data[:at] + piece + data[at + 32 :]
+            assert not holds(record | {"proof": changed.hex()}), at // 32
+
+
+def test_tests_lie_strictly_between_their_bounds() -> None:
+    """[M2]: however right all else is."""
+    read_tests, wrong = part("long_proofs").read_tests, part("codec").Wrong
+    edge = 2**113 - 1
+    taken = [edge, -edge, 0, *range(357)]
+    data = b"".join(each.to_bytes(15, signed=True) for each in taken)
+    assert read_tests(data) == taken
+    for value in (edge + 1, -edge - 1, 2**119 - 1, -(2**119)):
+        with pytest.raises(wrong):
+            read_tests(value.to_bytes(15, signed=True) + data[15:])
+    for size in (-15, -1):
+        with pytest.raises(wrong):
+            read_tests(data[:size])
 
 
 @pytest.mark.parametrize("given", ROUNDS["challenges"], ids=lambda given: given["dimension"])

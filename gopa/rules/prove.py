@@ -16,17 +16,17 @@ from gopa.messages.framing import Message
 from gopa.messages.long_vectors import NOT_LIVE, PROVE, Prove
 from gopa.messages.organiser import AbortReason
 from gopa.messages.phases import Phase
+from gopa.rounds.long.statements import decoded_points
 from gopa.rounds.proofs import MaskClaim
 from gopa.rules.checked_ahead import CheckedAhead, checked_with
 from gopa.rules.equations import disputed_edges
 from gopa.rules.findings import BreaksRule, PartyVerdict
 from gopa.rules.mailbox import Sorter
-from gopa.rules.roll_and_edges import good_points
 from gopa.rules.rollback import final_or_rollback
 from gopa.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, fails
 from gopa.rules.row_messages import Proved
 from wire.errors import MalformedMessage
-from zkp.rows.product_tests import decode_tests
+from zkp.rows.product_tests import check_tests
 
 _BATCH: Final = 16
 """So many mask proofs are checked together: each goes over all words of its author."""
@@ -98,11 +98,14 @@ class ProveRules(PhaseRules):
         void = [encoding for encoding, lives in zip(said.edges, live, strict=True) if not lives]
         if any(encoding != NOT_LIVE for encoding in void):
             raise BreaksRule("14-P6", "something is said about an edge that masks nothing")
-        points = [*compress(said.edges, live), said.self_mask]
-        if not all(good_points(state.group, points)):
-            raise BreaksRule("14-P6", "a commitment that is none")
+        shown = b"".join(compress(said.edges, live))
         try:
-            decode_tests(said.tests)
+            decoded_points(state.group, shown, sum(live))
+            decoded_points(state.group, said.self_mask, 1)
+        except MalformedMessage:
+            raise BreaksRule("14-P6", "a commitment that is none") from None
+        try:
+            check_tests(said.tests)
         except MalformedMessage as error:  # a large carry would show in some of them ([T1])
             raise BreaksRule("14-P6", error.message) from None
         about = {

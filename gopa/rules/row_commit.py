@@ -16,7 +16,7 @@ from gopa.rules.round_state import PhaseRules
 from gopa.rules.row_messages import CommittedRows
 from gopa.rules.row_publish import RowPublishRules
 from wire.errors import MalformedMessage
-from zkp.rows.product_tests import decode_tests
+from zkp.rows.product_tests import check_tests
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class RowCommitRules(CommitRules):
         if not all(good_points(state.group, commit.coefficients)):
             raise BreaksRule("04-K2", "a point that is not valid")
         try:
-            decode_tests(commit.tests)
+            check_tests(commit.tests)
         except MalformedMessage as error:  # a large entry would show in some of them ([T1])
             raise BreaksRule("14-P3", error.message) from None
         self._proofs.add(message.leaf, self._claimed(message.author, commit))

@@ -62,6 +62,12 @@ class Fixed(Codec[bytes]):
     def read(self, reader: ByteReader) -> bytes:
         return reader.take(self._size)
 
+    def unpack_run(self, data: bytes) -> tuple[bytes, ...] | None:
+        size = self._size
+        if not size or len(data) % size:
+            return None  # read one by one, it says where it ends too early
+        return tuple([data[at : at + size] for at in range(0, len(data), size)])
+
     def write(self, value: bytes, out: bytearray) -> None:
         if type(value) is not bytes:
             raise DecodeFault(f"needs bytes, not {type(value).__name__}")

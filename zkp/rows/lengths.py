@@ -21,8 +21,15 @@ from zkp.equations import Equation, Term
 from zkp.range import Interval, RangeStatement, prove_range
 from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.opening import HiddenRow, OpeningClaim, opening_equation
-from zkp.rows.parts import Blindings, HiddenNumbers, ProofParts, proved, require_valid
-from zkp.rows.product_tests import ProductTests, require_small
+from zkp.rows.parts import (
+    Blindings,
+    HiddenNumbers,
+    ProofParts,
+    proved,
+    require_valid,
+    statement_points,
+)
+from zkp.rows.product_tests import ProductTests, require_small, tests_as_scalars
 from zkp.rows.rows import HiddenPads, HiddenRows, combined_rows, weighted_rows
 from zkp.rows.shape import TESTS, RowShape
 from zkp.rows.sumcheck import (
@@ -117,7 +124,7 @@ class LengthStatement:
     @cached_property
     def tests_posted(self) -> ScalarVec:
         """The answers as scalars."""
-        return self.group.scalars(list(self.answers))
+        return tests_as_scalars(self.group, self.answers)
 
     def bind(self, transcript: Transcript) -> None:
         """Absorb the statement."""
@@ -194,21 +201,19 @@ class LengthStatement:
         build.equation(A_8, c * A_4 + o * H)
         w_1, w_2, w_3 = (int(weight) for weight in weights.sums[:_SUMS])
         g_x, g_a, g_R = (int(each) for each in chosen)
-        parts = ((w_1, X_2), (w_2, A_2), (w_3, A_8), (g_x, E_x), (g_a, E_a), (g_R, E_R))
         left = C
-        for factor, element in parts:
+        weighted = ((w_1, X_2), (w_2, A_2), (w_3, A_8), (g_x, E_x), (g_a, E_a), (g_R, E_R))
+        for factor, element in weighted:
             left = left - factor * element
         build.equation(left, z * H)
-        key = Pedersen(group)
-        ends = group.points([key.value_base, key.blinding_base])
-        points = ends.concat(evaluations).concat(group.points([rest]))
+        parts = [evaluations, group.points([rest])]
         if self.weight:
             V, V_2 = build.elements(_WEIGHT_SUMS)
             u, p, r = build.scalars(_WEIGHT_SECRETS)
             build.equation(V, u * G + p * H)
             build.equation(V_2, u * V + r * H)
-            points = points.concat(sums[_SUMS:])
-        return LinearRelation(build.shape(), points)
+            parts.append(sums[_SUMS:])
+        return LinearRelation(build.shape(), statement_points(group, *parts))
 
     def choices(self, weights: _Weights, point: ScalarVec) -> ScalarVec:
         """What the weighted tests choose of x, a and R at a point; of x the weight's place, too."""

@@ -23,9 +23,16 @@ from wire.errors import UsageError
 from wire.randomness import Rng
 from zkp.equations import Equation, Term
 from zkp.rows.opening import HiddenRow, OpeningClaim, opening_equation
-from zkp.rows.parts import Blindings, HiddenNumbers, ProofParts, proved, require_valid
+from zkp.rows.parts import (
+    Blindings,
+    HiddenNumbers,
+    ProofParts,
+    proved,
+    require_valid,
+    statement_points,
+)
 from zkp.rows.permutation import SignedPermutation
-from zkp.rows.product_tests import ProductTests, require_small
+from zkp.rows.product_tests import ProductTests, require_small, tests_as_scalars
 from zkp.rows.rows import HiddenPads, HiddenRows, combined_rows, weighted_rows
 from zkp.rows.shape import TESTS, RowShape
 from zkp.rows.sumcheck import (
@@ -124,7 +131,7 @@ class MaskStatement:
     @cached_property
     def tests_posted(self) -> ScalarVec:
         """The answers as scalars."""
-        return self.group.scalars(list(self.answers))
+        return tests_as_scalars(self.group, self.answers)
 
     def bind(self, transcript: Transcript) -> None:
         """Absorb the statement."""
@@ -170,10 +177,8 @@ class MaskStatement:
     def relation(self, weights: _Weights, mask: PointVec) -> LinearRelation:
         """The edges and the own mask hide m, and the combined mask its weighted sum."""
         group, count = self.group, len(self.points)
-        key = Pedersen(group)
         bases = VectorPedersen(group, count).value_bases
-        ends = group.points([key.value_base, key.blinding_base])
-        points = ends.concat(bases).concat(self.own).concat(self.edges).concat(mask)
+        points = statement_points(group, bases, self.own, self.edges, mask)
         build = RelationBuilder(group)
         G, H = build.elements(2)
         generators, own = build.elements(count), build.element()

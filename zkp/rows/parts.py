@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from commitments import Pedersen
+from commitments import Pedersen, derive_generators
 from commitments.group import Group, PointVec, ScalarVec, SecretScalarVec
+from commitments.pedersen import BLINDING_FAMILY, VALUE_FAMILY
 from wire.errors import MalformedMessage
 from wire.randomness import Rng
 from zkp.batch import Verifiable
@@ -20,7 +21,7 @@ from zkp.rows.sumcheck import Sources
 from zkp.sigma import LinearRelation
 from zkp.sigma.proof import checking
 from zkp.transcript import NonceSource, Transcript
-from zkp.vectors import errors_offset_by
+from zkp.vectors import concatenate, errors_offset_by
 
 T = TypeVar("T")
 
@@ -53,6 +54,18 @@ class ProofParts:
         answers = self.take(lambda part: group.decode_scalars(part, 2))
         last = len(points) - 1
         return OpeningMessages(points[:last], points[last:], answers)
+
+
+def statement_points(group: Group, *parts: PointVec) -> PointVec:
+    """G, H and these points: the elements of a relation.
+
+    Each part is encoded alone, so that those which were decoded are not encoded again.
+    """
+    ends = (derive_generators(group, each, 1) for each in (VALUE_FAMILY, BLINDING_FAMILY))
+    known = [*ends, *parts]
+    for part in known:
+        part.to_bytes()
+    return concatenate(known, group.points([]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,15 @@ class SignedPermutation:
     def __post_init__(self) -> None:
         if len(self.signs) != -(-len(self.places) // 8):
             raise UsageError("a signed permutation has a bit for each place")
-        found = np.zeros(len(self.places), bool)
-        found[self.places[self.places < len(found)]] = True
-        if self.places.dtype != np.uint32 or not found.all():
+        if not self._is_permutation():
             raise UsageError("places are a permutation of 32-bit integers: each of them once")
+
+    def _is_permutation(self) -> bool:
+        found = np.zeros(len(self.places), bool)
+        if self.places.dtype != np.uint32 or self.places.max(initial=0) >= max(1, len(found)):
+            return False
+        found[self.places.astype(np.intp)] = True
+        return bool(found.all())
 
     def applied(self, vector: Integers) -> Integers:
         """The vector with its entries moved; entries behind the last place stay."""

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from commitments.group import Group, Scalar, ScalarVec, SecretScalarVec, Stream
-from commitments.tables import ResidueTable, TableKernels, table_kernels
+from commitments.tables import ResidueTable, TableKernels, Words, table_kernels
 from wire.errors import MalformedMessage
 from wire.randomness import Rng, draw
 from zkp.rows.shape import PAD_BITS, TESTS, Integers, RowShape
@@ -22,6 +22,8 @@ from zkp.rows.shape import PAD_BITS, TESTS, Integers, RowShape
 _MOST: Final = 1 << (PAD_BITS + 1)
 TEST_SIZE: Final = 15
 """Bytes of a test: an integer in two's complement."""
+
+_WORD: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +112,36 @@ def encode_tests(tests: Sequence[int]) -> bytes:
 
 def decode_tests(data: bytes) -> tuple[int, ...]:
     """The tests of these bytes; raises `MalformedMessage` for what no honest party sends."""
-    found = tuple(
-        int.from_bytes(data[at : at + TEST_SIZE], "big", signed=True)
-        for at in range(0, len(data), TEST_SIZE)
-    )
-    if len(data) != TESTS * TEST_SIZE:
-        raise MalformedMessage(f"tests have {TESTS * TEST_SIZE} bytes", "tests")
+    high, low = _halves(data)
+    pairs = zip(high.tolist(), low.tolist(), strict=True)
+    found = tuple((above << _WORD) + below for above, below in pairs)
     require_small(found)
     return found
+
+
+def check_tests(data: bytes) -> None:
+    """Raises as `decode_tests`, which takes longer."""
+    high, low = _halves(data)
+    most = _MOST >> _WORD
+    if (high >= most).any() or (high < -most).any() or (low[high == -most] == 0).any():
+        raise MalformedMessage(f"{TESTS} tests below 2^{PAD_BITS + 1} in size are needed", "tests")
+
+
+def tests_as_scalars(group: Group, tests: Sequence[int]) -> ScalarVec:
+    """Small tests as scalars, by their bytes: integers beyond 64 bits are slow one by one."""
+    data = np.frombuffer(encode_tests(tests), np.uint8).reshape(-1, TEST_SIZE)
+    words = np.zeros((len(data), TEST_SIZE + 1), np.uint8)
+    words[:, :TEST_SIZE] = data[:, ::-1]
+    words[:, TEST_SIZE - 1] ^= 0x80  # adds half of what the bytes hold: nothing is negative
+    half = group.scalar(1 << (8 * TEST_SIZE - 1))
+    return group.reduce_scalars(words.tobytes(), TEST_SIZE + 1) - half
+
+
+def _halves(data: bytes) -> tuple[Integers, Words]:
+    """What is above the lowest 64 bits of each test, and these bits."""
+    if len(data) != TESTS * TEST_SIZE:
+        raise MalformedMessage(f"tests have {TESTS * TEST_SIZE} bytes", "tests")
+    padded = np.zeros((TESTS, 16), np.uint8)
+    padded[:, 1:] = np.frombuffer(data, np.uint8).reshape(TESTS, TEST_SIZE)
+    padded[:, 0] = np.where(padded[:, 1] >> 7, 255, 0)
+    return padded.view(">i8")[:, 0].astype(np.int64), padded.view(">u8")[:, 1].astype(np.uint64)

@@ -267,9 +267,12 @@ def follow_sum(
     factors: list[int] = []
     later = 1
     for by in reversed([int(each) for each in point]):
-        own = [(1 - 2 * by), *(pow(by, k, order) - by for k in range(2, degree + 1))]
-        factors = [later * each % order for each in own] + factors
-        later = later * by % order
+        own, power = [later * (1 - 2 * by) % order], later * by % order
+        linear = later = power
+        for _ in range(2, degree + 1):
+            power = power * by % order
+            own.append((power - linear) % order)
+        factors = own + factors
     first = prod((int(each) for each in point), start=1) % order
     return SumClaim(vector(group, point), group.scalar(first), group.scalars(factors))
 

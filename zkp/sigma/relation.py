@@ -10,7 +10,6 @@ A relation is a shape with its group elements.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -178,11 +177,15 @@ class RelationShape:
     @cached_property
     def uncertain_columns(self) -> tuple[int, ...]:
         """Scalars that might have no effect although no element is the identity."""
-        return tuple(
-            scalar
-            for scalar in range(self.scalar_count)
-            if all(len(row) != 1 for row in self.column(scalar))
-        )
+        certain: set[int] = set()
+        for equation in self.equations:
+            rows: dict[int, list[tuple[int, int]]] = {}
+            for t in equation.terms:
+                rows.setdefault(t.scalar, []).append((t.element, t.coefficient))
+            certain |= {
+                scalar for scalar, row in rows.items() if len(_merge(self.group.order, row)) == 1
+            }
+        return tuple(sorted({*range(self.scalar_count)} - certain))
 
     def column(self, scalar: int) -> list[dict[int, int]]:
         """What multiplies the scalar in each equation: non-zero coefficients by element."""
@@ -194,9 +197,9 @@ class RelationShape:
 
 
 def _merge(order: int, factors: Sequence[tuple[int, int]]) -> dict[int, int]:
-    sums: Counter[int] = Counter()
+    sums: dict[int, int] = {}
     for element, coefficient in factors:
-        sums[element] += coefficient
+        sums[element] = sums.get(element, 0) + coefficient
     return {element: total % order for element, total in sums.items() if total % order}
 
 

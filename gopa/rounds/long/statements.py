@@ -80,7 +80,7 @@ def mask_statement(claim: MaskClaim) -> MaskStatement:
         neighbours=claim.neighbours,
         signs=claim.signs,
         edges=decoded_rows(context, claim.edges, len(claim.neighbours), "edges"),
-        own=context.group.decode_points(claim.self_mask, 1),
+        own=decoded_points(context.group, claim.self_mask, 1),
         answers=decode_tests(claim.tests),
     )
 
@@ -90,12 +90,12 @@ def decoded_rows(
 ) -> PointVec:
     """So many points, none of them the identity; `MalformedMessage` for anything else."""
     # Rows of another length could be cut elsewhere: two messages would say the same.
-    if len(rows) != count or any(len(row) != _POINT for row in rows):
+    if len(rows) != count or not {*map(len, rows)} <= {_POINT}:
         raise MalformedMessage(f"{count} points of {_POINT} bytes", field)
     return decoded_points(context.group, b"".join(rows), count)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=256)
 def decoded_points(group: Group, data: bytes, count: int) -> PointVec:
     """The same of their bytes; rows are read with the message and for each proof about them."""
     return group.decode_points(data, count)

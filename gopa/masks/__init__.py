@@ -34,6 +34,7 @@ from gopa.masks.self_masks import (
 from gopa.masks.words import (
     add_edge_words,
     add_self_words,
+    check_words,
     edge_key_hash,
     edge_words,
     pack_words,
@@ -62,6 +63,7 @@ __all__ = [
     "add_edge_words",
     "add_self_words",
     "check_share",
+    "check_words",
     "deal",
     "deal_seed",
     "decode_commitments",

@@ -34,6 +34,7 @@ PackedWords: TypeAlias = npt.NDArray[np.unsignedinteger]
 Words64: TypeAlias = npt.NDArray[np.uint64]
 
 _LIMB: Final = 64
+_BYTE: Final = 8
 MOST_WORDS: Final = 2**28
 
 
@@ -83,6 +84,15 @@ def unpack_words(data: bytes, count: int, width: int) -> PackedWords:
     Raises:
         MalformedMessage: another length, or unused bits that are not zero.
     """
+    check_words(data, count, width)
+    target = word_type(width)
+    if width in {32, 64}:
+        return np.frombuffer(data, dtype=f"<u{width // 8}").astype(target)
+    return _unpacked(data, count, width).astype(target)
+
+
+def check_words(data: bytes, count: int, width: int) -> None:
+    """Raises as `unpack_words`, and makes no words."""
     size = packed_size(count, width)
     if type(data) is not bytes:
         raise UsageError(f"only bytes can be unpacked, not {type(data).__name__}")
@@ -92,10 +102,6 @@ def unpack_words(data: bytes, count: int, width: int) -> PackedWords:
     # One vector has one encoding: nobody signs two messages that say the same.
     if size and data[-1] >> (8 - (8 * size - count * width)):
         raise MalformedMessage("the unused bits of the last byte are not zero", "", size - 1)
-    target = word_type(width)
-    if width in {32, 64}:
-        return np.frombuffer(data, dtype=f"<u{width // 8}").astype(target)
-    return _unpacked(data, count, width).astype(target)
 
 
 def _packed(words: npt.NDArray[np.uint64], width: int) -> npt.NDArray[np.uint64]:
@@ -115,19 +121,22 @@ def _packed(words: npt.NDArray[np.uint64], width: int) -> npt.NDArray[np.uint64]
 
 
 def _unpacked(data: bytes, count: int, width: int) -> npt.NDArray[np.uint64]:
-    group, limbs = _grouping(width)
-    rows = -(-count // group)
-    padded = np.zeros(rows * limbs * 8, dtype=np.uint8)
+    """Words begin at the same bits of their bytes once in a group, which fills whole bytes."""
+    common = gcd(width, _BYTE)
+    group, size = _BYTE // common, width // common
+    rows = count // group + 1
+    padded = np.zeros(rows * size + _LIMB // _BYTE, dtype=np.uint8)
     padded[: len(data)] = np.frombuffer(data, dtype=np.uint8)
-    columns = np.ascontiguousarray(padded.view("<u8").reshape(rows, limbs).T).astype(np.uint64)
-    out = np.empty((group, rows), dtype=np.uint64)
+    out = np.empty((rows, group), dtype=np.uint64)
     for index in range(group):
-        limb, offset = divmod(index * width, _LIMB)
-        out[index] = columns[limb] >> np.uint64(offset)
+        byte, offset = divmod(index * width, _BYTE)
+        begun = np.ndarray(rows, "<u8", padded, byte, size)
+        np.right_shift(begun, np.uint64(offset), out=out[:, index])
         if offset + width > _LIMB:
-            out[index] |= columns[limb + 1] << np.uint64(_LIMB - offset)
+            last = np.ndarray(rows, np.uint8, padded, byte + _LIMB // _BYTE, size)
+            out[:, index] |= last.astype(np.uint64) << np.uint64(_LIMB - offset)
     out &= np.uint64((1 << width) - 1)
-    return np.ascontiguousarray(out.T).reshape(-1)[:count]
+    return out.reshape(-1)[:count]
 
 
 def _grouping(width: int) -> tuple[int, int]:

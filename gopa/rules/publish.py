@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 from commitments.group import Group, PointVec, ScalarVec
-from gopa.masks import unpack_words
+from gopa.masks import check_words
 from gopa.messages.framing import Message
 from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.party import PUBLISH
@@ -123,7 +123,7 @@ class PublishRules(PhaseRules):
             values = group.decode_scalars(publish.value, dimension)
             return Masked(publish.value, values, group.decode_scalars(publish.blinding, 1))
         group.decode_scalars(publish.blinding, 0)
-        unpack_words(publish.value, dimension, state.manifest.word_width)
+        check_words(publish.value, dimension, state.manifest.word_width)
         return Masked(publish.value, None, None)
 
     def _wrong(self, messages: Sequence[tuple[Message, Masked]]) -> frozenset[int]:

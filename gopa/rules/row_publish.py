@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gopa.masks import unpack_words
+from gopa.masks import check_words
 from gopa.messages.framing import Message
 from gopa.messages.long_vectors import LONG_PUBLISH
 from gopa.rounds.long.challenges import shape_of
@@ -27,7 +27,7 @@ class RowPublishRules(PublishRules):
     def _read(self, message: Message) -> Masked:
         """Raises `MalformedMessage` for anything that is no masked words of this session."""
         publish, context = LONG_PUBLISH.decode(message.body), self.state.context
-        unpack_words(publish.value, context.dimension, context.manifest.word_width)
+        check_words(publish.value, context.dimension, context.manifest.word_width)
         shape = shape_of(context)
         require_rows(context, publish.carries, shape.rows)
         require_rows(context, publish.pads, shape.pad_rows)

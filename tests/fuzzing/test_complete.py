@@ -62,6 +62,7 @@ ELSEWHERE: Final = {
     "parse_public_key": "an option of the command line",
     "parse_decimal": "part of the codec of terms",
     "Codec.unpack_run": "the quick path of codecs, equal to the slow one in tests/wire",
+    "Fixed.unpack_run": "the quick path of codecs, equal to the slow one in tests/wire",
     "Integer.unpack_run": "the quick path of codecs, equal to the slow one in tests/wire",
     "unpack_members": "tests/messages: all bits that may and may not be set",
     "unpack_words": "tests/masks/test_packing.py",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gopa.masks import pack_words, packed_size, unpack_words, word_type
+from gopa.masks import check_words, pack_words, packed_size, unpack_words, word_type
 from gopa.masks.words import MOST_WORDS
 from tests.group.values import MANY
 from wire.errors import MalformedMessage, UsageError
@@ -83,6 +83,8 @@ def test_another_length_is_refused(width: int) -> None:
         with pytest.raises(MalformedMessage) as caught:
             unpack_words(bad, 11, width)
         assert caught.value.offset == min(len(bad), len(packed))
+        with pytest.raises(MalformedMessage):
+            check_words(bad, 11, width)
 
 
 @EVERY_WIDTH
@@ -90,11 +92,14 @@ def test_unused_bits_must_be_zero(width: int) -> None:
     n = 11
     packed, used = pack_words(words(n, width), width), n * width
     assert len(unpack_words(packed, n, width)) == n
+    check_words(packed, n, width)
     for bit in range(used, 8 * len(packed)):
         changed = (int.from_bytes(packed, "little") | 1 << bit).to_bytes(len(packed), "little")
         with pytest.raises(MalformedMessage) as caught:
             unpack_words(changed, n, width)
         assert caught.value.offset == len(packed) - 1
+        with pytest.raises(MalformedMessage):
+            check_words(changed, n, width)
 
 
 @pytest.mark.parametrize("width", [0, -1, 65, 2**70, 8.0, "8", None, True])

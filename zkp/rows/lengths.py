@@ -29,7 +29,7 @@ from zkp.rows.parts import (
     require_valid,
     statement_points,
 )
-from zkp.rows.product_tests import ProductTests, require_small, tests_as_scalars
+from zkp.rows.product_tests import ProductTests, require_small, scalars_of_tests
 from zkp.rows.rows import HiddenPads, HiddenRows, combined_rows, weighted_rows
 from zkp.rows.shape import TESTS, RowShape
 from zkp.rows.sumcheck import (
@@ -124,7 +124,7 @@ class LengthStatement:
     @cached_property
     def tests_posted(self) -> ScalarVec:
         """The answers as scalars."""
-        return tests_as_scalars(self.group, self.answers)
+        return scalars_of_tests(self.group, self.answers)
 
     def bind(self, transcript: Transcript) -> None:
         """Absorb the statement."""

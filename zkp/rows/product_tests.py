@@ -127,7 +127,7 @@ def check_tests(data: bytes) -> None:
         raise MalformedMessage(f"{TESTS} tests below 2^{PAD_BITS + 1} in size are needed", "tests")
 
 
-def tests_as_scalars(group: Group, tests: Sequence[int]) -> ScalarVec:
+def scalars_of_tests(group: Group, tests: Sequence[int]) -> ScalarVec:
     """Small tests as scalars, by their bytes: integers beyond 64 bits are slow one by one."""
     data = np.frombuffer(encode_tests(tests), np.uint8).reshape(-1, TEST_SIZE)
     words = np.zeros((len(data), TEST_SIZE + 1), np.uint8)

@@ -83,6 +83,7 @@ KNOWN: list[tuple[Codec[Any], Any, str]] = [
     (array(u16, 2), (1, 2), "00010002"),
     (vector(u16, 0, 127), (1, 2), "0400010002"),
     (vector(u16, 0, 128), (1, 2), "000400010002"),
+    (vector(fixed(2), 0, 127), (b"ab", b"cd"), "0461626364"),
     (vector(opaque(0, 2), 0, 9), (b"", b"a"), "03000161"),
     (optional(u8), None, "00"),
     (optional(u8), 0, "0100"),

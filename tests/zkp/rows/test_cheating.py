@@ -291,7 +291,7 @@ def any_tests(module: str) -> Iterator[None]:
     """Verifiers take tests of any size."""
     with (
         mock.patch(f"zkp.rows.{module}.require_small"),
-        mock.patch(f"zkp.rows.{module}.tests_as_scalars", lambda group, t: group.scalars(list(t))),
+        mock.patch(f"zkp.rows.{module}.scalars_of_tests", lambda group, t: group.scalars(list(t))),
     ):
         yield
 

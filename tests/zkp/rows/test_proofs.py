@@ -19,7 +19,13 @@ from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.lengths import prove_lengths
 from zkp.rows.masking import prove_masks
 from zkp.rows.permutation import SignedPermutation
-from zkp.rows.product_tests import TEST_SIZE, decode_tests, encode_tests
+from zkp.rows.product_tests import (
+    TEST_SIZE,
+    check_tests,
+    decode_tests,
+    encode_tests,
+    scalars_of_tests,
+)
 from zkp.rows.shape import TESTS, RowShape
 
 GROUP = proving_groups()[-1]
@@ -219,6 +225,7 @@ def test_answers_are_written_in_one_way() -> None:
     data = encode_tests(answers)
     assert len(data) == TESTS * TEST_SIZE == 5400
     assert decode_tests(data) == answers
+    check_tests(data)
     for bad in (
         data[:-1],
         data + bytes(TEST_SIZE),
@@ -227,6 +234,9 @@ def test_answers_are_written_in_one_way() -> None:
     ):
         with pytest.raises(MalformedMessage):
             decode_tests(bad)
+        with pytest.raises(MalformedMessage):
+            check_tests(bad)
+    assert scalars_of_tests(GROUP, answers) == GROUP.scalars(list(answers))
 
 
 @pytest.mark.parametrize("dimension", [0, 1, (1 << 20) + 1, 5.0])

@@ -24,6 +24,10 @@ INTERRUPTED_EXIT: Final = 130
 """What a command ends with that is stopped from the keyboard, as shells expect it."""
 
 _LONGEST_MESSAGE: Final = 4_000
+_NO_MEMORY: Final = (
+    "there is too little memory for this: give the process more; a session goes on where it was"
+    " with the same command"
+)
 
 INTERNAL_EXIT: Final = 5
 """What `gopa audit` ends with when it fails itself: 1 would accuse somebody."""
@@ -98,6 +102,9 @@ def run(commands: click.Group) -> None:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"gopa: {where}{error.strerror or error}", err=True)
+        sys.exit(USAGE_EXIT)
+    except MemoryError:
+        click.echo(f"gopa: {_NO_MEMORY}", err=True)
         sys.exit(USAGE_EXIT)
     except ModuleNotFoundError as error:
         said = not_installed(error)

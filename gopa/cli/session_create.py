@@ -77,6 +77,7 @@ def read_invitations(path: Path) -> list[Invitation]:
 
 
 _CHAINS: Final = {"quicknet": QUICKNET, "default": LEAGUE_OF_ENTROPY}
+_WITH_WEIGHT: Final = 2
 _file = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -212,6 +213,9 @@ def _planned(
 
     Where lengths are proved the plan has to know of weights; others have a coordinate for them.
     """
+    if weighted and planned["dimension"] < _WITH_WEIGHT:
+        message = "a value and its weight are two numbers at least: take one more than values have"
+        raise UsageError(message, "--dimension")
     parties = planned["parties"]
     if parties is None and keys is None:
         raise UsageError("with --anyone say for how many parties to plan", "--parties")

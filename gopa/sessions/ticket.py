@@ -19,6 +19,7 @@ from bulletin_board.note import KeyKind, VerifierKey
 from bulletin_board.policy import LARGEST_POLICY, TrustPolicy
 from bulletin_board.storage.files import replace_file
 from gopa.messages.manifest import MANIFEST, Manifest, session_id
+from gopa.messages.manifest import VERSION as MANIFEST_VERSION
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 from wire.strict_json import read_json
 
@@ -195,11 +196,19 @@ def checked_manifest(ticket: Ticket, body: bytes) -> Manifest:
     Else a board could lead a party into another session than the one it was invited to.
 
     Raises:
-        MalformedMessage: it is no manifest.
+        MalformedMessage: it is no manifest, or one of another version.
         InvalidProof: it is another one than the ticket's.
     """
     if session_id(body) != ticket.session:
         raise InvalidProof("the manifest is not that of the ticket's session", "12-T2")
+    # Another version has other fields: what they would be refused for says nothing to anybody.
+    version = int.from_bytes(body[:2])
+    if version != MANIFEST_VERSION:
+        message = (
+            f"the session has version {version} of manifests, and this library knows "
+            f"{MANIFEST_VERSION}: take the library that created the session, or create another one"
+        )
+        raise MalformedMessage(message, "manifest.version")
     manifest = MANIFEST.decode(body)
     if manifest.log != str(ticket.log).encode() or manifest.policy != ticket.policy:
         raise InvalidProof("the manifest trusts another log than the ticket", "12-T2")

@@ -37,3 +37,19 @@ def test_what_click_refuses_is_wrong_usage(
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.strip()
+
+
+def test_too_little_memory_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["plan", "-n", "100", "--epsilon", "1", "--delta", "1e-6"]
+
+    def full(**_: object) -> None:
+        raise MemoryError
+
+    assert ended(monkeypatch, *command) == 0
+    capsys.readouterr()
+    monkeypatch.setattr("gopa.cli.plan.make_plan", full)
+    assert ended(monkeypatch, *command) == USAGE_EXIT
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "give the process more" in line

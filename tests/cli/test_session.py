@@ -32,7 +32,7 @@ from gopa.session_view import Sessions
 from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Passphrase, VaultError, WrongSecret, identity
-from gopa.wording import ABORTS, EXACT, EXACT_DIFFERENCE, NO_EPSILON
+from gopa.wording import ABORTS, EXACT, EXACT_DIFFERENCE, EXACT_ROW_MODES, NO_EPSILON
 from tests.beacon.rounds import info_second
 from tests.board.live import client, free_port, live_board
 from tests.board.tools import log_key, signer
@@ -227,6 +227,25 @@ def test_create_makes_other_kinds_of_sessions(world: World) -> None:
     assert (exact["epsilon"], noisy["epsilon"]) == (NO_EPSILON, "100")
     assert exact["exact"] == f"{EXACT}; {EXACT_DIFFERENCE}"
     assert "exact" not in noisy
+
+
+def test_create_plans_for_weights_where_lengths_are_proved(world: World) -> None:
+    rows = ("--noise", "isotropic", "--low", "-1", "--norm", "1", "--weighted")
+    hidden = ("--epsilon", NO_EPSILON, "--dimension")
+    world.create("rows", *rows, *hidden, "4")
+    manifest = world.manifest("rows")
+    assert manifest.weighted
+    assert manifest.terms.weight_length
+    asked = dict(question_rows(manifest))
+    assert asked["value"].startswith("3 numbers, each from -1 to 1, together no longer than 1; and")
+    assert asked["plan"].endswith(EXACT_ROW_MODES["full"])
+    found = refused(
+        "session", "create", world.root / "one", *world.arguments(), *rows, *hidden, "1"
+    )
+    assert found.field == "--dimension"
+    world.create("bits", "--weighted", *hidden, "4")
+    assert world.manifest("bits").weighted
+    assert not world.manifest("bits").terms.weight_length
 
 
 def test_create_with_a_beacon_takes_its_chain(world: World) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bulletin_board import KeyKind, TrustPolicy
+from gopa.messages.manifest import session_id
 from gopa.organiser import SessionSetting, new_manifest
 from gopa.sessions.ticket import LARGEST_TICKET, Ticket, checked_manifest
 from tests.board.tools import log_key, signer
@@ -211,3 +212,16 @@ def test_board_shows_the_manifest_of_the_ticket() -> None:
         with pytest.raises(InvalidProof) as caught:
             checked_manifest(ticket, body)
         assert caught.value.check == "12-T2"
+
+
+def test_a_session_of_another_version_says_so() -> None:
+    """Its other fields would be refused for something that nobody can mend."""
+    keys = [SigningKey.generate(seeded(number)).public.data for number in range(SCALAR.parties)]
+    organiser = SigningKey.generate(seeded("organiser")).public.data
+    now = new_manifest(SCALAR, keys, organiser=organiser, log=log_key(), rng=seeded("salt"))
+    assert checked_manifest(replace(PLAIN, session=now.session), now.to_bytes()) == now
+    old = (3).to_bytes(2) + now.to_bytes()[2:-1]
+    with pytest.raises(MalformedMessage) as caught:
+        checked_manifest(replace(PLAIN, session=session_id(old)), old)
+    assert caught.value.field == "manifest.version"
+    assert "create another one" in str(caught.value)

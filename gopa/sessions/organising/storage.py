@@ -107,7 +107,9 @@ class OrganiserPlace:
         body = read_secret(self.session_path).reveal()
         try:
             return checked_manifest(ticket, body)
-        except (InvalidProof, MalformedMessage) as error:
+        except MalformedMessage as error:
+            raise UsageError(f"{self.session_path} cannot be read: {error}") from None
+        except InvalidProof as error:
             raise UsageError(f"{self.session_path} is damaged or another's: {error}") from None
 
     def key(self, secret: Secret | None) -> SigningKey:

@@ -17,8 +17,8 @@ from unittest.mock import patch
 
 import gopa
 from bulletin_board import Submission
-from gopa.organiser import SessionSetting
 from gopa.messages.party import OpenedEdge
+from gopa.organiser import SessionSetting
 from gopa.party import confirming, proving
 from gopa.party.context import PartyContext
 from gopa.party.rows import prove_words
@@ -31,8 +31,8 @@ from gopa.sessions.organising import Over
 from gopa.sessions.tunnel import StateLost, StateReplayed, Supply, TunnelInput, Unguarded
 from gopa.sessions.tunnel.messages import REPLY
 from gopa.sessions.tunnel.packing import unpack
-from tests.simulation.row_worlds import shifted
 from tests.sessions.tunnel.worlds import Caller, Tunnelled, slots
+from tests.simulation.row_worlds import shifted
 from wire.errors import InvalidProof
 
 PARTIES, WIDTH = 6, 8
@@ -77,7 +77,7 @@ class Mortal(Caller):
 
     world: Mortals | None = None
     number: int = 0
-    events: Iterator[str | None] = iter(())
+    events: Iterator[str | None] = field(default_factory=lambda: iter(()))
     left: list[bytes] = field(default_factory=list)
     old: list[bytes] = field(default_factory=list)
     hurt: bool = False
@@ -104,15 +104,8 @@ class Mortal(Caller):
         return self._ended(event, request)
 
     def _ended(self, event: str | None, request: bytes) -> bytes | None:
-        assert self.world is not None
-        if event == "gone":
-            self.silent = True
-            return None
-        if event == "away":
-            self.waits = 3 * TURNS
-            return None
-        if event == "worked out and lost":
-            self.world.maker(self.number, Unguarded())().answer(self.state, request, self.supply)
+        if event in {"gone", "away", "worked out and lost"}:
+            self._silenced(event, request)
             return None
         if event == "put back" and self.old:
             self.state = random.Random(len(self.old)).choice(self.old)
@@ -133,10 +126,17 @@ class Mortal(Caller):
         if event == "told twice" and self.old[-1]:
             again = self.party().answer(self.old[-1], request, self.supply)
             assert again == (state, reply)
-        if event == "reply lost":
-            self.lost = True
-            return None
-        return reply
+        self.lost = event == "reply lost"
+        return None if self.lost else reply
+
+    def _silenced(self, event: str, request: bytes) -> None:
+        """It dies before its answer counts, for a while or for ever."""
+        assert self.world is not None
+        self.silent = event == "gone"
+        if event == "away":
+            self.waits = 3 * TURNS
+        elif event == "worked out and lost":
+            self.world.maker(self.number, Unguarded())().answer(self.state, request, self.supply)
 
     def _said(self, reply: bytes) -> bytes:
         self.left += REPLY.decode(reply).posts

@@ -1,11 +1,10 @@
-"""Parties of rows say one thing, are never named and lose nothing, whenever they die in the tunnel."""
+"""Parties of rows in the tunnel say one thing and are never named, whenever they die."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.sessions.tunnel.row_schedules import exact_terms, require, schedule
-from tests.sessions.tunnel.row_schedules import Mortals
+from tests.sessions.tunnel.row_schedules import Mortals, exact_terms, require, schedule
 
 
 def held(world: Mortals) -> int:

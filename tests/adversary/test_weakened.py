@@ -45,6 +45,14 @@ def test_without_its_defence_the_attack_succeeds(name: str) -> None:
     assert page.line(name, row) in PAGE
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["long-vector", "noise-after-the-coins", "false-edge-of-two"])
+def test_without_their_defence_lies_about_rows_go_on_to_the_sum(name: str) -> None:
+    """One of each kind, every time: of rows, of words, of masks."""
+    row = came_of(name)
+    assert row.harm == ("a wrong sum was accepted",)
+
+
 def test_the_page_has_no_other_attacks() -> None:
     named_there = [each.split("`")[1] for each in PAGE if each.startswith("| `")]
     assert named_there == list(attacks())

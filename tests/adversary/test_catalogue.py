@@ -18,6 +18,17 @@ from gopa.simulation import Script
 NAMES: Final = tuple(name for name, each in attacks().items() if each.family != "served")
 """Those without a board over HTTP, which are tried in `tests/adversary/boards`."""
 
+OF_ROWS: Final = frozenset({"long-vector", "abused-carries", "false-edge"})
+"""One each of those about rows, words and masks; the others of their family are slow."""
+
+TRIED: Final = [
+    pytest.param(
+        name,
+        marks=[pytest.mark.slow] if named(name).family == "rows" and name not in OF_ROWS else [],
+    )
+    for name in NAMES
+]
+
 LIAR: Final = 1
 
 PROMISED: Final = frozenset(
@@ -80,7 +91,7 @@ def row_of(name: str) -> AttackResult:
     return named(name).run()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TRIED)
 def test_attack_fails_and_is_caught_by_what_it_says(name: str) -> None:
     """The honest twin was accepted, or `run` raises."""
     attack = named(name)
@@ -94,7 +105,7 @@ def test_attack_fails_and_is_caught_by_what_it_says(name: str) -> None:
     assert row.result == ("none" if none else "right")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TRIED)
 def test_whoever_is_blamed_took_part_in_the_attack(name: str) -> None:
     attack = named(name)
     row = row_of(name)

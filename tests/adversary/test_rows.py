@@ -28,6 +28,7 @@ def joins(by: int) -> Sequence[Malicious]:
     return [Malicious(LIAR, at="join", do=lengthen(by))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("height", "count"), [(0, 0), (IN_ROWS.spike, 1), (19, 40)], ids=["none", "spike", "equal"]
 )
@@ -51,6 +52,7 @@ def test_noise_with_a_higher_spike_is_refused() -> None:
     assert LIAR not in found.included
 
 
+@pytest.mark.slow
 def test_a_vector_is_accepted_up_to_its_length_and_no_further() -> None:
     assert LIAR in outcome(*joins(MORE - 1)).included
     found = outcome(*joins(MORE))

@@ -86,6 +86,7 @@ def test_a_session_of_rows_has_the_sum_of_inputs_and_noise() -> None:
     require_checked(simulation)
 
 
+@pytest.mark.slow
 def test_eight_parties_of_whom_three_leave_in_three_phases() -> None:
     script = Script().drop(1, before=Phase.PUBLISH).drop(4, before=Phase.PROVE)
     played = play(MANY_ROWS, script.drop(6, before=Phase.ROLLBACK))
@@ -104,6 +105,7 @@ def test_three_rounds_and_words_of_another_width() -> None:
     assert record.findings.complete
 
 
+@pytest.mark.slow
 def test_a_private_weight_is_the_last_coordinate() -> None:
     terms = replace(
         ROWS,
@@ -138,6 +140,7 @@ def test_a_vector_that_is_too_long_is_refused_before_anything_is_said() -> None:
     require_sums_of(simulation, simulation.run_round(long), long)
 
 
+@pytest.mark.slow
 def test_coins_of_a_simulation_and_words_as_wide_as_can_be() -> None:
     setting = replace(IN_ROWS, beacon=TestCoins(), word_width=64)
     simulation = simulate_rows(ROWS, setting=setting)
@@ -145,6 +148,7 @@ def test_coins_of_a_simulation_and_words_as_wide_as_can_be() -> None:
     require_sums_of(simulation, simulation.run_round(vectors), vectors)
 
 
+@pytest.mark.slow
 def test_an_exact_sum_of_vectors() -> None:
     terms = replace(
         MANY_ROWS,
@@ -163,6 +167,7 @@ def test_an_exact_sum_of_vectors() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", [Phase.COMMIT, Phase.PUBLISH, Phase.PROVE])
 def test_who_leaves_before_a_list_is_rolled_back(phase: Phase) -> None:
     played = play(ROWS, Script().drop(LIAR, before=phase))
@@ -172,6 +177,7 @@ def test_who_leaves_before_a_list_is_rolled_back(phase: Phase) -> None:
     assert not played[1].findings.faults
 
 
+@pytest.mark.slow
 def test_who_refuses_to_open_an_edge_to_somebody_without_a_proof_is_gone() -> None:
     script = Script().drop(4, before=Phase.PROVE).drop(LIAR, before=Phase.ROLLBACK)
     played = play(ROWS, script)
@@ -293,6 +299,7 @@ LIES: dict[str, tuple[Phase, Callable[[Any], Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("lie", LIES)
 def test_who_says_what_is_not_so_is_out_and_blamed(lie: str) -> None:
@@ -334,6 +341,7 @@ def test_who_lies_about_an_edge_is_convicted_by_its_key(edges: tuple[int, ...]) 
     assert simulation.parties[LIAR].author in second.attempts[0].barred
 
 
+@pytest.mark.slow
 def test_a_silent_liar_about_an_edge_is_convicted_by_the_other_end() -> None:
     script = Script().misbehave(LIAR, shifted(3)).drop(LIAR, before=Phase.ROLLBACK)
     simulation, record = played = play(ROWS, script)
@@ -362,6 +370,7 @@ def test_a_seed_that_neighbours_recover_convicts_as_well() -> None:
     require_sums(played, *others(LIAR, 3, terms=RECOVERING))
 
 
+@pytest.mark.slow
 def test_a_liar_about_an_edge_to_somebody_who_leaves_is_convicted_alone() -> None:
     script = Script().misbehave(LIAR, shifted(3)).drop(3, before=Phase.PROVE)
     simulation, record = played = play(ROWS, script)
@@ -369,6 +378,7 @@ def test_a_liar_about_an_edge_to_somebody_who_leaves_is_convicted_alone() -> Non
     assert culprits(simulation, record) == {LIAR: {"14-K6"}}
 
 
+@pytest.mark.slow
 def test_an_edge_that_takes_in_what_was_added_is_disputed() -> None:
     simulation, record = played = play(ROWS, Script().misbehave(LIAR, AddsToTheSum(1000, 3)))
     require_sums(played, *others(LIAR))
@@ -395,6 +405,7 @@ def test_without_these_rules_the_sum_would_be_another_one(
     assert not record.findings.faults
 
 
+@pytest.mark.slow
 def test_an_audit_says_valid_and_names_the_liar(tmp_path: Path) -> None:
     terms = replace(ROWS, rounds=1)
     simulation, record = play(terms, Script().misbehave(LIAR, shifted(3)))

@@ -24,6 +24,7 @@ PHASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.thirds(9)
 @pytest.mark.parametrize(
     ("first", "second"), list(product(PHASES, repeat=2)), ids=lambda phase: phase.name.lower()

@@ -52,6 +52,7 @@ CASES: dict[str, tuple[Behaviour, str | None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.thirds
 @pytest.mark.parametrize("name", CASES)
 def test_a_lie_is_found_by_the_rule_of_other_sessions(name: str) -> None:
@@ -68,6 +69,7 @@ def test_a_lie_is_found_by_the_rule_of_other_sessions(name: str) -> None:
     require_checked(simulation)
 
 
+@pytest.mark.slow
 def test_a_wrong_share_of_a_seed_does_not_count() -> None:
     script = Script().misbehave(VICTIM, Skip(Phase.UNMASK))
     simulation = simulate_rows(
@@ -80,6 +82,7 @@ def test_a_wrong_share_of_a_seed_does_not_count() -> None:
     assert record.sums == sum_in_the_open(simulation, record, vectors)
 
 
+@pytest.mark.slow
 def test_another_vector_in_a_retry_is_refused() -> None:
     """Parties see their noise when the coins are out: the next attempt has the same rows."""
     swapped = change(lambda join: replace(join, input=join.noise))

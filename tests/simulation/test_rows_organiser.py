@@ -130,6 +130,7 @@ def test_an_honest_list_is_accepted_by_the_same_code() -> None:
     assert not simulation.over
 
 
+@pytest.mark.slow
 def test_parties_stop_when_more_are_gone_than_the_points_are_for() -> None:
     terms = replace(ROWS, late=1)
     script = Script().drop(1, before=Phase.PROVE).drop(LIAR, before=Phase.PROVE)
@@ -160,6 +161,7 @@ class ProvesAnyway(Honest):
         return [access.sign(Phase.PROVE, PROVE.encode(proof))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missed", [Phase.COMMIT, Phase.PUBLISH])
 def test_a_proof_of_somebody_without_words_is_nothing(missed: Phase) -> None:
     simulation, record = play(Script().misbehave(LIAR, ProvesAnyway(missed)))
@@ -172,6 +174,7 @@ def test_a_proof_of_somebody_without_words_is_nothing(missed: Phase) -> None:
     assert len(posted) == 5
 
 
+@pytest.mark.slow
 def test_a_proof_behind_its_close_changes_no_list() -> None:
     _, record = play(Script().misbehave(LIAR, PostsLate(Phase.PROVE)))
     assert record.included == (0, 1, 3, 4)

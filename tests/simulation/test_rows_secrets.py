@@ -57,6 +57,7 @@ def pads_of(actor: SimulatedParty) -> int:
     return sum(len(each.values) > 0 for each in held(actor.state) if isinstance(each, HiddenPads))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [Script(), Script().drop(1, before=Phase.PROVE), Script().misbehave(1, shifted(3))],
@@ -91,6 +92,7 @@ def test_pads_and_noise_are_gone_with_what_they_are_for(script: Script) -> None:
     assert {"BetweenRounds"} <= seen
 
 
+@pytest.mark.slow
 def test_every_party_answers_each_set_of_tests_once() -> None:
     """In two attempts it has two pads, and the same rows of its input."""
     script = Script().drop(1, before=Phase.CONFIRM, rounds=[1])

@@ -190,7 +190,7 @@ def test_the_order_misses_none() -> None:
     "every",
     [
         pytest.param(EVERY, marks=pytest.mark.slow),
-        4 * EVERY,
+        16 * EVERY,
     ],
 )
 def test_every_so_many_worlds_of_two_liars(every: int) -> None:
@@ -220,6 +220,7 @@ def test_all_worlds_of_two_liars_and_the_organiser(part: int) -> None:
         require_sound(world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("organiser", ORGANISERS)
 def test_an_organiser_that_lies_about_a_false_edge_is_named(organiser: str) -> None:
     """Or ends the attempt, which is its veto."""

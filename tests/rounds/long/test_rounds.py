@@ -488,6 +488,7 @@ def hidden_masks(party: LongParty) -> HiddenMasks:
     return HiddenMasks(*rows, said.pads, total.values, total.blinding)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 def test_what_a_party_says_is_as_long_as_the_limits_allow(weighted: bool) -> None:
     """14-M3, byte for byte, for parties that are all neighbours."""

@@ -120,6 +120,7 @@ BOTH = pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 
 
 @BOTH
+@pytest.mark.slow
 def test_killed_around_its_answers(after: bool) -> None:
     """Between the answer and the post, and where it asks what neighbours have said."""
     _, process = play("left behind publish", DyingVault())
@@ -136,6 +137,7 @@ def test_killed_around_every_record(name: str, after: bool) -> None:
 
 
 @BOTH
+@pytest.mark.slow
 def test_real_proofs_are_the_same_after_a_crash(after: bool) -> None:
     _, process = play("honest", DyingVault())
     killed("honest", [process.records[Phase.PROVE]], after=after, toolkit=Toolkit())
@@ -158,6 +160,7 @@ def test_a_retry_has_the_rows_of_the_first_attempt() -> None:
     assert set(first.pads).isdisjoint(second.pads)
 
 
+@pytest.mark.slow
 def test_a_copy_put_back_at_any_time_answers_nothing_again() -> None:
     """It says what was said, word for word, or sees that it is old and leaves the round ([R4])."""
     vault = DyingVault()

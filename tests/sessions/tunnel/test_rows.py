@@ -56,6 +56,7 @@ def require_one_voice(world: Tunnelled) -> None:
     assert all(len(each) == 1 for each in slots(world.raws()).values())
 
 
+@pytest.mark.slow
 def test_parties_are_called_with_their_states() -> None:
     """Two rounds, so that a memory of rows is between them."""
     world = InRows(replace(ROWS, rounds=2), IN_ROWS).run()
@@ -65,6 +66,7 @@ def test_parties_are_called_with_their_states() -> None:
     require_one_voice(world)
 
 
+@pytest.mark.slow
 def test_who_leaves_behind_publish_is_out_and_its_edges_are_opened() -> None:
     world = InRows(replace(RECOVERING, rounds=1), IN_ROWS, leaving=(2,))
     world.run(until=world.published)
@@ -103,6 +105,7 @@ def test_a_state_answers_for_a_pad_once(phase: Phase) -> None:
         party.answer(caller.state, request, caller.supply)
 
 
+@pytest.mark.slow
 def test_states_hold_seeds_in_the_place_of_vectors() -> None:
     """What a party of 1,000 numbers holds besides its posts is less than noise and carries are."""
     world = InRows(planned(5, 1_000), IN_ROWS)

@@ -18,8 +18,8 @@ from gopa.rounds.context import RoundContext
 from wire.errors import UsageError
 from wire.randomness import Rng
 from zkp import NoiseSeeds
-from zkp.rows.lengths import HiddenLengths
-from zkp.rows.masking import HiddenMasks
+from zkp.rows.length_prover import HiddenLengths
+from zkp.rows.mask_prover import HiddenMasks
 from zkp.weighted_noise import NoiseBits
 
 NAME_SIZE: Final = 32

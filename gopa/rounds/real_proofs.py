@@ -62,9 +62,8 @@ from zkp import (
 from zkp.batch import Verifiable, verify_items
 from zkp.bits import Openings
 from zkp.equations import Equation
-from zkp.rows import lengths, masking
-from zkp.rows.lengths import HiddenLengths
-from zkp.rows.masking import HiddenMasks
+from zkp.rows.length_prover import HiddenLengths, prove_lengths
+from zkp.rows.mask_prover import HiddenMasks, prove_masks
 from zkp.sigma.proof import relation_equations
 from zkp.weighted_noise import NoiseBits, WeightedNoiseStatement
 
@@ -146,7 +145,7 @@ class RealProofs:
     def prove_lengths(self, claim: LengthClaim, hidden: HiddenLengths, rng: Rng) -> bytes:
         """Make `proof`; the claim comes with it empty."""
         statement = length_statement(claim)
-        return lengths.prove_lengths(statement, hidden, _transcript(claim, LONG_INPUT), rng=rng)
+        return prove_lengths(statement, hidden, _transcript(claim, LONG_INPUT), rng=rng)
 
     def bad_lengths(
         self, claims: Sequence[LengthClaim], rng: Rng, executor: Executor | None = None
@@ -158,7 +157,7 @@ class RealProofs:
     def prove_masks(self, claim: MaskClaim, hidden: HiddenMasks, rng: Rng) -> bytes:
         """Make `proof`; the claim comes with it empty."""
         statement = mask_statement(claim)
-        return masking.prove_masks(statement, hidden, _transcript(claim, LONG_MASKS), rng=rng)
+        return prove_masks(statement, hidden, _transcript(claim, LONG_MASKS), rng=rng)
 
     def bad_masks(
         self, claims: Sequence[MaskClaim], rng: Rng, executor: Executor | None = None

@@ -30,8 +30,8 @@ from gopa.rounds.statements import bit_coins, table_coins
 from wire.errors import UsageError
 from wire.randomness import Rng
 from zkp import NoiseSeeds
-from zkp.rows.lengths import HiddenLengths
-from zkp.rows.masking import HiddenMasks
+from zkp.rows.length_prover import HiddenLengths
+from zkp.rows.mask_prover import HiddenMasks
 from zkp.rows.product_tests import hidden_tests
 from zkp.rows.rows import HiddenPads, HiddenRows
 from zkp.rows.shape import TESTS

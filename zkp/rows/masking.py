@@ -1,4 +1,4 @@
-"""Proves that posted words are an input, permuted noise and masks, but for carries.
+"""States that posted words are an input, moved noise and masks, but for carries; checks proofs.
 
 Statement: y~(z_i) = (x + T a - 2^w c)~(z_i) + m_i at public points z_i, where rows hide x, a and c,
 and the commitments of the party's edges and its own mask add up to one to m. Specification 14,
@@ -17,43 +17,26 @@ import numpy as np
 import numpy.typing as npt
 
 from commitments import Pedersen, VectorPedersen
-from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
+from commitments.group import Group, PointVec, Scalar, ScalarVec
 from commitments.tables import ResidueTable, table_kernels
 from wire.errors import UsageError
-from wire.randomness import Rng
 from zkp.equations import Equation, Term
-from zkp.rows.opening import HiddenRow, OpeningClaim, opening_equation
-from zkp.rows.parts import (
-    Blindings,
-    HiddenNumbers,
-    ProofParts,
-    proved,
-    require_valid,
-    statement_points,
-)
+from zkp.rows.opening import OpeningClaim, opening_equation
+from zkp.rows.parts import ProofParts, require_valid, statement_points
 from zkp.rows.permutation import SignedPermutation
 from zkp.rows.product_tests import ProductTests, require_small, scalars_of_tests
-from zkp.rows.rows import HiddenPads, HiddenRows, combined_rows, weighted_rows
+from zkp.rows.rows import weighted_rows
 from zkp.rows.shape import TESTS, RowShape
 from zkp.rows.sumcheck import (
-    Folded,
-    HiddenValue,
-    PairSummand,
-    Polynomial,
-    SumcheckProof,
     SumClaim,
-    TestedRows,
-    TestsSummand,
     follow_sum,
-    prove_sum,
-    vector_of,
 )
 from zkp.sigma import LinearRelation, RelationBuilder
-from zkp.sigma.proof import Form, prove_unchecked, relation_equations
+from zkp.sigma.proof import relation_equations
 from zkp.transcript import Transcript
 from zkp.vectors import concatenate, vector
 
-_DEGREE: Final = 2
+DEGREE: Final = 2
 _HASH_SIZE: Final = 32
 
 Words = npt.NDArray[np.uint64]
@@ -118,7 +101,7 @@ class MaskStatement:
         shape, point, scalar = self.shape, self.group.point_size, self.group.scalar_size
         return (
             point,
-            _DEGREE * shape.bits * point,
+            DEGREE * shape.bits * point,
             2 * point + (len(self.points) + 2) * scalar,
             (2 * shape.column_bits + 1) * point + 2 * scalar,
         )
@@ -154,11 +137,11 @@ class MaskStatement:
         group, shape = self.group, self.shape
         parts = ProofParts(proof, self.sizes)
         self.bind(transcript)
-        weights = _Weights.draw(transcript, self)
+        weights = MaskWeights.draw(transcript, self)
         mask = parts.points(group)
         transcript.absorb_points(b"long/masks", mask)
         rounds = parts.points(group)
-        claim = follow_sum(group, rounds, shape.bits, _DEGREE, transcript)
+        claim = follow_sum(group, rounds, shape.bits, DEGREE, transcript)
         relation = self.relation(weights, mask)
         linked = parts.take(lambda part: relation_equations(relation, part, transcript))
         messages = parts.opening(group)
@@ -174,7 +157,7 @@ class MaskStatement:
         )
         return (*linked, opened)
 
-    def relation(self, weights: _Weights, mask: PointVec) -> LinearRelation:
+    def relation(self, weights: MaskWeights, mask: PointVec) -> LinearRelation:
         """The edges and the own mask hide m, and the combined mask its weighted sum."""
         group, count = self.group, len(self.points)
         bases = VectorPedersen(group, count).value_bases
@@ -194,7 +177,7 @@ class MaskStatement:
         build.equation(W, reduce(add, weighted) + o * H)
         return LinearRelation(build.shape(), points)
 
-    def equality(self, weights: _Weights) -> ResidueTable:
+    def equality(self, weights: MaskWeights) -> ResidueTable:
         """w_0 F: the weighted sum of the tables of equality of the points."""
         factors = weights.points * weights.claim
         return table_kernels(self.group).equality_sum(self._points, factors, self.shape.entries)
@@ -207,7 +190,7 @@ class MaskStatement:
     def _points(self) -> ScalarVec:
         return concatenate(self.points, self.group.scalars([]))
 
-    def factors(self, weights: _Weights, point: ScalarVec) -> tuple[Scalar, ...]:
+    def factors(self, weights: MaskWeights, point: ScalarVec) -> tuple[Scalar, ...]:
         """What x, a, c and the pads are multiplied by at a point."""
         group, shape, kernels = self.group, self.shape, table_kernels(self.group)
         moves = self.permutation.places, self.permutation.signs
@@ -228,13 +211,13 @@ class MaskStatement:
         shifted = first * group.scalar(1 << self.word_bits)
         return first, weights.claim * moved, carries - shifted, pads
 
-    def word_sum(self, weights: _Weights) -> Scalar:
+    def word_sum(self, weights: MaskWeights) -> Scalar:
         """The weighted sum of y~(z_i)."""
         kernels = table_kernels(self.group)
         return kernels.equality_words(self._points, weights.points, self.words).reveal()
 
     def _remainder(
-        self, mask: PointVec, rounds: PointVec, claim: SumClaim, weights: _Weights
+        self, mask: PointVec, rounds: PointVec, claim: SumClaim, weights: MaskWeights
     ) -> tuple[Term, ...]:
         """The commitment C_v that the rounds have left, as a sum of points."""
         group, key = self.group, Pedersen(self.group)
@@ -247,7 +230,7 @@ class MaskStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class _Weights:
+class MaskWeights:
     """Holds the weights of the tests, the points and the claim, and the weighted answers."""
 
     tests: ScalarVec
@@ -256,125 +239,12 @@ class _Weights:
     answers: Scalar
 
     @classmethod
-    def draw(cls, transcript: Transcript, statement: MaskStatement) -> _Weights:
+    def draw(cls, transcript: Transcript, statement: MaskStatement) -> MaskWeights:
         group = statement.group
         drawn = transcript.challenges(b"long/weights", group, 3)
         tests = group.powers(drawn[0], TESTS + 1)[1:]
         points = group.powers(drawn[1], len(statement.points) + 1)[1:]
         return cls(tests, points, drawn[2], statement.tests_posted.inner(tests))
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenMasks:
-    """Holds what the rows and commitments of a statement hide.
-
-    `masks` is m, and `blinding` that of the signed sum of the edges and the own mask.
-    """
-
-    inputs: HiddenRows
-    noise: HiddenRows
-    carries: HiddenRows
-    pads: HiddenPads
-    masks: SecretScalarVec
-    blinding: SecretScalar
-
-
-class MaskProver:
-    """Makes a proof in the steps of rule E8. It does not check what it made: `prove_masks` does.
-
-    `relation` and `witness` are those of the Sigma proof, once there is one.
-    """
-
-    relation: LinearRelation
-    witness: SecretScalarVec
-
-    def __init__(
-        self, statement: MaskStatement, hidden: HiddenMasks, transcript: Transcript, rng: Rng
-    ) -> None:
-        self._statement, self._hidden = statement, hidden
-        self._transcript, self._rng = transcript, rng
-        self._group, self._kernels = statement.group, table_kernels(statement.group)
-        self._known = hidden.masks.concat(vector_of(self._group, hidden.blinding))
-        self._hiding = Blindings(transcript, self._group, self._known, rng)
-
-    def proof(self) -> bytes:
-        """All messages, in order; raises `ComputationFault` for a blinding that has changed."""
-        statement, transcript = self._statement, self._transcript
-        statement.bind(transcript)
-        weights = _Weights.draw(transcript, statement)
-        total = self._hidden.masks.inner(weights.points)
-        mask = self._hiding.commit(b"long/masks", vector_of(self._group, total))
-        summed = self.summed(mask, weights)
-        linked = self.linked(mask, weights)
-        opened = self.opened(summed, weights)
-        self._hiding.require_used()
-        return mask.points.to_bytes() + summed.rounds.to_bytes() + linked + opened
-
-    def summed(self, mask: HiddenNumbers, weights: _Weights) -> SumcheckProof:
-        """Step 5: the sumcheck of what words, rows and masks have to make up together."""
-        group, statement = self._group, self._statement
-        words = weights.claim * statement.word_sum(weights) + weights.answers
-        value = words.secret() - mask.values[0] * weights.claim
-        claim = HiddenValue(value, -(mask.blindings[0] * weights.claim))
-        polynomial = self.polynomial(weights)
-        found = prove_sum(group, polynomial, claim, self._transcript, rng=self._rng)
-        self._hiding.keep(found.sources)
-        return found
-
-    def polynomial(self, weights: _Weights) -> Polynomial:
-        """f: the tables of the rows, each with what it is multiplied by."""
-        group, kernels, statement = self._group, self._kernels, self._statement
-        tests, hidden = statement.tests, self._hidden
-        vectors = (hidden.inputs, hidden.noise, hidden.carries)
-        x, a, c = (kernels.of_integers(each.values) for each in vectors)
-        shift = -group.scalar(1 << statement.word_bits)
-        rest = Folded(kernels.combine(vector(group, [group.scalar(1), shift]), [x, c]))
-        noise, carries = Folded(a), Folded(c)
-        pads = Folded(kernels.of_scalars(hidden.pads.values[:TESTS]))
-        equality = statement.equality(weights)
-        moved, chosen = statement.transposed(equality), kernels.of_scalars(weights.tests)
-        sums = kernels.of_integers(hidden.carries.column_sums(group, tests).reshape(-1))
-        choices = tests.row_choices(kernels, 0, chosen)
-        summands = (
-            PairSummand(equality, rest),
-            PairSummand(moved, noise),
-            TestsSummand(group, tests, TestedRows(choices, sums, carries)),
-            PairSummand(chosen, pads),
-        )
-        return Polynomial(summands, (rest, noise, carries, pads), statement.shape.bits, _DEGREE)
-
-    def linked(self, mask: HiddenNumbers, weights: _Weights) -> bytes:
-        """Step 6: the Sigma proof that the combined mask is that of the edges and the own one."""
-        self.relation = self._statement.relation(weights, mask.points)
-        self.witness = self._known.concat(mask.blindings)
-        return prove_unchecked(
-            self.relation, self.witness, self._transcript, rng=self._rng, form=Form.BATCHABLE
-        )
-
-    def opened(self, summed: SumcheckProof, weights: _Weights) -> bytes:
-        """Step 7: what was said of the tables is so of the rows."""
-        group, hidden, point = self._group, self._hidden, summed.point
-        split = self._statement.shape.row_bits
-        factors = self._statement.factors(weights, point)
-        vectors = (hidden.inputs, hidden.noise, hidden.carries, hidden.pads)
-        row, blinding = combined_rows(group, vectors, factors, point[:split])
-        return self._hiding.open(HiddenRow(row, blinding, summed.left.blinding), point[split:])
-
-
-def prove_masks(
-    statement: MaskStatement, hidden: HiddenMasks, transcript: Transcript, *, rng: Rng
-) -> bytes:
-    """Prove that the words are what the rows and masks make.
-
-    The caller has bound the context to the transcript. After an error it is spent.
-
-    Raises:
-        UsageError: the masks are not behind the statement's commitments. Nothing was sent.
-        ComputationFault: the words are something else, the tests are not those of the carries,
-            or a computation went wrong. Nothing was sent.
-    """
-    before = transcript.copy()
-    return proved(statement, MaskProver(statement, hidden, transcript, rng), before)
 
 
 def verify_masks(statement: MaskStatement, proof: bytes, transcript: Transcript) -> None:

@@ -25,7 +25,7 @@ from gopa.rounds.unproved_noise import add_noise
 from wire.errors import UsageError
 from wire.randomness import Rng, draw
 from wire.secret import Guarded, SecretBytes
-from zkp.rows.lengths import HiddenLengths
+from zkp.rows.length_prover import HiddenLengths
 from zkp.rows.product_tests import ProductTests, draw_pads, encode_tests, hidden_tests
 from zkp.rows.rows import HiddenPads, HiddenRows, hide_pads, hide_rows
 from zkp.rows.shape import TESTS, Integers

@@ -22,7 +22,7 @@ from gopa.rounds.long.words import LiveMasks, MaskedVector
 from gopa.rounds.proofs import MaskClaim, Proofs
 from wire.randomness import Rng
 from wire.secret import Guarded, SecretBytes
-from zkp.rows.masking import HiddenMasks
+from zkp.rows.mask_prover import HiddenMasks
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -53,7 +53,7 @@ from tests.simulation.doubles import SWIFT
 from wire.errors import ComputationFault, UsageError
 from wire.secret import Guarded
 from zkp.noise_table import NoNoise, binomial
-from zkp.rows.masking import HiddenMasks
+from zkp.rows.mask_prover import HiddenMasks
 from zkp.rows.product_tests import decode_tests
 
 RNG = seeded("checks")

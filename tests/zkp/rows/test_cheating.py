@@ -24,19 +24,10 @@ from tests.zkp.rows.worlds import Vectors, coins, lengths, masks, transcript
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 from zkp.equations import holds
 from zkp.rows.bounds import LengthBounds, WeightBound
-from zkp.rows.lengths import (
-    HiddenLengths,
-    LengthProver,
-    LengthStatement,
-    prove_lengths,
-    verify_lengths,
-)
-from zkp.rows.masking import (
-    MaskProver,
-    MaskStatement,
-    prove_masks,
-    verify_masks,
-)
+from zkp.rows.length_prover import HiddenLengths, LengthProver, prove_lengths
+from zkp.rows.lengths import LengthStatement, verify_lengths
+from zkp.rows.mask_prover import MaskProver, prove_masks
+from zkp.rows.masking import MaskStatement, verify_masks
 from zkp.rows.permutation import SignedPermutation
 from zkp.rows.product_tests import ProductTests, draw_pads
 from zkp.rows.rows import HiddenRows, hide_pads
@@ -49,7 +40,15 @@ DIMENSION = 40
 SHAPE = RowShape(DIMENSION)
 BOUNDS = LengthBounds(100, 100, 4)
 WEIGHT = WeightBound(most=3, numerator=2, denominator=1, slack=3)
-MODULES = ("lengths", "masking", "rows", "sumcheck", "product_tests")
+MODULES = (
+    "lengths",
+    "length_prover",
+    "masking",
+    "mask_prover",
+    "rows",
+    "sumcheck",
+    "product_tests",
+)
 IN_PADDING = DIMENSION + 3
 
 

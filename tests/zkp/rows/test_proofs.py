@@ -16,8 +16,8 @@ from tests.zkp.rows.worlds import Proved, Vectors, lengths, masks, transcript, w
 from wire.errors import ComputationFault, InvalidProof, MalformedMessage, ProtocolError, UsageError
 from zkp import ProofClaim, verify_batch
 from zkp.rows.bounds import LengthBounds, WeightBound
-from zkp.rows.lengths import prove_lengths
-from zkp.rows.masking import prove_masks
+from zkp.rows.length_prover import prove_lengths
+from zkp.rows.mask_prover import prove_masks
 from zkp.rows.permutation import SignedPermutation
 from zkp.rows.product_tests import (
     TEST_SIZE,

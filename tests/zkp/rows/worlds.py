@@ -17,18 +17,10 @@ from tests.randomness import seeded
 from wire.secret import SecretBytes
 from zkp import Transcript
 from zkp.rows.bounds import LengthBounds, WeightBound
-from zkp.rows.lengths import (
-    HiddenLengths,
-    LengthStatement,
-    prove_lengths,
-    verify_lengths,
-)
-from zkp.rows.masking import (
-    HiddenMasks,
-    MaskStatement,
-    prove_masks,
-    verify_masks,
-)
+from zkp.rows.length_prover import HiddenLengths, prove_lengths
+from zkp.rows.lengths import LengthStatement, verify_lengths
+from zkp.rows.mask_prover import HiddenMasks, prove_masks
+from zkp.rows.masking import MaskStatement, verify_masks
 from zkp.rows.permutation import SignedPermutation
 from zkp.rows.product_tests import ProductTests, draw_pads, hidden_tests
 from zkp.rows.rows import hide_pads, hide_rows

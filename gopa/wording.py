@@ -131,6 +131,23 @@ EXACT_SUMMARIES: Final = {
 }
 """The same of sessions without noise."""
 
+EXACT_ROW_SUMMARIES: Final = {
+    **EXACT_SUMMARIES,
+    "VALID": "Every result is the sum over exactly the listed parties, of vectors no longer than "
+    "stated.",
+    "VALID WITH EXCLUSIONS": "Every result is the sum over exactly the listed parties, of vectors "
+    "no longer than stated; not everybody is in it.",
+}
+"""The same where vectors are proved row by row."""
+
+
+def summaries_of(*, exact: bool, in_rows: bool) -> Mapping[str, str]:
+    """What a report says for each verdict, of sessions with and without noise and rows."""
+    if in_rows:
+        return EXACT_ROW_SUMMARIES if exact else ROW_SUMMARIES
+    return EXACT_SUMMARIES if exact else SUMMARIES
+
+
 DOUBTS: Final = {
     "INVALID": "; do NOT rely on it",
     "INCOMPLETE": "; not established",

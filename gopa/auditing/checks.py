@@ -98,7 +98,12 @@ CHECKS: Final = (
     ),
     _check("6.1", "whoever joined knows their key", "J3"),
     _check(
-        "6.2", "inputs lie in the range, and noise (if any) was drawn honestly", "K3", "K6", "14-P3"
+        "6.2",
+        "inputs lie in the range and noise (if any) was drawn honestly, or both are as short as "
+        "stated",
+        "K3",
+        "K6",
+        "14-P3",
     ),
     _check("6.3", "what was published opens what was committed", "P1", "14-P6"),
     _check(

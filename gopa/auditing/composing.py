@@ -28,13 +28,12 @@ from gopa.planning.terms import Terms
 from gopa.wording import (
     EXACT,
     EXACT_DIFFERENCE,
-    EXACT_SUMMARIES,
     ROW_NOISE,
-    ROW_SUMMARIES,
     SUMMARIES,
     counted,
     hidden_among,
     sentence,
+    summaries_of,
 )
 
 _NOT_ANCHORED: Final = "Keys not anchored."
@@ -58,7 +57,7 @@ def summary(  # noqa: PLR0913 - what a summary may not leave out
 ) -> str:
     """Says how it ended, with everything that nobody must miss."""
     parts = [f"{sentence(EXACT)}." if exact else ""]
-    table = EXACT_SUMMARIES if exact else (ROW_SUMMARIES if in_rows else SUMMARIES)
+    table = summaries_of(exact=exact, in_rows=in_rows)
     parts += [
         _first(verdict, tally, rounds, table),
         *map(veto, rounds),

@@ -137,6 +137,7 @@ def session_report(session: bytes, manifest: Manifest) -> SessionReport:
         title=manifest.title.decode("utf-8", "replace"),
         organiser=manifest.organiser,
         mode=manifest.mode.name.lower(),
+        path=manifest.path.name.lower(),
         trust=manifest.trust.name.lower().replace("_", "-"),
         beacon=beacon_name(manifest),
         coin_choices=_bits(manifest, coin_choices(terms).helped_bits),

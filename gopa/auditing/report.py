@@ -310,6 +310,7 @@ class SessionReport:
     title: str
     organiser: bytes
     mode: str
+    path: str
     trust: str
     beacon: str
     coin_choices: str

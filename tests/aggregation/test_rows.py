@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from gopa.aggregation.variances import Moments
 from gopa.aggregation.weighting import WeightedRows, Weights
 from gopa.messages.row_terms import origin, sums_of_positions, weighted_length
 from gopa.planning import Plan, Terms
-from gopa.wording import ROW_MODES
+from gopa.wording import ROW_MODES, summaries_of
 from tests.randomness import seeded
 from wire.domains import ROUNDING
 
@@ -45,6 +46,16 @@ def test_an_average_of_vectors_as_long_as_the_norm() -> None:
     assert np.allclose(found.sum, UNIT.sum(axis=0), atol=6 * found.sum_stderr.max())
     assert found.stderr.max() < 1e-3
     assert (found.clipped, found.scaled, found.count) == (0, 0, 6)
+
+
+@pytest.mark.slow
+def test_an_audit_of_an_exact_average_claims_lengths_alone(tmp_path: Path) -> None:
+    found = gopa.average(list(UNIT), norm=1, range=(-1, 1), **EXACT)
+    anchors = found.transcript.anchors(tmp_path / "anchors.txt")
+    report = gopa.audit(found.transcript.archive(tmp_path / "exact.gopa"), anchors=anchors)
+    assert summaries_of(exact=True, in_rows=True)["VALID"] in report.summary
+    assert "in the range" not in report.summary
+    assert "noise that" not in report.summary
 
 
 @pytest.mark.parametrize("span", [(-3, 3), (0, 3), (100, 103)])

@@ -115,6 +115,7 @@ def session_report(parties: int = 10, dimension: int = 1) -> SessionReport:
         title="Working hours",
         organiser=key(1003),
         mode="full",
+        path="bits",
         trust="malicious",
         beacon="commit-reveal",
         coin_choices="30.6438561898",

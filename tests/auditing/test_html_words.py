@@ -20,7 +20,7 @@ from gopa.auditing.report import Report, Verdict
 from gopa.messages.organiser import RemovalCause
 from gopa.messages.phases import Phase
 from gopa.simulation import Script
-from gopa.wording import ABORTS
+from gopa.wording import ABORTS, modes_of
 from gopa.wording import exclusion_reason as reason
 from tests.auditing.html_reading import by_kind, page, words
 from tests.auditing.html_samples import (
@@ -82,6 +82,22 @@ def test_keys_that_nobody_anchored_are_said_first() -> None:
 def test_a_simulation_is_called_one() -> None:
     banners = by_kind(page(replace(report(), simulation=True)), "banner")
     assert [words(each) for each in banners if "Simulation." in words(each)]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_only_what_is_proved_of_vectors_is_claimed(*, exact: bool) -> None:
+    made = report()
+    assert made.session is not None
+    session = replace(made.session, epsilon="none" if exact else "0.5")
+    numbers, vectors = (
+        words(page(replace(made, session=replace(session, path=path)))) for path in ("bits", "rows")
+    )
+    assert "Every input lies in the stated range" in numbers
+    assert "inputs in range" in numbers
+    assert "No vector is longer than stated" in vectors
+    assert modes_of(exact=exact, in_rows=True)["full"] in vectors
+    assert not [each for each in ("stated range", "stated law", "full: inputs") if each in vectors]
+    assert ("nobody could aim it" in vectors) is not exact
 
 
 def test_what_was_not_passed_stands_on_top() -> None:

@@ -292,7 +292,9 @@ def session_facts(session: ReportObject) -> list[view.Fact]:
         view.Fact("organiser", session.text("organiser", LONGEST_NAME), "code"),
         view.Fact(
             "mode",
-            _in_words(wording.EXACT_MODES if exact else wording.MODES, session.text("mode")),
+            _in_words(
+                wording.modes_of(exact=exact, in_rows=in_rows(session)), session.text("mode")
+            ),
         ),
         view.Fact("trust", _in_words(wording.TRUSTS, session.text("trust"))),
         view.Fact("coins from", coins + _choices(session)),
@@ -303,6 +305,11 @@ def session_facts(session: ReportObject) -> list[view.Fact]:
         view.Fact("noise", _noise(session.text("noise"))),
         view.Fact("masks", session.text("mask")),
     ]
+
+
+def in_rows(session: ReportObject) -> bool:
+    """Whether lengths of vectors are proved, and not the range of each number."""
+    return session.text("path") == "rows"
 
 
 def _in_words(table: Mapping[str, str], name: str) -> str:

@@ -266,6 +266,7 @@ class AuditPage:
     exact: str
     trusted: bool
     signed: bool
+    in_rows: bool
     complete: bool
     loose: LooseKeys | None
     vetoed: Sequence[int]

@@ -395,7 +395,7 @@ def _show_last(found: Contribution, screen: ProgressDisplay, *, as_json: bool) -
 
 async def _contributed(membership: Membership, asked: _JoinOptions, value: Any) -> Contribution:
     """A session that is over broke no rule: it ends like a round without a result."""
-    from gopa.aggregation.errors import OutOfRange
+    from gopa.aggregation.errors import InvalidValue, OutOfRange
     from gopa.sessions.party_runner import SessionOver
 
     try:
@@ -404,9 +404,11 @@ async def _contributed(membership: Membership, asked: _JoinOptions, value: Any) 
         )
     except SessionOver as error:
         raise Aborted(str(error)) from None
-    except OutOfRange as error:
-        what = error.message.partition(":")[0]
-        raise UsageError(f"{what}: --clip moves it to the nearest in range", "value") from None
+    except InvalidValue as error:  # its field is that of a list of values
+        what = error.message
+        if isinstance(error, OutOfRange):
+            what = f"{what.partition(':')[0]}: --clip takes the nearest that is allowed"
+        raise UsageError(what, f"value{error.coordinate}") from None
 
 
 def _show(found: Contribution, screen: ProgressDisplay, *, as_json: bool) -> None:

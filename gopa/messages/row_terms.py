@@ -131,13 +131,18 @@ def _require_sensitivity(terms: Terms) -> None:
 
 
 def _require_weights(terms: Terms) -> None:
-    """14-W3: the sensitivity covers two vectors of any weights, as rounded."""
+    """14-W1 and 14-W3: bounds cover vectors of any weights, as rounded, and two of them."""
     if not terms.weight_length or not terms.weight_scale:
         field = "weight_scale" if terms.weight_length else "weight_length"
         message = "at least 1 where weighted vectors are proved row by row: plan with weighted=True"
         raise UsageError(message, f"terms.{field}")
     if terms.steps >= MOST_WEIGHT:
         raise UsageError("below 2^31 where weighted vectors are proved row by row", "terms.steps")
-    if weighted_length(terms).squared_sensitivity > terms.squared_sensitivity:
+    allowed = weighted_length(terms)
+    # A party rounds until the bound is kept: below this one it would never come to an end.
+    if allowed.squared_norm > terms.squared_norm:
+        message = "room for the longest vector beside the largest weight, as rounded"
+        raise UsageError(message, "terms.squared_norm")
+    if allowed.squared_sensitivity > terms.squared_sensitivity:
         message = "covers two vectors as long as their weights allow, after rounding"
         raise UsageError(message, "terms.squared_sensitivity")

@@ -138,9 +138,13 @@ def _require_rows(m: Record) -> None:
         require(not k and not D and (counts or 4 * B <= M2))
     else:
         with localcontext(Context(prec=60)):
-            slack = (Decimal(d).sqrt() / 2 + (32 * Decimal(2).ln()).sqrt()) * D
-            sigma = int((k + slack).to_integral_value(ROUND_CEILING))
-        require(k and D and steps < 2**31 and sigma < 2**64)
+            root, spread = Decimal(d).sqrt(), (32 * Decimal(2).ln()).sqrt()
+            sigma = int((k + (root / 2 + spread) * D).to_integral_value(ROUND_CEILING))
+            require(k and D and steps < 2**31 and sigma < 2**64)
+            square = (Decimal(k * steps) / D) ** 2 + steps**2
+            length = square.sqrt()
+            hardly = square + Decimal(d) / 4 + (2 * length + root) * spread
+            require(min(hardly, (length + root) ** 2) < B + 1)  # [W1]
         C, more = Fraction(k * steps, D), Fraction(2 * sigma, D)
         require(max((2 * C + more) ** 2, (C + more) ** 2 + steps**2) <= M2)  # [W3]
         m.weight = [steps, k, D, sigma]

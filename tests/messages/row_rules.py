@@ -65,8 +65,12 @@ def _weighted(m: Manifest) -> bool:
     if not k or not scale or steps >= 2**31:
         return False
     with localcontext(prec=80):
-        room = Decimal(m.terms.dimension).sqrt() / 2 + (32 * Decimal(2).ln()).sqrt()
-        sigma = k + int((scale * room).to_integral_value(ROUND_CEILING))
+        half, spread = Decimal(m.terms.dimension).sqrt() / 2, (32 * Decimal(2).ln()).sqrt()
+        sigma = k + int((scale * (half + spread)).to_integral_value(ROUND_CEILING))
+        length = ((Decimal(k * steps) / scale) ** 2 + steps**2).sqrt()
+        longest = min(length**2 + half**2 + 2 * (length + half) * spread, (length + 2 * half) ** 2)
+    if m.terms.squared_norm < int(longest):
+        return False
     both = Fraction(2 * k * steps + 2 * sigma, scale) ** 2
     one = Fraction(k * steps + 2 * sigma, scale) ** 2 + steps**2
     return max(both, one) <= m.terms.squared_sensitivity

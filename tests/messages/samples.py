@@ -277,6 +277,7 @@ def manifests() -> dict[str, Manifest]:
         ),
         "rows": row_manifest(),
         "rows under weights": row_manifest(
-            row_terms(squared_sensitivity=6000, weight_length=1, weight_scale=2), weighted=True
+            row_terms(squared_norm=2000, squared_sensitivity=6000, weight_length=1, weight_scale=2),
+            weighted=True,
         ),
     }

@@ -27,7 +27,13 @@ from wire.errors import MalformedMessage, UsageError
 from zkp.noise_table import binomial
 
 Fields = dict[str, Any]
-WEIGHTED: Fields = {"squared_sensitivity": 2401, "weight_length": 1, "weight_scale": 2}
+ROOM = WeightedLength(1, 2, 32, 40).squared_norm
+WEIGHTED: Fields = {
+    "squared_norm": ROOM,
+    "squared_sensitivity": 2401,
+    "weight_length": 1,
+    "weight_scale": 2,
+}
 COUNTS: Fields = {
     "low": Decimal(0),
     "squared_norm": 32**2,
@@ -96,6 +102,12 @@ REFUSED: dict[str, tuple[str, str, Fields, Fields]] = {
     "a scale without weighting": ("a norm", "terms.weight_scale", {"weight_scale": 1}, {}),
     "weights of no length": ("weights", "terms.weight_length", {"weight_length": 0}, {}),
     "weights of no scale": ("weights", "terms.weight_scale", {"weight_scale": 0}, {}),
+    "weights without room for what is rounded": (
+        "weights",
+        "terms.squared_norm",
+        {"squared_norm": ROOM - 1},
+        {},
+    ),
     "weights that count for more than is hidden": (
         "weights",
         "terms.squared_sensitivity",
@@ -208,6 +220,9 @@ def test_what_follows_from_the_terms() -> None:
     exact = 1 + 2 * (sqrt(40) / 2 + sqrt(22.18070977791825))
     assert exact == pytest.approx(16.74, abs=0.01)
     assert WeightedLength(1, 2, 32, weighted.dimension).rounding == 17
+    # C is 16 steps, the weight 32: 16^2 + 32^2 + 40/4 and (2 sqrt(1280) + sqrt(40)) times 4.71.
+    assert sqrt(22.18070977791825) * (2 * sqrt(1280) + sqrt(40)) == pytest.approx(366.8, abs=0.1)
+    assert ROOM == 1280 + 10 + 366
     assert 4 * 2401 == (2 * 32 + 2 * 17) ** 2 > (32 + 2 * 17) ** 2 + 64**2
 
 

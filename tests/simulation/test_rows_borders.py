@@ -1,0 +1,97 @@
+"""Borders of rounds of long vectors: void edges, losses behind proofs, liars that are struck."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gopa.messages.long_vectors import Prove
+from gopa.messages.organiser import AbortReason, RemovalCause
+from gopa.messages.phases import Phase
+from gopa.planning.terms import Terms
+from gopa.rounds.toolkit import Toolkit
+from gopa.simulation import RoundRecord, Script, Simulation
+from gopa.simulation.script import Drop, Twice
+from tests.rounds.doubles import ProofDoubles
+from tests.simulation.row_worlds import (
+    IN_ROWS,
+    ROWS,
+    SaysInstead,
+    shifted,
+    simulate_rows,
+    vectors_for,
+)
+from tests.simulation.worlds import culprits
+
+LIAR, GONE = 2, 4
+LEAVES = Drop(Phase.PROVE, before=True)
+
+
+def play(script: Script, terms: Terms = ROWS, **given: Any) -> tuple[Simulation, RoundRecord]:
+    """A round whose proofs are not made: what decides here is what is said."""
+    simulation = simulate_rows(terms, script, toolkit=Toolkit(proofs=ProofDoubles()), **given)
+    return simulation, simulation.run_round(vectors_for(terms))
+
+
+def first_for_zeros(content: Prove) -> Prove:
+    """Says about edges that mask nothing what it says about its own mask."""
+    edges = tuple(each if any(each) else content.self_mask for each in content.edges)
+    return replace(content, edges=edges)
+
+
+def same(content: Prove) -> Prove:
+    return content
+
+
+@pytest.mark.parametrize(("alter", "blamed"), [(same, False), (first_for_zeros, True)])
+def test_nothing_is_said_about_an_edge_that_masks_nothing(
+    alter: Callable[[Prove], Prove], blamed: bool
+) -> None:
+    script = Script().drop(GONE, before=Phase.COMMIT)
+    simulation, record = play(script.misbehave(LIAR, SaysInstead(Phase.PROVE, alter)))
+    assert record.included == ((0, 1, 3) if blamed else (0, 1, 2, 3))
+    assert culprits(simulation, record) == ({LIAR: {"14-P6"}} if blamed else {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("late", [1, 2])
+def test_losses_behind_the_proofs_count_with_those_before(late: int) -> None:
+    """[P11]: one stays away from prove, another one opens nothing."""
+    script = Script().misbehave(GONE, LEAVES).drop(LIAR, before=Phase.ROLLBACK)
+    _, record = play(script, replace(ROWS, late=late))
+    first = record.attempts[0]
+    if late == 2:
+        assert record.included == (0, 1, 3)
+        return
+    assert first.abort is AbortReason.TOO_FEW_LEFT
+    assert first.culprits == (LIAR,)
+    assert not first.released
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_session_without_rollbacks_ends_where_one_is_needed(steps: int) -> None:
+    setting = replace(IN_ROWS, max_rollbacks=steps)
+    assert play(Script(), setting=setting)[1].included == (0, 1, 2, 3, 4)
+    _, record = play(Script().misbehave(GONE, LEAVES), setting=setting)
+    if steps:
+        assert record.included == (0, 1, 2, 3)
+        return
+    assert record.attempts[0].abort is AbortReason.TOO_MANY_ROLLBACKS
+    assert record.attempts[0].culprits == (GONE,)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("struck", [False, True])
+def test_who_is_struck_in_rollback_is_convicted_by_the_other_end(struck: bool) -> None:
+    """[K6]: the list names the strike as the cause; what the key shows convicts all the same."""
+    lies = [shifted(3), *([Twice(Phase.ROLLBACK)] if struck else [])]
+    simulation, record = play(Script().misbehave(LIAR, *lies).misbehave(GONE, LEAVES))
+    assert record.included == (0, 1, 3)
+    assert "14-K6" in culprits(simulation, record)[LIAR]
+    (removal,) = (row for row in record.attempts[0].removals if row.phase is Phase.ROLLBACK)
+    cause = (RemovalCause.STRUCK, "04-E3") if struck else (RemovalCause.CONVICTED, "14-K6")
+    assert (removal.position, removal.cause, removal.rule) == (LIAR, *cause)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bulletin_board import Submission
 from gopa.messages.long_vectors import Prove
 from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.phases import Phase
@@ -95,3 +96,15 @@ def test_who_is_struck_in_rollback_is_convicted_by_the_other_end(struck: bool) -
     (removal,) = (row for row in record.attempts[0].removals if row.phase is Phase.ROLLBACK)
     cause = (RemovalCause.STRUCK, "04-E3") if struck else (RemovalCause.CONVICTED, "14-K6")
     assert (removal.position, removal.cause, removal.rule) == (LIAR, *cause)
+
+
+@pytest.mark.slow
+def test_of_two_keys_that_convict_the_first_in_the_log_is_evidence() -> None:
+    simulation, record = play(Script().misbehave(LIAR, shifted(3, 4)))
+    (fault,) = record.findings.faults
+    entries = [Submission.decode(each).entry for each in simulation.log().entries()]
+    phases = [entries[at].phase for at in fault.entries]
+    assert phases == [Phase.COMMIT, Phase.PROVE, Phase.ROLLBACK]
+    shown = [at for at, entry in enumerate(entries) if entry.phase == Phase.ROLLBACK]
+    authors = {simulation.parties[place].author for place in (3, 4)}
+    assert fault.entries[2] == min(at for at in shown if entries[at].author.data in authors)

@@ -18,6 +18,7 @@ from bulletin_board.admission import FetchEntry
 from bulletin_board.entry import LARGEST_BODY
 from gopa.admission_memory import NeededEntries, read_indexes
 from gopa.admission_places import Beginning, OpenSessions, Pending
+from gopa.messages.cutting import full_size, least_size
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, Close, Open, ResultMessage, read_control
 from gopa.messages.parameters import OpenAdmission
@@ -323,14 +324,15 @@ def _require_place(progress: MessageProgress, entry: Entry) -> None:
     """[E1], [E2]."""
     if not progress.continues(entry):
         _refuse(RefusalReason.SEQUENCE, f"entry {progress.next_seq} of this author is due")
-    if entry.chunk + 1 < entry.chunks and len(entry.body) != LARGEST_BODY:
-        _refuse(RefusalReason.MALFORMED, f"all chunks but the last have {LARGEST_BODY} bytes")
+    full = full_size(entry.chunk, progress.sums_of(entry))
+    if len(entry.body) > full or (entry.chunk + 1 < entry.chunks and len(entry.body) != full):
+        _refuse(RefusalReason.MALFORMED, f"all chunks but the last are full: {full} bytes")
 
 
 def _require_size(progress: MessageProgress, entry: Entry, largest: int) -> None:
     """Refuse a message above the largest size of its phase ([S4])."""
     rest = entry.chunks - entry.chunk - 1
-    to_come = (rest - 1) * LARGEST_BODY + 1 if rest else 0
+    to_come = least_size(rest, progress.sums_of(entry)) + 1 if rest else 0
     if progress.size + len(entry.body) + to_come > largest:
         _refuse(RefusalReason.TOO_LARGE, f"such a message has at most {largest} bytes")
 

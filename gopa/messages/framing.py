@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bulletin_board import Entry, Slot, Submission, sign_entry
-from bulletin_board.entry import LARGEST_BODY, VERSION, SlotTable
+from bulletin_board.entry import VERSION, SlotTable
 from bulletin_board.tree import leaf_hash
 from gopa.messages.bodies import widest_body
+from gopa.messages.cutting import full_size, least_size, own_sums, pieces_of
 from gopa.messages.phases import Kind, Phase
 from wire.domains import ENTRY_PAYLOAD_TYPE, PARTY
 from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, SigningKey, pre_auth_encoding
@@ -112,7 +113,7 @@ class SignedMessage:
 
 def sign_message(body: bytes, place: MessageSlot, key: SigningKey) -> SignedMessage:
     """Cut a body into chunks and sign each; `previous` chains them ([E1])."""
-    pieces = [body[at : at + LARGEST_BODY] for at in range(0, len(body), LARGEST_BODY)] or [b""]
+    pieces = pieces_of(place.kind, body)
     if len(pieces) > 65_535:
         raise UsageError("the message is too large for the board", "body")
     entries, previous = [], place.previous
@@ -223,16 +224,18 @@ def _fits(entry: Entry) -> bool:
 
     Nobody makes a reader hold more than the longest message of the kind.
     """
-    return entry.chunks == 1 or (entry.chunks - 1) * LARGEST_BODY < widest_body(entry.kind)
+    sums = own_sums(entry.kind, entry.body)
+    return entry.chunks == 1 or least_size(entry.chunks, sums) < widest_body(entry.kind)
 
 
 def _continues(partial: _Partial, entry: Entry) -> bool:
     first = partial.first.entry
+    sums = own_sums(first.kind, first.body)
     return (
         entry.chunk == len(partial.bodies)
         and entry.chunks == first.chunks
         and entry.kind == first.kind
         and entry.prev_own_leaf == partial.leaf
-        and len(partial.bodies[-1]) == LARGEST_BODY
-        and entry.body != b""
+        and len(partial.bodies[-1]) == full_size(entry.chunk - 1, sums)
+        and 0 < len(entry.body) <= full_size(entry.chunk, sums)
     )

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from bulletin_board.entry import LARGEST_BODY
 from commitments import ristretto255
 from commitments.group import Group
 from gopa.masks.words import packed_size
+from gopa.messages.cutting import MOST_SUMS_TOGETHER, SHORT, chunks_of
 from gopa.messages.manifest import (
     CommitReveal,
     DrandBeacon,
@@ -85,9 +85,10 @@ def largest_body(manifest: Manifest, phase: Phase, *, degree_bound: int | None =
     return largest[phase](manifest, max(1, min(degree, MOST_NEIGHBOURS)))
 
 
-def chunks_of(size: int) -> int:
-    """How many entries a message of so many bytes takes."""
-    return max(1, -(-size // LARGEST_BODY))
+def most_chunks(manifest: Manifest, phase: Phase) -> int:
+    """The most entries of an honest message of this phase."""
+    long = phase is Phase.ORGANISER and manifest.terms.dimension > MOST_SUMS_TOGETHER
+    return chunks_of(largest_body(manifest, phase)) + (SHORT if long else 0)
 
 
 def _join(manifest: Manifest, _: int) -> int:

@@ -236,9 +236,11 @@ CLOSE: Codec[Close] = record(
     content=_CONTENT,
 )
 _SUMS = vector(i64, 1, MOST_COORDINATES)
-_SUM = i64.max_size
-_SUMS_LENGTH = LengthPrefix(0, _SUM * MOST_COORDINATES).width
-_SUMS_BEGIN = _LEAF.max_size + u64.max_size + _SUMS_LENGTH
+SUM_SIZE: Final = i64.max_size
+_SUMS_LENGTH = LengthPrefix(0, SUM_SIZE * MOST_COORDINATES).width
+SUMS_BEGIN: Final = _LEAF.max_size + u64.max_size + _SUMS_LENGTH
+"""Where the encoding of a result has its first sum."""
+
 RESULT: Codec[ResultMessage] = record(
     ResultMessage,
     acts_on=_LEAF,
@@ -260,18 +262,7 @@ ABORT: Codec[Abort] = record(
 
 def sums_end(beginning: bytes) -> int:
     """Where the sums end in the body of a result that begins like this."""
-    length = beginning[_SUMS_BEGIN - _SUMS_LENGTH : _SUMS_BEGIN]
-    return _SUMS_BEGIN + int.from_bytes(length)
-
-
-def bytes_before(place: int) -> int:
-    """How many bytes of the sum that is cut in two are in front of this place of a result."""
-    return (place - _SUMS_BEGIN) % _SUM
-
-
-def bytes_behind(place: int) -> int:
-    """How many bytes of the sum that is cut in two are behind this place of a result."""
-    return -bytes_before(place) % _SUM
+    return SUMS_BEGIN + int.from_bytes(beginning[SUMS_BEGIN - _SUMS_LENGTH : SUMS_BEGIN])
 
 
 def read_control(kind: int, body: bytes) -> OrganiserMessage:

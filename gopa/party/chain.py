@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from bulletin_board.entry import LARGEST_BODY
+from gopa.messages.cutting import full_size, own_sums
 from gopa.messages.framing import NO_LEAF, Message, Posted
 from gopa.messages.organiser import CUT, ROOT, Close
 from gopa.messages.phases import Kind, Phase
@@ -183,11 +183,13 @@ def _continues(pending: tuple[Posted, ...], posted: Posted) -> bool:
         return False
     if not pending:
         return True
-    before = pending[-1]
+    first, before = pending[0].entry, pending[-1]
+    sums = own_sums(first.kind, first.body)
     return (
         (entry.chunks, entry.kind) == (before.entry.chunks, before.entry.kind)
         and entry.prev_own_leaf == before.leaf
-        and len(before.entry.body) == LARGEST_BODY
+        and len(before.entry.body) == full_size(entry.chunk - 1, sums)
+        and len(entry.body) <= full_size(entry.chunk, sums)
     )
 
 

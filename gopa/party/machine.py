@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gopa.messages.cutting import chunks_of
 from gopa.messages.framing import Message, Posted
-from gopa.messages.limits import chunks_of, largest_body
+from gopa.messages.limits import most_chunks
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import ABORT, OPEN, Abort, ResultMessage
 from gopa.messages.phases import Kind, Phase
@@ -95,8 +96,8 @@ class Party(Guarded):
         policy.require(manifest, key.public.data)
         tools = toolkit or Toolkit()
         self._context = PartyContext(manifest, session or manifest.session, key, policy, tools, rng)
-        sizes = len(manifest.to_bytes()), largest_body(manifest, Phase.ORGANISER)
-        self._most_chunks = chunks_of(max(sizes))
+        longest = most_chunks(manifest, Phase.ORGANISER)
+        self._most_chunks = max(chunks_of(len(manifest.to_bytes())), longest)
 
     def start(self) -> PartyState:
         """Give the state before the first entry of the session."""

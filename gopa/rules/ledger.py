@@ -8,8 +8,9 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Final
 
+from gopa.messages.cutting import chunks_of
 from gopa.messages.framing import NO_LEAF, Assembler, Broken, Equivocation, Message, Posted
-from gopa.messages.limits import chunks_of, largest_body
+from gopa.messages.limits import most_chunks
 from gopa.messages.manifest import MANIFEST, Manifest, session_id
 from gopa.messages.parameters import Roster
 from gopa.messages.phases import Kind, Phase
@@ -60,7 +61,7 @@ def chunk_limits(manifest: Manifest) -> Mapping[Phase, int]:
     are too long for one proof.
     """
     try:
-        return {phase: chunks_of(largest_body(manifest, phase)) for phase in Phase}
+        return {phase: most_chunks(manifest, phase) for phase in Phase}
     except UsageError as error:
         raise BreaksRule("04-S2", error.message) from None
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from gopa.messages.cutting import pieces_of
 from gopa.messages.framing import Broken, Equivocation, Message
-from gopa.messages.limits import chunks_of
 from gopa.messages.manifest import Manifest
 from gopa.messages.organiser import Abort, AbortReason, Close, Open, ResultMessage, read_control
 from gopa.messages.phases import Kind, Phase
@@ -268,7 +268,7 @@ class RoundSequence:
         else:
             self._proceed(message, said)
         self._leaf, self._control_index = message.leaf, message.index
-        self._seq = message.seq + chunks_of(len(message.body))
+        self._seq = message.seq + len(pieces_of(message.kind, message.body))
 
     def _open(self, message: Message, due: Due) -> None:
         """Begin the round that is due ([X3]), and no other.

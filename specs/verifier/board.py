@@ -187,8 +187,22 @@ def read_entry(index: int, leaf: bytes, raw: bytes) -> Record:
 
 
 def chunks_of(size: int) -> int:
-    """04, [E1]: how many entries a body takes."""
+    """04, [E1]: how many entries a body takes that is no long result."""
     return max(1, -(-size // LARGEST_BODY))
+
+
+def end_of_sums(kind: int, beginning: bytes) -> int:
+    """04, [E1]: where the sums of a long result end; 0 for every other message."""
+    end = 43 + int.from_bytes(beginning[40:43])
+    return end if kind == 4 and end > LARGEST_BODY else 0
+
+
+def place_of(chunk: int, sums: int) -> int:
+    """04, [E1]: where a chunk begins in its body, with `sums` from `end_of_sums`."""
+    if not sums or not chunk:
+        return chunk * LARGEST_BODY
+    place = 43 + (chunk - 1) * LARGEST_BODY
+    return place if place < sums else sums + (chunk - 1 - chunks_of(sums - 43)) * LARGEST_BODY
 
 
 class Assembler:
@@ -211,7 +225,8 @@ class Assembler:
         if entry.seq != self.expected.get(stream, 0):
             return entry.changed(what="broken")
         self.expected[stream] = entry.seq + 1
-        before = LARGEST_BODY * (entry.chunks - 1)
+        short = 2 if end_of_sums(entry.kind, entry.body) else 0
+        before = LARGEST_BODY * max(0, entry.chunks - 1 - short)
         if entry.chunk:
             if begun is None or not self._continues(begun, entry):
                 return entry.changed(what="broken")
@@ -227,6 +242,9 @@ class Assembler:
 
     @staticmethod
     def _continues(begun: Record, entry: Record) -> bool:
-        full = len(begun.body) == entry.chunk * LARGEST_BODY and bool(entry.body)
+        sums = end_of_sums(begun.kind, begun.body)
+        size = len(begun.body) + len(entry.body)
+        full = len(begun.body) == place_of(entry.chunk, sums)
+        full = full and len(begun.body) < size <= place_of(entry.chunk + 1, sums)
         same = (entry.chunks, entry.kind) == (begun.chunks, begun.kind)
         return full and same and bool(entry.prev_own_leaf == begun.leaf)

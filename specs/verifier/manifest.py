@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 from math import isqrt
 
-from board import Policy, parse_key
+from board import LARGEST_BODY, Policy, chunks_of, parse_key
 from curve import decode_key
 from laws import noise_law
 from long_coins import MOST_POINTS, count_of_points
@@ -22,7 +22,7 @@ ROW_TERMS = (
 
 def read_manifest(body: bytes, author: bytes) -> Record:
     """A manifest that keeps [S2], and what follows; Wrong for any other. [S3] is not judged."""
-    if int.from_bytes(body[:2]) != 4:
+    if int.from_bytes(body[:2]) not in {4, 5}:
         raise Unsupported("a version of the manifest that is not known")
     m: Record = decode("Manifest", body)
     require(m.organiser == author)
@@ -47,6 +47,10 @@ def read_manifest(body: bytes, author: bytes) -> Record:
     else:
         require(not any(map(m.terms.__dict__.get, ROW_TERMS)))
     m.largest = _largest(m)
+    long = 43 + 8 * m.terms.dimension > LARGEST_BODY  # sums in entries of their own
+    require(m.version == (5 if long else 4))
+    m.chunks = {phase: chunks_of(size) for phase, size in m.largest.items()}
+    m.chunks["organiser"] += 2 if long else 0
     return m
 
 

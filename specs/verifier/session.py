@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from hashlib import sha256
 
-from board import Assembler, Tree, chunks_of
+from board import Assembler, Tree
 from manifest import one_sum, read_manifest
 from joining import Outside
 from rounds import (
@@ -77,7 +77,7 @@ class Session:
             read = known and (own or entry.round == len(self.rounds))
         if not read:  # [E2]: part of nothing that is read
             entry = entry.changed(body=b"", chunk=0, chunks=1)
-        elif manifest and entry.chunks > chunks_of(manifest.largest[PHASES[entry.phase]]):  # [S4]
+        elif manifest and entry.chunks > manifest.chunks[PHASES[entry.phase]]:  # [S4]
             self._blame("04-S4", entry, entry.index)
             entry = entry.changed(body=b"", chunk=1, chunks=2)  # of no message
         item = self.assembler.take(entry)
@@ -216,7 +216,7 @@ class Session:
             require(kind != "open", "04-C1")
             self._proceed(book, message, said, kind)
         self.leaf = message.leaf
-        self.seq = message.seq + chunks_of(len(message.body))
+        self.seq = message.seq + message.chunks
 
     def _proceed(self, book: Record, message: Record, said: Record, kind: str) -> None:
         """[C2], [C7], then what the rules make of the log below the cut."""

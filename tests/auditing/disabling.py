@@ -11,8 +11,8 @@ import pytest
 from gopa.auditing.checks import BY_NUMBER, Status
 from gopa.auditing.report import AuditFault, CheckResult
 from gopa.auditing.tally import CheckTally
+from gopa.messages.cutting import pieces_of
 from gopa.messages.framing import Message
-from gopa.messages.limits import chunks_of
 from gopa.messages.organiser import read_control
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rules.accusations import AccusationJudge
@@ -70,7 +70,7 @@ def overlooked(number: str) -> Disable:
                 if error.rule not in rules:
                     raise
                 if message.round == rounds.number and rounds.in_round:
-                    rounds._seq = message.seq + chunks_of(len(message.body))
+                    rounds._seq = message.seq + len(pieces_of(message.kind, message.body))
 
         patch.setattr(RoundSequence, "_accept", tolerant)
 

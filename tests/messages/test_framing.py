@@ -121,14 +121,14 @@ def test_messages_are_cut_and_put_together(size: int, chunks: int) -> None:
 @settings(max_examples=examples(40), deadline=None)
 def test_any_body_comes_back(body: bytes, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gopa.messages.framing.LARGEST_BODY", most)
+        patch.setattr("gopa.messages.cutting.LARGEST_BODY", most)
         signed = sign_message(body, place(), ALICE)
         assert len(signed.entries) == max(1, -(-len(body) // most))
         assert bodies(observed(posted(signed.entries))) == [body]
 
 
 def test_what_no_board_takes_is_not_signed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gopa.messages.framing.LARGEST_BODY", 1)
+    monkeypatch.setattr("gopa.messages.cutting.LARGEST_BODY", 1)
     assert len(sign_message(b"ab", place(), ALICE).entries) == 2
     with pytest.raises(UsageError):
         sign_message(bytes(65_536), place(), ALICE)
@@ -350,7 +350,7 @@ def test_any_stream_is_read_like_the_text(shapes: list[tuple[int, int, int]]) ->
     (pattern,) = posted(sign_message(b"x", place(), ALICE).entries)
     stream, previous = [], NO_LEAF
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gopa.messages.framing.LARGEST_BODY", 1)
+        patch.setattr("gopa.messages.cutting.LARGEST_BODY", 1)
         for index, (seq, chunk, chunks) in enumerate(shapes):
             if chunk >= chunks:
                 continue

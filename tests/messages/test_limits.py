@@ -11,7 +11,8 @@ import pytest
 from commitments import ristretto255
 from gopa.beacon import QUICKNET
 from gopa.messages.bodies import BODIES, bodies_of
-from gopa.messages.limits import chunks_of, largest_body, noise_proof_size, weighing_size
+from gopa.messages.cutting import chunks_of
+from gopa.messages.limits import largest_body, noise_proof_size, weighing_size
 from gopa.messages.long_vectors import LongCommit, LongJoin, LongPublish, Prove
 from gopa.messages.manifest import (
     CommitReveal,

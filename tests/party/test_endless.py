@@ -10,7 +10,7 @@ from bulletin_board import Submission
 from bulletin_board.entry import LARGEST_BODY, VERSION, Entry
 from bulletin_board.tree import leaf_hash
 from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
-from gopa.messages.limits import chunks_of, largest_body
+from gopa.messages.limits import most_chunks
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Kind, Phase
 from gopa.organiser import new_manifest
@@ -41,7 +41,7 @@ MANIFEST = new_manifest(
     log=log_key(),
     rng=seeded(1),
 )
-MOST = chunks_of(largest_body(MANIFEST, Phase.ORGANISER))
+MOST = most_chunks(MANIFEST, Phase.ORGANISER)
 
 
 def begun() -> tuple[Party, PartyState]:

@@ -2,7 +2,7 @@
 
 A result over a long vector is a message of many entries, most of which hold nothing but sums. A
 party needs to know how often values were released and who was left out, which stands in the first
-and the last entries. Those between are shown by their leaves. Specification:
+and the last entries. Those between, which hold the sums, are shown by their leaves. Specification:
 `specs/12-sessions.md`, [N12].
 """
 
@@ -14,8 +14,9 @@ from typing import Final
 
 from bulletin_board import Entry
 from bulletin_board.entry import LARGEST_BODY
+from gopa.messages.cutting import full_size, own_sums
 from gopa.messages.framing import Posted
-from gopa.messages.organiser import bytes_before, bytes_behind, sums_end
+from gopa.messages.organiser import SUMS_BEGIN
 from gopa.messages.phases import Kind, Phase
 from gopa.sessions.tunnel.messages import HiddenEntry
 from wire.errors import InvalidProof
@@ -48,28 +49,28 @@ def restored(shown: Sequence[Posted | HiddenEntry], organiser: bytes) -> tuple[P
     made: list[Posted] = []
     first: Entry | None = None
     last: Posted | None = None
-    at, open_end = -1, False
+    open_end = False
     for each in shown:
         if isinstance(each, HiddenEntry):
             if first is None or last is None or not _holds_sums_alone(first, last.entry.chunk + 1):
                 raise InvalidProof("more is hidden than sums", _RULE)
-            posted, open_end = Posted(each.index, each.leaf, _following(last)), True
+            sums = own_sums(first.kind, first.body)
+            entry = _following(last.entry, last.leaf, full_size(last.entry.chunk + 1, sums))
+            posted, open_end = Posted(each.index, each.leaf, entry), True
         else:
             posted, entry = each, each.entry
             if entry.author.data != organiser or entry.phase != Phase.ORGANISER:
                 made.append(posted)
                 continue
             follows = last is not None and _follows(last, entry)
-            if open_end and last is not None:
-                if not follows:
-                    raise InvalidProof("what is hidden is not in front of what is shown", _RULE)
-                made[at] = _before(last, entry)
+            if open_end and not follows:
+                raise InvalidProof("what is hidden is not in front of what is shown", _RULE)
             open_end = False
             if entry.chunk == 0:
                 first = entry if _is_result(entry, organiser) else None
             elif not follows:  # else part of a close would pass for sums of an older result
                 first = None
-        at, last = len(made), posted
+        last = posted
         made.append(posted)
     if open_end:
         raise InvalidProof("the end of what is hidden is not shown", _RULE)
@@ -83,40 +84,20 @@ def _is_result(entry: Entry, organiser: bytes) -> bool:
 
 def _holds_sums_alone(first: Entry, chunk: int) -> bool:
     """Whether this chunk of a result, which begins with `first`, lies within its sums."""
-    inside = (chunk + 1) * LARGEST_BODY <= sums_end(first.body)
-    return 0 < chunk < first.chunks - 1 and inside
+    begin, sums = SUMS_BEGIN + (chunk - 1) * LARGEST_BODY, own_sums(first.kind, first.body)
+    follows = len(first.body) == SUMS_BEGIN  # else it is none, and whoever sees all of it says so
+    return follows and 0 < chunk < first.chunks - 1 and begin < sums
 
 
-def _following(last: Posted) -> Entry:
-    """The entry behind another one, with zeros for what it hides.
-
-    A sum that begins in front of it goes on by its sign: a negative one of which the low bytes
-    were zeros could be out of range, and the organiser be blamed.
-    """
-    before = last.entry
-    place = (before.chunk + 1) * LARGEST_BODY
-    start = len(before.body) - bytes_before(place)
-    rest = _sign(before.body[start : start + 1], bytes_behind(place))
+def _following(before: Entry, leaf: bytes, size: int) -> Entry:
+    """The entry behind another one, with zeros for the sums in it."""
     return replace(
         before,
         chunk=before.chunk + 1,
         seq=before.seq + 1,
-        prev_own_leaf=last.leaf,
-        body=rest + _ZEROS[len(rest) :],
+        prev_own_leaf=leaf,
+        body=_ZEROS[:size],
     )
-
-
-def _before(last: Posted, following: Entry) -> Posted:
-    """What is hidden in front of an entry, with the sign of a sum that ends in that one."""
-    body, place = last.entry.body, following.chunk * LARGEST_BODY
-    begin = _sign(following.body[:1], bytes_before(place))
-    whole = body[: len(body) - len(begin)] + begin
-    return replace(last, entry=replace(last.entry, body=whole))
-
-
-def _sign(highest: bytes, count: int) -> bytes:
-    """So many bytes more of a number whose highest known byte is this, on either side of it."""
-    return bytes([0xFF if highest > b"\x7f" else 0]) * count
 
 
 def _follows(last: Posted, entry: Entry) -> bool:
@@ -129,6 +110,9 @@ def _follows(last: Posted, entry: Entry) -> bool:
     if (entry.chunk, entry.chunks, entry.seq) != place:
         return False
     expected = replace(
-        _following(last), seen_size=entry.seen_size, seen_root=entry.seen_root, body=entry.body
+        _following(before, last.leaf, 0),
+        seen_size=entry.seen_size,
+        seen_root=entry.seen_root,
+        body=entry.body,
     )
     return entry == expected

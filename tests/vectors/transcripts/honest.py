@@ -70,7 +70,7 @@ CLEAN: Final = {
     "clean_drand": _clean("Coins from a published round of a drand network.", DRAND),
     "clean_signed": _clean("Signed mode: words and hashes, nothing proved.", SIGNED, "SIGNED-ONLY"),
     "clean_two_chunks": _clean(
-        "Long vectors of words: every value, and the result, has two chunks.",
+        "Long vectors of words: every value has two chunks, and the sums of the result have one.",
         LONG,
         "SIGNED-ONLY",
     ),

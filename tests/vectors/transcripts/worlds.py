@@ -139,7 +139,7 @@ LONG: Final = World(
     ),
     SessionSetting(mode=Mode.SIGNED, word_width=64),
 )
-"""Values and results have two chunks: in words, as few as that takes."""
+"""Values have two chunks, and sums one of their own: in words, as few as that takes."""
 
 SIGNED_SEEDS: Final = World(SEEDS.terms, SessionSetting(mode=Mode.SIGNED))
 SELDOM: Final = World(SPARSE)

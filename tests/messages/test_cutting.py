@@ -1,0 +1,183 @@
+"""The sums of a long result stand in entries of their own, and a body has one cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from bulletin_board import Refused, Submission, sign_entry
+from bulletin_board.entry import LARGEST_BODY, VERSION, Entry
+from gopa.admission import _require_place, _require_size
+from gopa.messages.cutting import MOST_SUMS_TOGETHER, SHORT, chunks_of, pieces_of
+from gopa.messages.framing import Assembler, Message, MessageSlot, Posted, sign_message
+from gopa.messages.limits import largest_body, most_chunks
+from gopa.messages.manifest import LONG_VERSION, MANIFEST
+from gopa.messages.manifest import VERSION as SHORT_VERSION
+from gopa.messages.organiser import RESULT, SUMS_BEGIN, Removal, RemovalCause, ResultMessage
+from gopa.messages.phases import Kind, Phase
+from gopa.party.chain import Chain
+from gopa.session_tracker import MessageProgress
+from tests.messages.samples import manifest, vector_terms
+from tests.randomness import seeded
+from wire.ed25519 import SigningKey
+from wire.errors import FaultyParty, MalformedMessage, UsageError
+
+ORGANISER = SigningKey.generate(seeded("organiser"))
+SESSION = bytes(32)
+
+
+def result(dimension: int, removed: int = 0) -> bytes:
+    """The body of a result with so many sums."""
+    gone = tuple(Removal(each, Phase.JOIN, RemovalCause.ABSENT) for each in range(removed))
+    return RESULT.encode(ResultMessage(bytes(32), 5, tuple(range(dimension)), gone, 0, 1))
+
+
+def entries_of(pieces: Sequence[bytes], kind: Kind = Kind.RESULT) -> list[Posted]:
+    """A message of the organiser that is cut like this."""
+    made: list[Posted] = []
+    for chunk, piece in enumerate(pieces):
+        previous = made[-1].leaf if made else bytes(32)
+        entry = Entry(
+            VERSION, SESSION, int(Phase.ORGANISER), int(kind), 0, chunk, len(pieces),
+            ORGANISER.public, chunk, previous, 0, bytes(32), piece,
+        )  # fmt: skip
+        raw = sign_entry(entry, ORGANISER)
+        made.append(Posted(chunk, Submission.decode(raw).leaf, entry))
+    return made
+
+
+def assembled(entries: Sequence[Posted]) -> list[bytes]:
+    """The bodies that the rules find."""
+    assembler = Assembler()
+    found = [each for entry in entries for each in assembler.observe(entry)]
+    return [each.body for each in found if isinstance(each, Message)]
+
+
+def followed(entries: Sequence[Posted]) -> list[bytes]:
+    """The bodies that a party finds."""
+    chain, found = Chain(ORGANISER.public.data, SESSION), list[bytes]()
+    for entry in entries:
+        chain, message = chain.follow(entry)
+        found += [message.body] if message is not None else []
+    return found
+
+
+def admitted(entries: Sequence[Posted], largest: int) -> list[bytes]:
+    """The bodies that a board takes."""
+    progress, found = MessageProgress(), list[bytes]()
+    for each in entries:
+        _require_place(progress, each.entry)
+        _require_size(progress, each.entry, largest)
+        body = progress.take(each.entry, keep=True)
+        found += [] if body is None else [body]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("dimension", "removed", "sizes"),
+    [
+        (1, 0, [58]),
+        (MOST_SUMS_TOGETHER - 1, 0, [59_994]),
+        (MOST_SUMS_TOGETHER, 0, [60_000, 2]),
+        (1, 20_000, [60_000, 60_000, 58]),
+        (MOST_SUMS_TOGETHER + 1, 0, [43, 59_960, 7]),
+        (7_500, 0, [43, 60_000, 7]),
+        (7_501, 1, [43, 60_000, 8, 13]),
+        (15_001, 20_000, [43, 60_000, 60_000, 8, 60_000, 60_000, 7]),
+    ],
+)
+def test_sums_of_a_long_result_stand_alone(dimension: int, removed: int, sizes: list[int]) -> None:
+    body = result(dimension, removed)
+    pieces = pieces_of(Kind.RESULT, body)
+    assert [len(each) for each in pieces] == sizes
+    entries = entries_of(pieces)
+    assert assembled(entries) == followed(entries) == admitted(entries, len(body)) == [body]
+    place = MessageSlot(SESSION, Phase.ORGANISER, Kind.RESULT, 0, 0, bytes(32))
+    made = [Submission.decode(raw) for raw in sign_message(body, place, ORGANISER).entries]
+    assert [each.leaf for each in made] == [each.leaf for each in entries]
+
+
+def test_other_messages_are_cut_where_they_are_full() -> None:
+    body = result(MOST_SUMS_TOGETHER + 1)
+    for kind in (Kind.CLOSE, Kind.ABORT, Kind.MANIFEST, Kind.PUBLISH):
+        assert [len(each) for each in pieces_of(kind, body)] == [LARGEST_BODY, 10]
+
+
+def _cut(body: bytes, *places: int) -> list[bytes]:
+    ends = [*places, len(body)]
+    return [body[start:end] for start, end in zip([0, *places], ends, strict=True)]
+
+
+def test_a_result_has_one_cut() -> None:
+    """Else equal results would have many forms, and sums could hide what is none."""
+    body = result(15_001, removed=1)
+    right = [SUMS_BEGIN, SUMS_BEGIN + 60_000, SUMS_BEGIN + 120_000, SUMS_BEGIN + 120_008]
+    assert pieces_of(Kind.RESULT, body) == _cut(body, *right)
+    others = [
+        [60_000, 120_000],
+        right[:-1],  # the last sums stand with what is behind them
+        [*right[:-1], right[-1] + 1],
+        [*right[:-1], right[-1] - 8],
+        [right[0] + 8, *right[1:]],
+        [each - 1 for each in right],
+        [*right[:2], right[2] - 8, right[3]],
+        [*right, right[-1] + 6],
+        [60_000, *right[1:]],
+    ]
+    for places in others:
+        entries = entries_of(_cut(body, *places))
+        assert assembled(entries) == []
+        with pytest.raises(FaultyParty):
+            followed(entries)
+        with pytest.raises(Refused):
+            admitted(entries, len(body))
+
+
+def test_a_length_that_lies_is_no_result() -> None:
+    body = result(15_000)
+    claimed = body[:40] + (8 * 15_001).to_bytes(3) + body[43:]
+    entries = entries_of(pieces_of(Kind.RESULT, claimed))
+    assert assembled(entries) == followed(entries) == [claimed]
+    with pytest.raises(MalformedMessage):
+        RESULT.decode(claimed)
+    short = claimed[:40] + (8 * MOST_SUMS_TOGETHER).to_bytes(3) + claimed[43:]
+    assert [len(each) for each in pieces_of(Kind.RESULT, short)] == [60_000, 60_000, 50]
+
+
+@pytest.mark.parametrize("dimension", [MOST_SUMS_TOGETHER, MOST_SUMS_TOGETHER + 1, 40_000])
+def test_readers_expect_as_many_entries_as_the_longest_result_has(dimension: int) -> None:
+    terms = vector_terms(dimension, squared_sensitivity=dimension)
+    agreed = manifest(terms)
+    longest = result(dimension, terms.parties)
+    assert len(longest) <= largest_body(agreed, Phase.ORGANISER)
+    most = most_chunks(agreed, Phase.ORGANISER)
+    assert len(pieces_of(Kind.RESULT, longest)) <= most
+    assert most <= chunks_of(largest_body(agreed, Phase.ORGANISER)) + SHORT
+
+
+def test_a_manifest_says_by_its_version_how_results_are_cut() -> None:
+    """A reader that knows one cut alone refuses the session instead of blaming its organiser."""
+    for dimension, version in (
+        (MOST_SUMS_TOGETHER, SHORT_VERSION),
+        (MOST_SUMS_TOGETHER + 1, LONG_VERSION),
+    ):
+        agreed = manifest(vector_terms(dimension, squared_sensitivity=dimension))
+        assert agreed.version == version
+        assert MANIFEST.decode(agreed.to_bytes()) == agreed
+        for other in {SHORT_VERSION, LONG_VERSION, 3, 6} - {version}:
+            with pytest.raises(UsageError):
+                replace(agreed, version=other)
+
+
+def test_places_of_the_longest_message_are_within_bounds() -> None:
+    """The widest result of any session may begin, and no longer one."""
+    sums, rest = 8 * 2**20, 6 * 2**20 + 7
+    head = bytes(40) + sums.to_bytes(3)
+    chunks = 1 + chunks_of(sums) + chunks_of(rest)
+    (first, *_) = entries_of([head, b"x"])
+    for count, begins in ((chunks, True), (chunks + 2, False)):
+        entry = replace(first, entry=replace(first.entry, chunks=count))
+        found = list(Assembler().observe(entry))
+        assert (found == []) is begins

@@ -92,7 +92,9 @@ class Link:
             self.inside += time.process_time() - called
             self.calls += 1
             require(not reply.has_error(), "a client has failed")
+            counting = time.process_time()
             self.up += size_of(reply.content, arrays=True)
+            self.link += time.process_time() - counting
             self._replies[name] = reply
             pushed.append(name)
         return pushed

@@ -96,7 +96,7 @@ def _bundles(source: Source, start: int, entries: Sequence[bytes]) -> dict[str, 
     while position < len(entries):
         bundle = bundle_at(number, size)
         stop = position + bundle.width - used
-        files[bundle.path] = head + encode_bundle(entries[position:stop])
+        files[bundle.path] = encode_bundle(entries[position:stop], head)
         number, used, head, position = number + 1, 0, b"", stop
     return files
 

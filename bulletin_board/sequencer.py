@@ -101,8 +101,10 @@ class Sequencer:
         """How many entries each session has in each phase."""
         return dict(self._resumed.census)
 
-    def append(self, submissions: Sequence[Submission]) -> list[Outcome]:
+    def append(self, submissions: Sequence[Submission], *, receipts: bool = True) -> list[Outcome]:
         """Decide about each submission, in this order, and commit those that enter.
+
+        Without `receipts` those in the outcomes are empty: for callers that hand out none.
 
         The caller has verified the signatures. When this returns, every accepted
         entry is durable and under a published checkpoint. Raises `StorageError`
@@ -121,7 +123,7 @@ class Sequencer:
         self._settled = True
         self._keep_snapshot(SNAPSHOT_ENTRIES)
         return [
-            self._outcome(decision, submission)
+            self._outcome(decision, submission, receipts=receipts)
             for decision, submission in zip(batch.outcomes, submissions, strict=True)
         ]
 
@@ -248,12 +250,14 @@ class Sequencer:
         note = sign_note(checkpoint.to_text(), self._signer)
         return open_checkpoint(note.to_bytes(), self._signer.verifier)
 
-    def _outcome(self, decision: Refused | tuple[int, bool], submission: Submission) -> Outcome:
+    def _outcome(
+        self, decision: Refused | tuple[int, bool], submission: Submission, *, receipts: bool
+    ) -> Outcome:
         if isinstance(decision, Refused):
             return decision
         index, fresh = decision
         barrier = self._policy.is_barrier(submission.entry)
-        return Accepted(index, self.receipt(index), fresh, barrier)
+        return Accepted(index, self.receipt(index) if receipts else b"", fresh, barrier)
 
 
 def first_checkpoint(signer: NoteSigner) -> bytes:

@@ -177,9 +177,9 @@ LARGEST_LEAF = 65_535
 LARGEST_BUNDLE = TILE_WIDTH * (2 + LARGEST_LEAF)
 
 
-def encode_bundle(entries: Iterable[bytes]) -> bytes:
-    """Write each entry behind its length in two bytes, big-endian."""
-    parts = []
+def encode_bundle(entries: Iterable[bytes], head: bytes = b"") -> bytes:
+    """Write each entry behind its length in two bytes, big-endian, and all behind `head`."""
+    parts = [head]
     for entry in entries:
         if len(entry) > LARGEST_LEAF:
             raise UsageError(f"an entry of the log has at most {LARGEST_LEAF} bytes")

@@ -147,10 +147,12 @@ class HostedSession:
         self._host.post()
         return self._next()
 
-    def lacks_value(self, party: bytes) -> bool:
-        """Whether this party may still join the round, so that it may need a value now."""
+    def lacking(self) -> frozenset[bytes]:
+        """The parties that may still join the round, so that they may need a value now."""
         found = self._organiser.state.round
-        return found is not None and found.opens is Phase.JOIN and party in found.expected
+        if found is None or found.opens is not Phase.JOIN:
+            return frozenset()
+        return frozenset(found.expected)
 
     def outcome(self, most: str | None) -> RoundSum:
         """The mean of the round that is over; `most` is the largest weight.

@@ -352,7 +352,7 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
         requests, exchanges = session.open(frozenset(by_key)), 0
         while requests:
             exchanges += 1
-            trains = {key: by_key[key].content for key in requests if session.lacks_value(key)}
+            trains = {key: by_key[key].content for key in session.lacking() & requests.keys()}
             said = self._exchange(session, requests, trains, timeout if trains else self._patience)
             why |= {key: said[key].error if key in said else _NO_ANSWER for key in requests}
             replies = {key: each.reply for key, each in said.items() if each.reply}

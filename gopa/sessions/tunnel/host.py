@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from threading import Lock
 from typing import Final, Protocol, runtime_checkable
 
@@ -31,7 +32,7 @@ from bulletin_board.entry import verify_entry
 from bulletin_board.reader import CHECKPOINT, MemorySource, resource_limit
 from bulletin_board.sequencer import MOST_IN_A_BATCH
 from bulletin_board.storage.memory import memory_storage
-from bulletin_board.tree import resources, subset_proof
+from bulletin_board.tree import Node, resources, subset_proof
 from gopa.admission import ProtocolAdmission
 from gopa.messages.framing import Posted
 from gopa.messages.organiser import CUT
@@ -82,6 +83,7 @@ class LocalBoard:
         self._lock = Lock()
         self._recent: dict[int, Submission] = {}
         self._recent_bytes = 0
+        self._decoded: dict[bytes, Submission] = {}
 
     def update(self) -> SignedCheckpoint:
         """The newest checkpoint."""
@@ -105,13 +107,25 @@ class LocalBoard:
         """Append entries in their order under one checkpoint; the index of each, or the error."""
         found: list[int | ProtocolError] = []
         for at in range(0, len(entries), MOST_IN_A_BATCH):
-            found += self._appended(list(map(_verified, entries[at : at + MOST_IN_A_BATCH])))
+            found += self._appended(list(map(self._checked, entries[at : at + MOST_IN_A_BATCH])))
         return found
+
+    def expect(self, submissions: Iterable[Submission]) -> None:
+        """Say how entries decode that are about to be posted, so that it is done once."""
+        self._decoded = {each.raw: each for each in submissions}
+
+    def _checked(self, entry: bytes) -> Submission | ProtocolError:
+        try:
+            submission = self._decoded.get(entry) or Submission.decode(entry)
+            verify_entry(submission)
+        except ProtocolError as error:
+            return error
+        return submission
 
     def _appended(self, checked: Sequence[Submission | ProtocolError]) -> list[int | ProtocolError]:
         good = [each for each in checked if isinstance(each, Submission)]
         with self._lock:
-            made = self._sequencer.append(good)
+            made = self._sequencer.append(good, receipts=False)
             for submission, outcome in zip(good, made, strict=True):
                 self._remember(submission, outcome)
         outcomes = iter(made)
@@ -151,15 +165,6 @@ class BatchBoard(Protocol):
         """Post entries in their order; the index of each, or why it is not taken."""
 
 
-def _verified(entry: bytes) -> Submission | ProtocolError:
-    try:
-        submission = Submission.decode(entry)
-        verify_entry(submission)
-    except ProtocolError as error:
-        return error
-    return submission
-
-
 def _index_of(outcome: Accepted | Refused) -> int | ProtocolError:
     return outcome.index if isinstance(outcome, Accepted) else outcome
 
@@ -181,6 +186,14 @@ class _Line:
 
     said: TunnelReply | None = None
     made: set[bytes] = field(default_factory=set)
+
+
+class _SharedProofs:
+    """Works out once what all parties are shown of the log as it is now."""
+
+    def __init__(self, reader: LogReader) -> None:
+        self.node: Node = cache(reader.node)
+        self.consistency: Callable[[int], tuple[bytes, ...]] = cache(partial(_consistency, reader))
 
 
 class TunnelHost:
@@ -206,13 +219,15 @@ class TunnelHost:
         self._executor = executor
         self._search = ManifestSearch(session)
         self._reader: LogReader | None = None
+        self._proofs: _SharedProofs | None = None
         self._read = 0
         self._round = 0
         self._entries: list[Posted] = []
         self._raws: dict[int, bytes] = {}
         self._parts: dict[int, Deflated | None] = {}
         self._lines: dict[bytes, _Line] = {}
-        self._queue: list[tuple[bytes, ...]] = []
+        self._queue: list[tuple[Submission, ...]] = []
+        self._said: dict[tuple[int, int, Phase], list[Posted]] = {}
 
     def turn(self, parties: Sequence[bytes], send: Send) -> bool:
         """Tell these parties what is new, post what they say; whether one of them moved on.
@@ -235,6 +250,8 @@ class TunnelHost:
         """Read what is new in the log; its size."""
         if self._reader is None or self._board.update().size > self._reader.size:
             self._reader = self._board.reader()
+            self._proofs = _SharedProofs(self._reader)
+            self._said.clear()
             for posted, raw in self._posted(self._reader):
                 self._keep(posted, raw)
             self._read = self._reader.size
@@ -246,19 +263,22 @@ class TunnelHost:
         With `again` there is one also for a party that was told everything: it may have a value
         now that it did not have before.
         """
-        reader, line = self._reader, self._lines.get(party, _Line())
-        organiser = self._search.organiser
-        if reader is None or organiser is None or (line.said is not None and line.said.over):
+        reader, proofs = self._reader, self._proofs
+        line, organiser = self._lines.get(party, _Line()), self._search.organiser
+        if reader is None or proofs is None or organiser is None:
+            return None
+        if line.said is not None and line.said.over:
             return None
         start = 0 if line.said is None else line.said.start
         heard = {organiser, party}
-        found = [e for e in self._entries if e.index >= start and e.entry.author.data in heard]
+        at = bisect_left(self._entries, start, key=_index)
+        found = [each for each in self._entries[at:] if each.entry.author.data in heard]
         fetch = None if line.said is None else line.said.fetch
         spoken = any(posted.entry.author.data == organiser for posted in found)
         if not (spoken or fetch is not None or again):
             return None
         try:
-            shown = self._shown(reader, party, line, found)
+            shown = self._shown(reader, proofs, party, line, found)
             request = REQUEST.encode(shown)
         except UsageError as error:  # all of a log that is very long
             _LOG.warning("what a party asks for does not fit into a request: %s", error)
@@ -288,14 +308,17 @@ class TunnelHost:
         line.said = said
         line.made.update(each.leaf for each in posts)
         if said.posts:
-            self._queue.append(said.posts)
+            self._queue.append(tuple(posts))
         return said
 
     def post(self) -> None:
         """Post what was taken; of each party in its order."""
         queue, self._queue = self._queue, []
+        if isinstance(self._board, LocalBoard):
+            self._board.expect(each for posts in queue for each in posts)
         if isinstance(self._board, BatchBoard):
-            for outcome in self._board.submit_all([raw for posts in queue for raw in posts]):
+            raws = [each.raw for posts in queue for each in posts]
+            for outcome in self._board.submit_all(raws):
                 if isinstance(outcome, ProtocolError):  # the phase is over, or it is nonsense
                     _not_taken(outcome)
         elif self._executor is None:
@@ -305,10 +328,10 @@ class TunnelHost:
             for _ in self._executor.map(self._submit, queue):
                 pass
 
-    def _submit(self, posts: tuple[bytes, ...]) -> None:
-        for raw in posts:
+    def _submit(self, posts: tuple[Submission, ...]) -> None:
+        for each in posts:
             try:
-                self._board.submit(raw)
+                self._board.submit(each.raw)
             except ProtocolError as error:  # the phase is over, or the party says nonsense
                 _not_taken(error)
                 return
@@ -344,7 +367,12 @@ class TunnelHost:
         self._parts = {index: part for index, part in self._parts.items() if index in self._raws}
 
     def _shown(
-        self, reader: LogReader, party: bytes, line: _Line, found: Sequence[Posted]
+        self,
+        reader: LogReader,
+        proofs: _SharedProofs,
+        party: bytes,
+        line: _Line,
+        found: Sequence[Posted],
     ) -> TunnelRequest:
         said = line.said
         size = 0 if said is None else said.size
@@ -365,7 +393,7 @@ class TunnelHost:
             version=VERSION,
             session=self._session,
             checkpoint=reader.signed.to_bytes(),
-            consistency=_consistency(reader, size),
+            consistency=proofs.consistency(size),
             shown=tuple(
                 HiddenEntry(index, shown[index].leaf)
                 if index in hidden
@@ -373,9 +401,9 @@ class TunnelHost:
                 for index in indexes
             ),
             cuts=cuts,
-            proof=tuple(subset_proof(indexes, reader.size, reader.node, cuts)),
+            proof=tuple(subset_proof(indexes, reader.size, proofs.node, cuts)),
             whole=whole,
-            prefix=_consistency(reader, len(whole)),
+            prefix=proofs.consistency(len(whole)),
         )
 
     def _cuts(self, found: Sequence[Posted], size: int) -> tuple[int, ...]:
@@ -431,17 +459,30 @@ class TunnelHost:
         last, room = found[-1], AHEAD_BYTES
         ahead: list[Posted] = []
         for phase in _AHEAD:
-            said = [
-                each
-                for each in self._entries
-                if first <= each.index < last.index
-                and (each.entry.round, each.entry.phase) == (last.entry.round, phase)
-                and each.entry.author.data != party
-            ]
+            said = self._between(first, last, phase)
+            said = [each for each in said if each.entry.author.data != party]
             size = sum(len(self._raws[each.index]) for each in said)
             if size <= room:
                 ahead, room = [*ahead, *said], room - size
         return ahead
+
+    def _between(self, first: int, last: Posted, phase: Phase) -> list[Posted]:
+        """What was said in a phase of the round of `last`, from an index on and in front of it."""
+        place = first, last.index, phase
+        if place not in self._said:
+            at = bisect_left(self._entries, first, key=_index)
+            end = bisect_left(self._entries, last.index, key=_index)
+            of_phase = last.entry.round, phase
+            self._said[place] = [
+                each
+                for each in self._entries[at:end]
+                if (each.entry.round, each.entry.phase) == of_phase
+            ]
+        return self._said[place]
+
+
+def _index(posted: Posted) -> int:
+    return posted.index
 
 
 def _not_taken(error: ProtocolError) -> None:

@@ -123,9 +123,10 @@ def subset_proof(
     proof: list[bytes] = []
 
     def visit(low: int, high: int) -> None:
-        if not _is_split(low, high, indexes, sizes):
+        shown = bisect_left(indexes, high) - bisect_left(indexes, low)
+        if not (shown or _between(sizes, low, high - 1)):
             proof.append(range_root(low, high, node))
-        elif high - low > 1:
+        elif shown < high - low:  # else all leaves are shown, and nothing else is needed
             middle = low + split(high - low)
             visit(low, middle)
             visit(middle, high)

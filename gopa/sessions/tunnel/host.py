@@ -66,7 +66,7 @@ from wire.errors import InvalidProof, ProtocolError, UsageError
 _LOG: Final = logging.getLogger("gopa.sessions")
 
 
-_RECENT_BYTES: Final = 2**25
+_RECENT_BYTES: Final = 2**26
 
 
 class LocalBoard:
@@ -138,9 +138,10 @@ class LocalBoard:
         """All entries from an index on, with their bytes; their signatures were verified here."""
         with self._lock:
             size, recent = self._sequencer.signed.size, dict(self._recent)
-        if not all(index in recent for index in range(start, size)):
-            raws = self.reader().entries(start, size)
-            recent |= dict(enumerate(map(Submission.decode, raws), start))
+        missing = [index for index in range(start, size) if index not in recent]
+        if missing:
+            raws = self.reader().entries(missing[0], missing[-1] + 1)
+            recent |= dict(enumerate(map(Submission.decode, raws), missing[0]))
         return [
             (Posted(index, recent[index].leaf, recent[index].entry), recent[index].raw)
             for index in range(start, size)
@@ -227,7 +228,7 @@ class TunnelHost:
         self._parts: dict[int, Deflated | None] = {}
         self._lines: dict[bytes, _Line] = {}
         self._queue: list[tuple[Submission, ...]] = []
-        self._said: dict[tuple[int, int, Phase], list[Posted]] = {}
+        self._phases: dict[tuple[int, int], list[Posted]] = {}
 
     def turn(self, parties: Sequence[bytes], send: Send) -> bool:
         """Tell these parties what is new, post what they say; whether one of them moved on.
@@ -251,7 +252,6 @@ class TunnelHost:
         if self._reader is None or self._board.update().size > self._reader.size:
             self._reader = self._board.reader()
             self._proofs = _SharedProofs(self._reader)
-            self._said.clear()
             for posted, raw in self._posted(self._reader):
                 self._keep(posted, raw)
             self._read = self._reader.size
@@ -352,6 +352,7 @@ class TunnelHost:
             return
         self._search.take(posted)
         self._entries.append(posted)
+        self._phases.setdefault((entry.round, entry.phase), []).append(posted)
         self._raws[posted.index] = raw
         opens = (entry.phase, entry.kind) == (Phase.ORGANISER, Kind.OPEN)
         if opens and entry.author.data == self._search.organiser and entry.round > self._round:
@@ -364,6 +365,7 @@ class TunnelHost:
             e for e in self._entries if e.entry.round >= last or e.entry.author.data == organiser
         ]
         self._raws = {e.index: self._raws[e.index] for e in self._entries}
+        self._phases = {at: kept for at, kept in self._phases.items() if at[0] >= last}
         self._parts = {index: part for index, part in self._parts.items() if index in self._raws}
 
     def _shown(
@@ -379,7 +381,9 @@ class TunnelHost:
         shown = {posted.index: posted for posted in (*found, *self._ahead(party, found))}
         whole: tuple[bytes, ...] = ()
         if said is not None and said.fetch is not None:
-            answer = matching(said.fetch, self._entries)
+            answer = matching(
+                said.fetch, self._phases.get((said.fetch.round, said.fetch.phase), ())
+            )
             shown |= {posted.index: posted for posted in answer}
             present = {posted.entry.author.data for posted in answer}
             if said.want is Want.LOG or not present.issuperset(said.fetch.authors):
@@ -448,37 +452,20 @@ class TunnelHost:
         if not spoken:
             return []
         # Others may have posted in front of the party: all since the organiser spoke before.
-        first = max(
-            (
-                each.index
-                for each in self._entries
-                if each.index < spoken[0] and each.entry.author.data == organiser
-            ),
-            default=0,
-        )
+        before = reversed(self._entries[: bisect_left(self._entries, spoken[0], key=_index)])
+        first = next((e.index for e in before if e.entry.author.data == organiser), 0)
         last, room = found[-1], AHEAD_BYTES
         ahead: list[Posted] = []
         for phase in _AHEAD:
-            said = self._between(first, last, phase)
-            said = [each for each in said if each.entry.author.data != party]
+            said = [
+                each
+                for each in self._phases.get((last.entry.round, phase), ())
+                if first <= each.index < last.index and each.entry.author.data != party
+            ]
             size = sum(len(self._raws[each.index]) for each in said)
             if size <= room:
                 ahead, room = [*ahead, *said], room - size
         return ahead
-
-    def _between(self, first: int, last: Posted, phase: Phase) -> list[Posted]:
-        """What was said in a phase of the round of `last`, from an index on and in front of it."""
-        place = first, last.index, phase
-        if place not in self._said:
-            at = bisect_left(self._entries, first, key=_index)
-            end = bisect_left(self._entries, last.index, key=_index)
-            of_phase = last.entry.round, phase
-            self._said[place] = [
-                each
-                for each in self._entries[at:end]
-                if (each.entry.round, each.entry.phase) == of_phase
-            ]
-        return self._said[place]
 
 
 def _index(posted: Posted) -> int:

@@ -135,6 +135,7 @@ def test_an_epsilon_costs_less_error_than_with_bits() -> None:
     assert gopa.plan(noise="isotropic", **asked).errors.planned < 0.95 * bits.errors.planned
 
 
+@pytest.mark.slow
 def test_proofs_are_charged() -> None:
     """14-U2 by hand; nearly all of it is the chance to draw noise anew."""
     terms = a_plan().terms

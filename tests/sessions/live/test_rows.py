@@ -84,6 +84,7 @@ def require_sums(here: World, got: list[Contribution | None], gone: int | None) 
         assert abs(float(error.mean())) < 6 / terms.dimension**0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parties", "dimension", "gone"),
     [

@@ -340,6 +340,7 @@ def test_the_honest_twin_with_a_weight_is_accepted() -> None:
         assert outcome(entries({}), entries({}), weight=WEIGHT, **how) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "x",
     [

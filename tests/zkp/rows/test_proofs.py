@@ -51,6 +51,7 @@ def group() -> Group:
     return GROUP
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [2, 31, 32, 33, 300, 1025])
 def test_proofs_hold_for_all_shapes(group: Group, dimension: int) -> None:
     for kind, make in KINDS.items():

@@ -27,6 +27,7 @@ def test_every_record_is_judged_as_it_says(group: Group) -> None:
         assert (said["error"] is None) == (record["base"] is None), record["name"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lengths", "weighted", "masks"])
 def test_both_backends_make_the_same_proof(group: Group, kind: str) -> None:
     records = {each["name"]: each for each in published("long_vectors")["proofs"]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
@@ -75,10 +76,7 @@ def play(seed: int) -> int:
         if number == LIAR:
             continue
         vault = FrailVault(source=random.Random(f"{seed} {number}"), rate=rate)
-        process = Restarting(
-            lambda actor=actor, vault=vault: durable(actor, vault, f"{seed}"),  # type: ignore[misc]
-            vault.revive,
-        )
+        process = Restarting(partial(durable, actor, vault, f"{seed}"), vault.revive)
         replace_party(actor, process)
         processes.append((actor.author, process))
     vectors = vectors_for(terms)
@@ -104,5 +102,5 @@ def test_whenever_processes_die_they_say_one_thing(seed: int) -> None:
 
 @pytest.mark.soak
 def test_hundreds_of_such_sessions() -> None:
-    deaths = sum(play(seed) for seed in range(200))
-    assert deaths > 2_000
+    deaths = sum(play(seed) for seed in range(100))
+    assert deaths > 1_000

@@ -39,8 +39,8 @@ def test_an_edge_in_dispute_that_is_opened_wrongly() -> None:
 
 @pytest.mark.soak
 def test_hundreds_of_schedules() -> None:
-    worlds = [schedule(seed) for seed in range(300)]
+    worlds = [schedule(seed) for seed in range(200)]
     results = [held(each) for each in worlds]
-    assert sum(results) > 200
+    assert sum(results) > 150
     happened = {event for each in worlds for party in each.mortals for event in party.happened}
     assert len(happened) == 7

@@ -34,7 +34,6 @@ from gopa.cli.session_access import new_secret, new_secret_options, require_boar
 from gopa.messages.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust
 from gopa.organiser import SessionSetting, new_manifest
 from gopa.planning.defaults import PlannedMode, PlannedTrust
-from gopa.planning.request import noise_for
 from gopa.planning.result import Plan
 from gopa.sessions.invitations import Invitation, InvitationAnswer, admitted
 from gopa.sessions.organising.storage import OrganiserPlace
@@ -209,10 +208,7 @@ def _planned(
     *,
     weighted: bool,
 ) -> Plan:
-    """As `gopa plan` does, for as many parties as the roster has.
-
-    Where lengths are proved the plan has to know of weights; others have a coordinate for them.
-    """
+    """As `gopa plan` does, for as many parties as the roster has."""
     if weighted and planned["dimension"] < _WITH_WEIGHT:
         message = "a value and its weight are two numbers at least: take one more than values have"
         raise UsageError(message, "--dimension")
@@ -222,9 +218,7 @@ def _planned(
     if keys is not None and parties not in {None, len(keys)}:
         raise UsageError(f"the roster has {len(keys)} keys: leave --parties out", "--parties")
     count = parties if keys is None else len(keys)
-    in_rows = noise_for(planned["noise"], mode, planned["dimension"]) == "isotropic"
-    wanted = planned | {"weighted": weighted and in_rows}
-    return plan_of(wanted, count, mode, trust, anyone=keys is None)
+    return plan_of(planned | {"weighted": weighted}, count, mode, trust, anyone=keys is None)
 
 
 @dataclass(frozen=True, slots=True)

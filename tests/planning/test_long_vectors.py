@@ -249,7 +249,8 @@ def test_what_has_no_plan_is_refused(name: str) -> None:
 def test_weights_need_lengths() -> None:
     """Bits prove of weighted numbers where they lie, and mode signed proves nothing."""
     asked: dict[str, Any] = {"n": 100, "epsilon": 1, "delta": "1e-6", "weighted": True} | NORM
-    for more in ({"noise": "irwin-hall"}, {"path": "bits"}):
+    ways: tuple[dict[str, Any], ...] = ({"noise": "irwin-hall"}, {"path": "bits"})
+    for more in ways:
         assert gopa.plan(**asked | {"norm": None, **more}).path == "bits"
         with pytest.raises(UsageError, match="no length") as refused:
             gopa.plan(**asked, **more)

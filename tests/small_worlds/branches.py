@@ -9,13 +9,13 @@ from bulletin_board.entry import Submission
 from bulletin_board.tree import RightEdge
 from gopa.adversary.setup import short_vectors
 from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
-from gopa.messages.long_vectors import PROVE, TESTS_SIZE, Prove
+from gopa.messages.long_vectors import NOT_LIVE, PROVE, TESTS_SIZE, Prove
 from gopa.messages.members import pack_members
 from gopa.messages.organiser import CLOSE, Close, Members
 from gopa.messages.party import CONFIRM, OPENING, RECOVER, Confirm
 from gopa.messages.phases import Kind, Phase
 from gopa.party import Event, Fetch, Fetched, Output, PartyState, Post, with_root
-from gopa.party.rows import NOT_LIVE, said_of, shown_masks
+from gopa.party.rows import said_of, shown_masks
 from gopa.party.states import Published
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit

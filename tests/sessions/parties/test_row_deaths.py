@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 import pytest
 
 from bulletin_board.tree import leaf_hash
 from gopa.adversary.deeds.organising import GivesUp
 from gopa.messages.phases import Phase
+from gopa.planning.terms import Terms
 from gopa.simulation import Script
 from gopa.simulation.script import Skip
 from tests.sessions.parties.worlds import (
@@ -56,7 +59,7 @@ class FrailVault(DyingVault):
         self.after = self.source.random() < 0.5
 
 
-SCRIPTS = {
+SCRIPTS: Final[dict[str, tuple[Terms, Callable[[], Script], int]]] = {
     "honest": (ROWS, Script, 1),
     "left": (ROWS, lambda: Script().drop(LIAR, before=Phase.PROVE, rounds={1}), 1),
     "dispute": (ROWS, lambda: Script().misbehave(LIAR, shifted(3)), 1),

@@ -243,7 +243,7 @@ def test_create_plans_for_weights_where_lengths_are_proved(world: World) -> None
         "session", "create", world.root / "one", *world.arguments(), *rows, *hidden, "1"
     )
     assert found.field == "--dimension"
-    world.create("bits", "--weighted", *hidden, "4")
+    world.create("bits", "--weighted", "--path", "bits", *hidden, "4")
     assert world.manifest("bits").weighted
     assert not world.manifest("bits").terms.weight_length
 

@@ -37,10 +37,15 @@ def test_a_coarse_grid_is_off_by_its_own_rounding(bits: int) -> None:
     assert coding.step / 1e3 < found < world.clients * coding.step
 
 
-def test_in_full_mode_the_audit_says_valid(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("features", "proved"), [(4, "inputs in the range"), (30, "vectors no longer than stated")]
+)
+def test_in_full_mode_the_audit_says_valid(tmp_path: Path, features: int, proved: str) -> None:
     server = {"mode": "full", "bitsize": 16, "clipval": 64.0, "logs": str(tmp_path)}
-    world = Federation(server=server, policy={"mode": "full"}, features=4, evaluates=2)
-    plain = Federation(server=None, features=4, evaluates=2).run()
+    world = Federation(server=server, policy={"mode": "full"}, features=features, evaluates=2)
+    plain = Federation(server=None, features=features, evaluates=2).run()
     assert difference(plain, world.run()) < 4 * FixedPoint.finest(16, 64.0, 8).step
     (log,) = tmp_path.glob("*.gopa")
-    assert gopa.audit(log, anchors=log.with_suffix(".anchors")).verdict is Verdict.VALID
+    report = gopa.audit(log, anchors=log.with_suffix(".anchors"))
+    assert report.verdict is Verdict.VALID
+    assert proved in str(report)

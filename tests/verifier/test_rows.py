@@ -166,6 +166,11 @@ BOTH_WRONG: Final[dict[str, tuple[Phase, Callable[[Any], Any], str]]] = {
         lambda join: replace(join, possession=bytes(64), input=(b"\1" * 32, *join.input[1:])),
         "14-L3",
     ),
+    "no hash of a nonce, and no knowledge of the key": (
+        Phase.JOIN,
+        lambda join: replace(join, possession=bytes(64), nonce_hash=b""),
+        "04-J2",
+    ),
     "words and rows that are too few": (
         Phase.PUBLISH,
         lambda said: replace(said, value=said.value[1:], carries=said.carries[1:]),

@@ -34,6 +34,7 @@ from gopa.planning.defaults import PlannedMode
 from gopa.planning.lengths import word_width
 from gopa.planning.result import NoiseName
 from gopa.planning.terms import Terms
+from gopa.rounds.long.statements import decoded_points
 from gopa.rounds.proofs import LengthClaim, MaskClaim
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.toolkit import Toolkit
@@ -193,18 +194,22 @@ def _proofs(simulation: Simulation, record: RoundRecord) -> Numbers:
 
     Proofs are checked in batches, as audits do, and those of one party alone. Bases are there
     already: an audit of few parties derives them as well, and more than half of its time is that.
+    Points that the simulation has decoded are forgotten.
     """
-    timed = TimedProofs()
-    raws = list(simulation.log().entries())
-    toolkit = Toolkit(proofs=timed)
-    begun = time.process_time()
-    found = check(read_session(raws), toolkit, rng=seeded(2))
-    whole = time.process_time() - begun
-    require(found.rounds[0].sums == record.sums, "the rules found another sum")
-    parties = len(record.included)
+    raws, parties = list(simulation.log().entries()), len(record.included)
+    measured: list[tuple[float, TimedProofs]] = []
+    for _ in range(_REPLAYS):
+        timed = TimedProofs()
+        decoded_points.cache_clear()
+        begun = time.process_time()
+        found = check(read_session(raws), Toolkit(proofs=timed), rng=seeded(2))
+        measured.append((time.process_time() - begun, timed))
+        require(found.rounds[0].sums == record.sums, "the rules found another sum")
+    whole, timed = min(measured, key=lambda each: each[0])
     claims, together = (timed.lengths[0], timed.masks[0]), timed.seconds
     spent = []
     for _ in range(_REPLAYS):
+        decoded_points.cache_clear()
         begun, real = time.process_time(), RealProofs()
         bad = real.bad_lengths(claims[:1], seeded(3)) | real.bad_masks(claims[1:], seeded(3))
         spent.append(time.process_time() - begun)

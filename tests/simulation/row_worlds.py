@@ -48,6 +48,19 @@ MANY_ROWS = replace(
 """Vectors of length 10 around the middle; three parties may go missing behind publish."""
 
 ROWS = replace(MANY_ROWS, parties=5, k=4, survivors=3, loss=2, late=2)
+
+WEIGHTED = replace(
+    ROWS,
+    steps=20,
+    weight_length=1,
+    weight_scale=4,
+    squared_norm=1300,
+    squared_sensitivity=864,
+    noise=GaussianTable.with_scale("16", bits=24, rows=99),
+    noise_square=39_476,
+    spike=65,
+)
+"""Vectors no longer than their private weight allows."""
 RECOVERING = replace(MANY_ROWS, threshold_numerator=1, threshold_denominator=2)
 IN_ROWS = SessionSetting()
 

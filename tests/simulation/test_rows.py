@@ -24,6 +24,7 @@ from tests.simulation.row_worlds import (
     MANY_ROWS,
     RECOVERING,
     ROWS,
+    WEIGHTED,
     AddsToTheSum,
     SaysInstead,
     shifted,
@@ -35,7 +36,7 @@ from tests.simulation.row_worlds import (
 )
 from tests.simulation.worlds import culprits, require_checked
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, NoNoise
+from zkp.noise_table import NoNoise
 
 LIAR = 2
 IDENTITY = bytes(32)
@@ -107,22 +108,11 @@ def test_three_rounds_and_words_of_another_width() -> None:
 
 @pytest.mark.slow
 def test_a_private_weight_is_the_last_coordinate() -> None:
-    terms = replace(
-        ROWS,
-        steps=20,
-        weight_length=1,
-        weight_scale=4,
-        squared_norm=1300,
-        squared_sensitivity=864,
-        noise=GaussianTable.with_scale("16", bits=24, rows=99),
-        noise_square=39_476,
-        spike=65,
-    )
-    vectors = [[*row[:-1], 10 + place] for place, row in enumerate(vectors_for(terms))]
-    simulation = simulate_rows(terms, weighted=True)
+    vectors = [[*row[:-1], 10 + place] for place, row in enumerate(vectors_for(WEIGHTED))]
+    simulation = simulate_rows(WEIGHTED, weighted=True)
     record = simulation.run_round(vectors)
     expected = sum_in_the_open(simulation, record, vectors)
-    weights = expected[-1] + origin(terms) * terms.parties  # it has no origin
+    weights = expected[-1] + origin(WEIGHTED) * WEIGHTED.parties  # it has no origin
     assert record.sums == (*expected[:-1], weights)
     again: list[list[int]] = [[*row[:-1], -1] for row in vectors]
     with pytest.raises(UsageError, match="from 0 to"):

@@ -46,12 +46,12 @@ def test_news_agree_with_the_rules_behind_every_message() -> None:
 
 
 def test_a_message_of_several_entries_is_one_piece_of_news() -> None:
-    """A result for 16,000 coordinates takes four entries: two are of its sums."""
+    """A result for 16,000 coordinates takes five entries: two are of its sums."""
     world = make("signed", dimension=16_000, steps=1, squared_sensitivity=12)
     world.run()
     said = hear(world, RoundProgress(world.manifest))
-    assert said[-4:-1] == [None, None, None]
-    assert said[-5] is not None
+    assert said[-5:-1] == [None] * 4
+    assert said[-6] is not None
     assert said[-1] is not None
     assert isinstance(said[-1].ended, ResultMessage)
 

@@ -16,7 +16,7 @@ import pytest
 from tests.verifier.test_long_vectors import holds
 from tests.zkp.long_vectors_vectors import CONTEXT, length_record, mask_record
 from tests.zkp.rows import test_cheating as cheating
-from tests.zkp.rows.worlds import Vectors, masks
+from tests.zkp.rows.worlds import Vectors, masks, transcript
 from zkp.rows.lengths import LengthStatement
 
 LONG: Final = [({5: 10}, {}), ({}, {5: 10}), ({}, {5: 5}), ({cheating.IN_PADDING: 10}, {})]
@@ -40,10 +40,7 @@ LENGTHS: Final[dict[str, list[Callable[[], object]]]] = {
     ],
     "another weight": [
         cheating.test_the_weight_is_the_last_coordinate,
-        *(
-            lambda n=n: cheating.test_the_square_of_a_weight_is_its_own(n)  # type: ignore[misc]
-            for n in (0, 1, 2, 16)
-        ),
+        *(lambda n=n: cheating.test_the_square_of_a_weight_is_its_own(n) for n in (0, 1, 2, 16)),
     ],
     "other tests": [
         lambda: cheating.test_tests_that_are_others_are_refused(fits=False, failed=cheating.SIGMA),
@@ -71,7 +68,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LENGTHS)
 def test_what_is_said_of_lengths(kind: str, seen: Counter[str]) -> None:
-    assert cheating.transcript.__defaults__ == (CONTEXT,)
+    assert transcript.__defaults__ == (CONTEXT,)
     for cheat in LENGTHS[kind]:
         cheat()
     assert seen

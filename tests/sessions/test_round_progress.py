@@ -46,7 +46,7 @@ def test_news_agree_with_the_rules_behind_every_message() -> None:
 
 
 def test_a_message_of_several_entries_is_one_piece_of_news() -> None:
-    """A result for 16,000 coordinates takes five entries: two are of its sums."""
+    """A result for 16,000 coordinates takes five entries: three are of its sums."""
     world = make("signed", dimension=16_000, steps=1, squared_sensitivity=12)
     world.run()
     said = hear(world, RoundProgress(world.manifest))

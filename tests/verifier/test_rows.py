@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import pytest
 
+from gopa.adversary.deeds import wrong_edge, wrong_key
+from gopa.messages.long_vectors import Prove
 from gopa.messages.manifest import TestCoins
 from gopa.messages.party import OPENING, EdgeOpenings, OpenedEdge
 from gopa.messages.phases import Phase
@@ -27,6 +29,7 @@ from gopa.simulation.script import (
     Twice,
     TwiceLater,
 )
+from tests.lies import lying
 from tests.simulation import test_rows_organiser as organisers
 from tests.simulation.row_worlds import (
     IN_ROWS,
@@ -214,6 +217,68 @@ def test_both_convict_who_lies_about_masks(lie: str, terms: Terms) -> None:
     archive, anchors = played(replace(terms, rounds=1), ABOUT_MASKS[lie])
     assert agreed(archive, anchors) == "VALID"
     assert second(archive, anchors).faults
+
+
+def about_a_void_edge(said: Prove) -> Prove:
+    """Says of edges that mask nothing what it says of its own mask."""
+    return replace(said, edges=tuple(each.strip(b"\0") or said.self_mask for each in said.edges))
+
+
+SELDOM: Final[dict[str, tuple[Terms, Script, frozenset[str], tuple[str | None, ...]]]] = {
+    "too few have words": (
+        ONCE,
+        Script()
+        .drop(0, before=Phase.PUBLISH)
+        .drop(1, before=Phase.PUBLISH)
+        .drop(4, before=Phase.PUBLISH),
+        frozenset(),
+        ("too_few_left", "too_few_joined", "too_few_joined"),
+    ),
+    "more go missing than may": (
+        replace(ONCE, late=1, attempts=1, charged=0),
+        Script().misbehave(0, Skip(Phase.PROVE)).misbehave(1, Skip(Phase.PROVE)),
+        frozenset(),
+        ("too_few_left",),
+    ),
+    "too long in the first of two rounds": (
+        replace(ROWS, rounds=2),
+        Script().misbehave(2, SaysInstead(*LIES["another test"][:2])),
+        frozenset({"14-P3"}),
+        (None, None),
+    ),
+    "silent in prove before a retry": (
+        ONCE,
+        Script().misbehave(1, Skip(Phase.PROVE)).misbehave(2, AddsToTheSum(7)),
+        frozenset({"14-K6"}),
+        ("not_unmasked", None),
+    ),
+    "a void edge": (
+        ONCE,
+        Script()
+        .misbehave(2, lying("commit", wrong_edge()))
+        .misbehave(0, SaysInstead(Phase.PROVE, about_a_void_edge)),
+        frozenset({"04-A3", "14-P6"}),
+        (None,),
+    ),
+    "a wrong key for a disputed edge": (
+        ONCE,
+        Script().misbehave(2, shifted(3), lying("rollback", wrong_key())),
+        frozenset({"14-K6"}),
+        (None,),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.thirds
+@pytest.mark.parametrize("name", SELDOM)
+def test_both_come_to_the_same_end(name: str) -> None:
+    terms, script, rules, aborts = SELDOM[name]
+    archive, anchors = played(terms, script)
+    agreed(archive, anchors)
+    found = second(archive, anchors)
+    assert {each for *_, each in found.faults} == rules
+    assert tuple(each.abort for each in found.rounds) == aborts
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import gopa
 from gopa.messages.phases import Phase
 from gopa.planning.terms import Terms
 from gopa.sessions.contribution import Contribution
-from tests.sessions.hostile.worlds import World, closing, sooner, world
+from tests.sessions.hostile.worlds import World, closing, of, sooner, world
 
 LENGTH = 0.5
 
@@ -59,11 +59,18 @@ async def hold(here: World, *, leaves: int | None) -> list[Contribution | None]:
     organiser_run.gate.stops = lambda _: False
     if leaves is not None:
         await sooner(lambda: here.has_closed(Phase.PUBLISH))
+        # All others have proved before the time is over: else a slow machine leaves them out, too.
+        await sooner(lambda: len(proved(here)) == terms.parties - 1, seconds=600)
         await here.overdue(organiser_run, Phase.PROVE)
     got = await asyncio.gather(*offers, return_exceptions=True)
     await here.leave(*offers)
     await organiser_run.task
     return [each if isinstance(each, Contribution) else None for each in got]
+
+
+def proved(here: World) -> set[bytes]:
+    """Whose proofs are in the log."""
+    return {each.author.data for each in of(here.entries(), Phase.PROVE)}
 
 
 def require_sums(here: World, got: list[Contribution | None], gone: int | None) -> None:

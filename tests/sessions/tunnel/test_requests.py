@@ -267,7 +267,7 @@ def test_an_answer_that_lacks_somebody_is_taken_with_all_of_the_log_only(
         assert fetch is not None
         assert party.answer(state, request)[1] == said
         shown = REQUEST.decode(request)
-        hidden = _hiding(world, shown, fetch.authors[0])
+        hidden = hiding(world, shown, fetch.authors[0])
         again = REPLY.decode(party.answer(state, REQUEST.encode(hidden))[1])
         assert (again.want, again.fetch, again.posts) == (Want.ENTRIES, fetch, ())
         reader = world.board.reader()
@@ -293,7 +293,7 @@ def test_an_answer_that_lacks_somebody_is_taken_with_all_of_the_log_only(
             assert answer.posts == REPLY.decode(said).posts
 
 
-def _hiding(world: Tunnelled, shown: TunnelRequest, author: bytes) -> TunnelRequest:
+def hiding(world: Tunnelled, shown: TunnelRequest, author: bytes) -> TunnelRequest:
     """The same without what this author said, and proved."""
     rest = tuple(
         each

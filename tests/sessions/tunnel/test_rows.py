@@ -15,9 +15,11 @@ from gopa.sessions.tunnel import (
     TunnelInput,
     Unguarded,
 )
-from gopa.sessions.tunnel.messages import REPLY
+from gopa.sessions.tunnel import host as host_module
+from gopa.sessions.tunnel.messages import REPLY, REQUEST, Want
 from gopa.sessions.tunnel.packing import unpack
 from tests.sessions.live.test_rows import planned
+from tests.sessions.tunnel.test_requests import hiding
 from tests.sessions.tunnel.worlds import Caller, Tunnelled, slots
 from tests.simulation.row_worlds import IN_ROWS, RECOVERING, ROWS
 
@@ -75,6 +77,33 @@ def test_who_leaves_behind_publish_is_out_and_its_edges_are_opened() -> None:
     assert findings.faults == ()
     assert findings.rounds[0].final == (0, 1, 3, 4, 5, 6, 7)
     require_one_voice(world)
+
+
+@pytest.mark.slow
+def test_before_a_party_opens_edges_it_is_shown_what_all_its_neighbours_proved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A host that hides one of them, and so a dispute, is asked again, and nothing leaves."""
+    monkeypatch.setattr(host_module, "AHEAD_BYTES", 0)
+    world = InRows(ROWS, IN_ROWS, guard=Unguarded(), leaving=(2,))
+    world.run(until=world.published)
+    world.run()
+    caller, party = world.caller(0), world.caller(0).party()
+    replies = [REPLY.decode(reply) for *_, reply in caller.seen]
+    ((at, fetch),) = [
+        (at, each.fetch)
+        for at, each in enumerate(replies)
+        if each.fetch is not None and each.fetch.phase is Phase.PROVE
+    ]
+    assert len(fetch.authors) == 3
+    state, request, said = caller.seen[at + 1]
+    posts = REPLY.decode(party.answer(state, request)[1]).posts
+    assert [Submission.decode(raw).entry.phase for raw in posts] == [Phase.ROLLBACK]
+    assert posts == REPLY.decode(said).posts
+    for author in fetch.authors:
+        hidden = hiding(world, REQUEST.decode(request), author)
+        again = REPLY.decode(party.answer(state, REQUEST.encode(hidden))[1])
+        assert (again.want, again.fetch, again.posts) == (Want.ENTRIES, fetch, ())
 
 
 def at_phase(world: Tunnelled, phase: Phase) -> tuple[Caller, bytes]:

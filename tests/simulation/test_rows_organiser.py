@@ -98,6 +98,13 @@ LIES: dict[str, tuple[Script, str, str]] = {
         "04-C3",
         "it lists a party without a proof",
     ),
+    "somebody comes back to publish": (
+        Script()
+        .drop(4, before=Phase.COMMIT)
+        .organise(AlteredClose(Phase.PUBLISH, listing(lambda members: members | {4}))),
+        "04-C3",
+        "a list grew",
+    ),
     "who lied about an edge stays": (
         Script()
         .misbehave(LIAR, shifted(3))

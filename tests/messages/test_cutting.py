@@ -21,6 +21,7 @@ from gopa.party.chain import Chain
 from gopa.session_tracker import MessageProgress
 from tests.messages.samples import manifest, vector_terms
 from tests.randomness import seeded
+from tests.verifier.test_parts import part
 from wire.ed25519 import SigningKey
 from wire.errors import FaultyParty, MalformedMessage, UsageError
 
@@ -97,6 +98,21 @@ def test_sums_of_a_long_result_stand_alone(dimension: int, removed: int, sizes: 
     place = MessageSlot(SESSION, Phase.ORGANISER, Kind.RESULT, 0, 0, bytes(32))
     made = [Submission.decode(raw) for raw in sign_message(body, place, ORGANISER).entries]
     assert [each.leaf for each in made] == [each.leaf for each in entries]
+
+
+@pytest.mark.parametrize(
+    ("dimension", "removed"),
+    [(1, 20_000), (MOST_SUMS_TOGETHER, 0), (MOST_SUMS_TOGETHER + 1, 1), (15_001, 20_000)],
+)
+def test_the_second_verifier_cuts_alike(dimension: int, removed: int) -> None:
+    """It has the rule in other words: where each chunk begins."""
+    board, body = part("board"), result(dimension, removed)
+    sums = board.end_of_sums(int(Kind.RESULT), body)
+    pieces = pieces_of(Kind.RESULT, body)
+    begins = [len(b"".join(pieces[:at])) for at in range(len(pieces))]
+    assert [board.place_of(chunk, sums) for chunk in range(len(pieces))] == begins
+    assert board.place_of(len(pieces), sums) >= len(body)
+    assert board.end_of_sums(int(Kind.CLOSE), body) == 0
 
 
 def test_other_messages_are_cut_where_they_are_full() -> None:

@@ -253,7 +253,7 @@ def test_weights_need_lengths() -> None:
     for more in ways:
         assert gopa.plan(**asked | {"norm": None, **more}).path == "bits"
         with pytest.raises(UsageError, match="no length") as refused:
-            gopa.plan(**asked, **more)
+            gopa.plan(**asked | more)
         assert refused.value.field == "norm"
     signed = gopa.plan(mode="signed", **asked).terms
     wider = asked | {"weighted": False, "norm": math.sqrt(2)}

@@ -65,6 +65,8 @@ def draw(lines: Lines) -> None:
         for name, label in _FIGURES.items():
             values = [float(str(each[name])) for each in sizes.values()]
             panel.loglog(list(sizes), values, marker="o", label=label)
+        panel.set_xticks(list(sizes), [f"{size:,}" for size in sizes])
+        panel.minorticks_off()
         panel.set_xlabel(along)
         panel.grid(alpha=0.3)
     panel.legend()

@@ -323,3 +323,24 @@ def test_a_party_that_did_not_agree_sends_no_long_vector(tmp_path: Path, mode: M
             assert result.privacy.assumptions[0] == VOUCHED
             assert np.abs(result.mean - 0.5).max() < 5 * result.stderr.max()
             assert result.transcript.check().faults == ()
+
+
+@pytest.mark.slow
+def test_training_in_a_session_that_proves_lengths(tmp_path: Path) -> None:
+    """Row by row, in full mode: the model is that of the simulation; nothing is vouched for."""
+    shape = RoundShape(3, MOST)
+    made = gopa.plan(
+        n=4, epsilon=None, corrupt=1, dropout=0.0, dimension=shape.dimension, range=(-1, 1),
+        norm=shape.half, rounds=2, least_chance=0, noise="isotropic",
+    )  # fmt: skip
+    assert made.path == "rows"
+    asked: dict[str, Any] = {"rounds": 2, "most_rows": MOST, "seed": 1, "privacy": None}
+    with opened(tmp_path, made, Mode.FULL) as world:
+        together = Together()
+        clients = [member(world, each, together, vouched=False) for each in range(4)]
+        with gopa.SessionAggregator(world.ticket, *clients) as aggregator:
+            found = fedavg(EVERYBODY, aggregator=aggregator, **asked)
+            assert found.audit().missing == ()
+    expected = fedavg(EVERYBODY, **asked, **OFF)
+    for name, value in expected.model.items():
+        assert np.allclose(found.model[name], value, atol=0.02), name

@@ -273,7 +273,7 @@ class Client(Guarded):
 
 
 _FARTHEST: Final = 1
-"""Grid steps between two roundings of one value."""
+"""Grid steps between two roundings of one value; one more where its weight is rounded first."""
 
 
 Kept: TypeAlias = tuple[tuple[int, ...], asyncio.Future[Decided]]
@@ -455,7 +455,8 @@ class Membership(Guarded):
             return None
         given, decided = self._kept
         # Rounding may differ by a step; another value would break [J5] (`changed-input-in-retry`).
-        if any(abs(a - b) > _FARTHEST for a, b in zip(row, given, strict=True)):
+        most = _FARTHEST + self._manifest.weighted
+        if any(abs(a - b) > most for a, b in zip(row, given, strict=True)):
             message = (
                 "another value was offered for this round before, and counts; the one given now"
                 " was not used"

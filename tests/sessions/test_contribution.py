@@ -5,22 +5,29 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 
+from commitments import ristretto255
 from gopa.adversary.setup import EXACT as EXACT_SETUP
 from gopa.adversary.setup import SMALL, SessionSetup
 from gopa.aggregation.encoding import Plain
 from gopa.aggregation.errors import RoundAborted
+from gopa.aggregation.seeds import fresh_stream
+from gopa.aggregation.weighting import Weights, encoding_with
 from gopa.messages.organiser import Abort, AbortReason, Released
 from gopa.party import Part
+from gopa.sessions.client import _FARTHEST
 from gopa.sessions.contribution import FORMAT, Contribution, Decided, contribution, offered
 from gopa.simulation import Script
 from gopa.wording import EXACT, EXACT_DIFFERENCE
 from tests.randomness import seeded
+from tests.simulation.worlds import VECTOR
+from wire.domains import ROUNDING
 from wire.errors import UsageError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
@@ -103,3 +110,16 @@ def test_programs_get_plain_data_under_the_names_of_the_page() -> None:
     assert [name for name in found if f"`{name}`" not in section] == []
     assert not found.keys() & {"clipped", "scaled"}
     assert json.loads(replace(ONE, mean=math.nan).to_json())["mean"] is None
+
+
+def test_roundings_of_a_weighted_value_are_two_steps_apart_at_most() -> None:
+    """So a party that is started again is not told that it gave another value before."""
+    terms = VECTOR
+    weights = Weights((0.33, *[0.0] * (terms.parties - 1)), Decimal(1))
+    encoding = encoding_with(weights, terms, proved=True)
+    stream = fresh_stream(ristretto255(), seeded("weighted"), ROUNDING)
+    values = [[0.6] * (terms.dimension - 1), *[None] * (terms.parties - 1)]
+    found = [encoding.encode(values, stream, clip=False).rows[0] for _ in range(60)]
+    rows = np.array([row for row in found if row is not None])
+    assert np.ptp(rows, axis=0).max() <= _FARTHEST + 1
+    assert np.ptp(rows[:, :-1], axis=0).max() > _FARTHEST

@@ -156,6 +156,7 @@ async def _open_until(world: Gathering, stop: threading.Event) -> None:
     await asyncio.wait({organiser})
 
 
+@pytest.mark.slow
 def test_a_value_that_does_not_fit_costs_no_round(tmp_path: Path) -> None:
     """Values of the other clients of the process are not given either."""
     once = replace(SCALAR, rounds=1)

@@ -64,6 +64,7 @@ def in_a_simulation(epsilon: float | None) -> Result:
         return aggregator.average(vectors(), weights=WEIGHTS)
 
 
+@pytest.mark.slow
 def test_an_exact_mean_is_that_of_the_simulation_bit_for_bit(tmp_path: Path) -> None:
     expected = in_a_simulation(None)
     with session(tmp_path, None) as (world, aggregator):

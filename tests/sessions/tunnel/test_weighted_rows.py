@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
+
 from gopa.plugins.session import HostedSession, new_signer
 from gopa.sessions.tunnel import MemoryGuard, Supply, TunnelInput, TunnelParty
 from gopa.simulation.setup import permissive
@@ -26,6 +28,7 @@ def weighted(number: int) -> Supply:
     return lambda _: TunnelInput(vectors()[number].tolist(), WEIGHTS[number])
 
 
+@pytest.mark.slow
 def test_sums_are_those_of_the_simulation() -> None:
     world = Tunnelled(planned(None).terms, WEIGHTED, max_weight=MOST)
     for number in range(PARTIES):
@@ -36,6 +39,7 @@ def test_sums_are_those_of_the_simulation() -> None:
     assert found.sums is not None
 
 
+@pytest.mark.slow
 def test_a_plug_in_reads_the_mean() -> None:
     """The server's half of all plug-ins, and what their parties answer."""
     keys = [SigningKey.generate(seeded(f"plug-in {each}")) for each in range(PARTIES)]

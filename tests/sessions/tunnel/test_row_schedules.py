@@ -28,13 +28,26 @@ def test_whoever_only_loses_replies_is_in_the_result() -> None:
 
 
 @pytest.mark.slow
-def test_an_edge_in_dispute_that_is_opened_wrongly() -> None:
-    """The liar says something false about an edge; when another party is gone it opens others."""
+def test_whoever_lies_about_an_edge_is_out_and_named() -> None:
+    """Its neighbours open their edges to it; nobody else is named or missing."""
     world = Mortals(exact_terms("1/2", 1), seed=1, rate=0.0, most_hurt=0, liar=2)
-    world.lies = ("edge", "key")
     assert held(world) == 1
-    (findings,) = [world.findings()]
-    assert {each.author for each in findings.faults} <= {world.identities[2].public.data}
+    findings = world.findings()
+    assert {each.author for each in findings.faults} == {world.identities[2].public.data}
+    assert findings.rounds[0].final == (0, 1, 3, 4, 5)
+    assert (1, 2) in findings.rounds[0].opened
+
+
+@pytest.mark.slow
+def test_whoever_opens_an_edge_with_another_key_is_out_and_named() -> None:
+    """It has to open the edge to a party that is gone behind publish."""
+    world = Mortals(exact_terms("1/2", 1), seed=1, rate=0.0, most_hurt=0, liar=2)
+    world.lies, gone = ("key",), world.mortals[4]
+    gone.events, gone.hurt = iter([None] * 6 + ["gone"]), True
+    assert held(world) == 1
+    findings = world.findings()
+    assert {each.author for each in findings.faults} == {world.identities[2].public.data}
+    assert findings.rounds[0].final == (0, 1, 3, 5)
 
 
 @pytest.mark.soak

@@ -55,7 +55,21 @@ def beyond(threshold: int, d: int, law: Law) -> float:
         return 0.0
     if at <= d * fsum(value * p for value, p in law):
         return 1.0
-    W = at / 500
+    least = 1.0
+    for part in (500, 50):  # the second where the first would need more terms
+        found, rest = _smoothed(at, d, law, top, at / part)
+        least = min(least, found + rest)
+        if _enough(found, rest):
+            break
+    return least
+
+
+def _enough(found: float, rest: float) -> bool:
+    return rest < found / 100 or found + rest < 2.0**-100
+
+
+def _smoothed(at: float, d: int, law: Law, top: float, W: float) -> tuple[float, float]:
+    """The chance with the threshold smoothed over W, and what the terms left out come to."""
     tilt = min(_saddle(at / d, law), 64 / W)
     step, scale = tilt / 9, fsum(p * exp(tilt * (value - 1)) for value, p in law)
     weights = [p * exp(tilt * (value - 1)) / scale for value, p in law]
@@ -63,14 +77,12 @@ def beyond(threshold: int, d: int, law: Law) -> float:
     turns, phases = [cexp(1j * step * value) for value, _ in law], [complex(w) for w in weights]
     found, small = 0.0, 0
     for n in range(64_000):
-        if n in {4000, 16_000}:
-            rest = left(tilt, W, step * n, height)
-            if rest < found / 100 or found + rest < 2.0**-100:
-                return min(1.0, found + rest)
+        if n in {4000, 16_000} and _enough(found, left(tilt, W, step * n, height)):
+            return found, left(tilt, W, step * n, height)
         if n * len(law) > _MOST:
             raise Costly
         if small > 20 and len(law) > _FEW and step * 4000 < top * pi:
-            return min(1.0, found + left(tilt, W, step * 4000, height))
+            return found, left(tilt, W, step * 4000, height)
         z, moment = complex(tilt, step * n), sum(phases)
         smooth = ((cexp(z * W / 8) - 1) / (z * W / 8)) ** 8
         log_moment = d * clog(moment) if moment else complex(-inf)
@@ -82,7 +94,7 @@ def beyond(threshold: int, d: int, law: Law) -> float:
         found += height * step / (2 * pi) * part * (2 if n else 1)
         small = small + 1 if log_moment.real < -60 else 0
         phases = [p * turn for p, turn in zip(phases, turns, strict=True)]
-    return min(1.0, found + left(tilt, W, step * 64_000, height))
+    return found, left(tilt, W, step * 64_000, height)
 
 
 def left(tilt: float, W: float, y: float, height: float) -> float:

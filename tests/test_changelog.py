@@ -23,7 +23,6 @@ TABLE = dict(ROW.findall((ROOT / "CHANGELOG.md").read_text()))
 WRITTEN = {
     "entry of the log": str(entry.VERSION),
     "manifest": str(manifest.VERSION),
-    "manifest of a session with long results": str(manifest.LONG_VERSION),
     "ticket": str(ticket.VERSION),
     "archive (`.gopa`)": archive.MAGIC.decode().strip(),
     "file of evidence": evidence.MAGIC.decode().strip(),

@@ -8,7 +8,7 @@ from typing import Final
 
 from gopa.auditing.sources import Unsupported
 from gopa.messages.framing import Assembler, Message, Posted
-from gopa.messages.manifest import VERSIONS, session_id
+from gopa.messages.manifest import VERSION, session_id
 from gopa.messages.phases import Kind, Phase
 from gopa.rules.ledger import MOST_TRIED
 from wire.errors import UsageError
@@ -115,9 +115,8 @@ class SessionChoice:
         self._held -= candidate.size
         if self.chosen is None and self.manifest in {None, digest}:
             self.chosen = session
-        if version not in VERSIONS and session == self.chosen:
-            known = " and ".join(map(str, VERSIONS))
-            raise Unsupported(f"a manifest of version {version}; known are {known}")
+        if version != VERSION and session == self.chosen:
+            raise Unsupported(f"a manifest of version {version}; known is {VERSION}")
         return candidate.entries if session == self.chosen else []
 
 

@@ -15,7 +15,6 @@ from typing import Final, TypeVar
 
 from bulletin_board.note import KeyKind, VerifierKey
 from bulletin_board.policy import TrustPolicy
-from gopa.messages.cutting import MOST_SUMS_TOGETHER
 from gopa.messages.parameters import (
     ADMISSION,
     BEACON,
@@ -316,15 +315,7 @@ __all__ = [
     "session_id",
 ]
 
-VERSION: Final = 4
-LONG_VERSION: Final = 5
-"""That of sessions whose sums stand in entries of their own: other readers refuse them by name."""
-VERSIONS: Final = (VERSION, LONG_VERSION)
-
-
-def version_of(terms: Terms) -> int:
-    """The version of manifests with these terms."""
-    return LONG_VERSION if terms.dimension > MOST_SUMS_TOGETHER else VERSION
+VERSION: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,9 +348,8 @@ class Manifest:
     max_rollbacks: int
 
     def __post_init__(self) -> None:
-        known = version_of(self.terms)
-        if self.version != known:
-            raise UsageError(f"only version {known} is known of such a session", "version")
+        if self.version != VERSION:
+            raise UsageError(f"only version {VERSION} is known", "version")
         require_agreement(self)
 
     def to_bytes(self) -> bytes:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from bulletin_board import TrustPolicy, VerifierKey
 from gopa.messages.manifest import (
+    VERSION,
     Admission,
     Beacon,
     CommitReveal,
@@ -16,7 +17,6 @@ from gopa.messages.manifest import (
     Path,
     Roster,
     Trust,
-    version_of,
 )
 from gopa.planning.lengths import word_width
 from gopa.planning.result import Plan
@@ -70,7 +70,7 @@ def new_manifest(  # noqa: PLR0913 - what a session consists of
     )
     width = _width(terms, setting) if setting.word_width is None else setting.word_width
     return Manifest(
-        version=version_of(terms),
+        version=VERSION,
         salt=draw(rng, SALT_SIZE),
         title=setting.title.encode(),
         organiser=organiser,

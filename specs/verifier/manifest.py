@@ -22,7 +22,7 @@ ROW_TERMS = (
 
 def read_manifest(body: bytes, author: bytes) -> Record:
     """A manifest that keeps [S2], and what follows; Wrong for any other. [S3] is not judged."""
-    if int.from_bytes(body[:2]) not in {4, 5}:
+    if int.from_bytes(body[:2]) != 5:
         raise Unsupported("a version of the manifest that is not known")
     m: Record = decode("Manifest", body)
     require(m.organiser == author)
@@ -48,7 +48,6 @@ def read_manifest(body: bytes, author: bytes) -> Record:
         require(not any(map(m.terms.__dict__.get, ROW_TERMS)))
     m.largest = _largest(m)
     long = 43 + 8 * m.terms.dimension > LARGEST_BODY  # sums in entries of their own
-    require(m.version == (5 if long else 4))
     m.chunks = {phase: chunks_of(size) for phase, size in m.largest.items()}
     m.chunks["organiser"] += 2 if long else 0
     return m

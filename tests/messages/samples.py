@@ -10,6 +10,7 @@ from bulletin_board.note import KeyKind, NoteSigner
 from gopa.beacon import QUICKNET
 from gopa.messages.long_vectors import TESTS_SIZE, LongCommit, LongJoin, LongPublish, Prove
 from gopa.messages.manifest import (
+    VERSION,
     Admission,
     CommitReveal,
     DrandBeacon,
@@ -20,7 +21,6 @@ from gopa.messages.manifest import (
     Roster,
     TestCoins,
     Trust,
-    version_of,
 )
 from gopa.messages.organiser import (
     Abort,
@@ -111,7 +111,7 @@ def manifest(session_terms: Terms | None = None, **changes: Any) -> Manifest:
     size = agreed.parties
     admission: Admission = roster(size) if size < 100 else OpenAdmission(size)
     values: dict[str, Any] = {
-        "version": version_of(agreed),
+        "version": VERSION,
         "salt": b"\x07" * 32,
         "title": b"tests",
         "organiser": signing_key("organiser").public.data,

@@ -13,8 +13,6 @@ from gopa.admission import _require_place, _require_size
 from gopa.messages.cutting import MOST_SUMS_TOGETHER, SHORT, chunks_of, pieces_of
 from gopa.messages.framing import Assembler, Message, MessageSlot, Posted, sign_message
 from gopa.messages.limits import largest_body, most_chunks
-from gopa.messages.manifest import LONG_VERSION, MANIFEST
-from gopa.messages.manifest import VERSION as SHORT_VERSION
 from gopa.messages.organiser import RESULT, SUMS_BEGIN, Removal, RemovalCause, ResultMessage
 from gopa.messages.phases import Kind, Phase
 from gopa.party.chain import Chain
@@ -23,7 +21,7 @@ from tests.messages.samples import manifest, vector_terms
 from tests.randomness import seeded
 from tests.verifier.test_parts import part
 from wire.ed25519 import SigningKey
-from wire.errors import FaultyParty, MalformedMessage, UsageError
+from wire.errors import FaultyParty, MalformedMessage
 
 ORGANISER = SigningKey.generate(seeded("organiser"))
 SESSION = bytes(32)
@@ -171,20 +169,6 @@ def test_readers_expect_as_many_entries_as_the_longest_result_has(dimension: int
     most = most_chunks(agreed, Phase.ORGANISER)
     assert len(pieces_of(Kind.RESULT, longest)) <= most
     assert most <= chunks_of(largest_body(agreed, Phase.ORGANISER)) + SHORT
-
-
-def test_a_manifest_says_by_its_version_how_results_are_cut() -> None:
-    """A reader that knows one cut alone refuses the session instead of blaming its organiser."""
-    for dimension, version in (
-        (MOST_SUMS_TOGETHER, SHORT_VERSION),
-        (MOST_SUMS_TOGETHER + 1, LONG_VERSION),
-    ):
-        agreed = manifest(vector_terms(dimension, squared_sensitivity=dimension))
-        assert agreed.version == version
-        assert MANIFEST.decode(agreed.to_bytes()) == agreed
-        for other in {SHORT_VERSION, LONG_VERSION, 3, 6} - {version}:
-            with pytest.raises(UsageError):
-                replace(agreed, version=other)
 
 
 def test_places_of_the_longest_message_are_within_bounds() -> None:

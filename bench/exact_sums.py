@@ -61,6 +61,7 @@ def _terms(mode: PlannedMode, width: int, epsilon: float | None) -> Terms:
         dimension=width,
         steps=STEPS,
         noise=None if epsilon is None else "irwin-hall",
+        path="bits",
         mode=mode,
     )
     require(made.terms.exact == (epsilon is None), "noise where there is none, or none")

@@ -149,7 +149,7 @@ def main(place: Path) -> None:
     common = ("--board", address, "--log-key", log_key, "--roster", place / "roster")
     first = opened(
         *(place / "statistic", *common, "--rounds", 1, "--dimension", 2 * len(COLUMNS) + 1),
-        *("--norm", NORM, "--epsilon", STATISTIC.epsilon),
+        *("--norm", NORM, "--path", "bits", "--epsilon", STATISTIC.epsilon),
     )
     second = opened(
         *(place / "training", *common, "--rounds", ROUNDS, "--dimension", SHAPE.dimension),

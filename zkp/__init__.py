@@ -9,7 +9,6 @@ from zkp.gaussian_noise import (
     prove_gaussian_noise,
     verify_gaussian_noise,
 )
-from zkp.l2 import L2Statement, prove_l2, verify_l2
 from zkp.noise_table import GaussianTable, WeightedBits, binomial, irwin_hall
 from zkp.range import (
     Interval,
@@ -36,7 +35,6 @@ __all__ = [
     "GaussianNoiseStatement",
     "GaussianTable",
     "Interval",
-    "L2Statement",
     "LastLargestStatement",
     "NoiseSeeds",
     "NoiseWitness",
@@ -51,7 +49,6 @@ __all__ = [
     "commit_weighted_noise",
     "irwin_hall",
     "prove_gaussian_noise",
-    "prove_l2",
     "prove_last_largest",
     "prove_range",
     "prove_vector_range",
@@ -59,7 +56,6 @@ __all__ = [
     "sigma",
     "verify_batch",
     "verify_gaussian_noise",
-    "verify_l2",
     "verify_last_largest",
     "verify_range",
     "verify_vector_range",

@@ -1,7 +1,7 @@
 """Chooses between two ways to prove one statement about hidden bits.
 
 `bits` is the compact argument of specification 06. `schnorr` commits to every bit by
-itself and uses nothing but Sigma protocols (specification 07, section 6): slower,
+itself and uses nothing but Sigma protocols (specification 07, section 5): slower,
 larger, the simplest to believe. Which of them a session takes is a parameter of the
 session, never something a verifier reads off a proof.
 """

@@ -301,7 +301,7 @@ class LastLargestStatement(VectorStatement):
         return Interval(0, self.maximum)
 
     def as_bits(self) -> bits.BitStatement:
-        """The same claim about hidden bits (rule R25)."""
+        """The same claim about hidden bits (rule R20)."""
         return bits.BitStatement.of(
             _last_largest_shape(self.group, self.dimension, self.maximum),
             constants=[0] * (2 * self.dimension - 1),

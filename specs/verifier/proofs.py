@@ -342,7 +342,7 @@ def range_holds(
 
 
 def weighing_holds(script: Transcript, d: int, steps: int, point: bytes, proof: bytes) -> Any:
-    """[R25], [R26]: each coordinate and its slack are the last one."""
+    """[R20], [R21]: each coordinate and its slack are the last one."""
     own = weights(steps)
     size = len(own)
     place = [_on(own, j * size) for j in range(2 * d - 1)]

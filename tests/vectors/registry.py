@@ -18,7 +18,6 @@ from tests.sessions.tunnel import tunnel_vectors
 from tests.twoparty import two_party_vectors
 from tests.zkp import (
     gaussian_noise_vectors,
-    l2_vectors,
     last_largest_vectors,
     long_vectors_vectors,
     noise_table_vectors,
@@ -37,7 +36,6 @@ SOURCES: Final[dict[str, Callable[[], dict[str, object]]]] = {
     "board.json": board_vectors.records,
     "gaussian_noise.json": gaussian_noise_vectors.records,
     "graph.json": graph_vectors.records,
-    "l2.json": l2_vectors.records,
     "last_largest.json": last_largest_vectors.records,
     "long_rounds.json": long_rounds_vectors.records,
     "long_vectors.json": long_vectors_vectors.records,

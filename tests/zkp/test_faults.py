@@ -22,13 +22,11 @@ from tests.zkp.bits.samples import transcript as bound
 from tests.zkp.faults import Kind, fault
 from tests.zkp.noise_samples import transcript
 from tests.zkp.sigma.samples import context, secret
-from tests.zkp.test_l2 import committed
 from tests.zkp.test_weighted_noise import INTERVAL, LAW, party
 from wire.errors import GopaError
 from wire.randomness import Rng
 from zkp import Interval, RangeStatement, prove_range, sigma
 from zkp import bits as bit_argument
-from zkp.l2 import L2Statement, prove_l2
 from zkp.sigma import AnyOf, ChildWitnesses
 from zkp.sigma.bits import prove as prove_bit_by_bit
 from zkp.sigma.statements import discrete_log, opening, witness
@@ -97,12 +95,6 @@ def noise_prover(group: Group) -> Prover:
     return proved
 
 
-def l2_prover(group: Group) -> Prover:
-    commitment, known = committed(group, [1, 1])
-    statement = L2Statement(commitment, 3)
-    return lambda: prove_l2(statement, known, transcript(), rng=seeded(2))
-
-
 def sigma_prover(group: Group) -> Prover:
     key = Pedersen(group)
     v, r = secret(group, "v"), secret(group, "r")
@@ -125,7 +117,6 @@ PROVERS: dict[str, Callable[[Group], Prover]] = {
     "range": range_prover,
     "bit by bit": bit_by_bit,
     "weighted noise": noise_prover,
-    "l2": l2_prover,
     "sigma": sigma_prover,
     "threshold": threshold_prover,
 }

@@ -10,7 +10,6 @@ import pytest
 from commitments.group import Group
 from tests.zkp import (
     gaussian_noise_vectors,
-    l2_vectors,
     last_largest_vectors,
     range_vectors,
     schnorr_bits_vectors,
@@ -20,7 +19,6 @@ from tests.zkp import (
 from tests.zkp.proof_vectors import published, transcript, verify_record
 from zkp.equations import holds
 from zkp.gaussian_noise import verify_gaussian_noise
-from zkp.l2 import verify_l2
 from zkp.range import verify_last_largest, verify_range, verify_vector_range
 from zkp.weighted_noise import verify_weighted_noise
 
@@ -29,7 +27,6 @@ FILES: dict[str, tuple[Any, Callable[..., None]]] = {
     "vector_range": (vector_range_vectors, verify_vector_range),
     "gaussian_noise": (gaussian_noise_vectors, verify_gaussian_noise),
     "weighted_noise": (weighted_noise_vectors, verify_weighted_noise),
-    "l2": (l2_vectors, verify_l2),
     "last_largest": (last_largest_vectors, verify_last_largest),
     "schnorr_bits": (schnorr_bits_vectors, schnorr_bits_vectors.verify),
 }

@@ -1,4 +1,4 @@
-"""Proves statements about hidden bits, bit by bit with OR proofs (specification 07, section 6).
+"""Proves statements about hidden bits, bit by bit with OR proofs (specification 07, section 5).
 
 Every bit gets a Pedersen commitment of its own and a proof that it hides 0 or 1;
 every constraint becomes a statement about a sum of these commitments. It takes the
@@ -90,7 +90,7 @@ def verify(statement: BitStatement, proof: bytes, transcript: Transcript) -> Non
     require_no_identity(statement)
     split = count * group.point_size
     expected = split + group.scalar_size * (1 + 3 * count + len(statement.shape.constraints))
-    if len(proof) != expected:  # R23
+    if len(proof) != expected:  # R18
         raise MalformedMessage(
             f"a proof of {expected} bytes was expected, not {len(proof)}", "proof"
         )
@@ -132,7 +132,7 @@ def _rows(statement: BitStatement) -> Iterator[BitForm]:
 
 
 def _relation(statement: BitStatement, points: PointVec) -> AllOf:
-    """Every commitment hides a bit, and every constraint holds (rule R22)."""
+    """Every commitment hides a bit, and every constraint holds (rule R17)."""
     group = statement.group
     key = Pedersen(group)
     bases = group.points([key.value_base, key.blinding_base])

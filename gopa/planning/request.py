@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import numpy as np
 
@@ -371,12 +371,17 @@ def _probability(value: float) -> float:
     return float(value)
 
 
+_DIGITS: Final = 6
+"""Of a length that nobody named: people read it, as the ends of the range."""
+
+
 def _weighted_norm(norm: Number | None, low: Number, high: Number, dimension: int) -> Decimal:
     """The length that the largest weight allows: the norm, or that of a corner of the range."""
     if norm is not None:
         return _decimal(norm, "norm")
     farthest = max(abs(_decimal(low, "range")), abs(_decimal(high, "range")))
-    return farthest * math.ceil(math.sqrt(max(1, dimension - 1)))
+    root = Decimal(max(1, dimension - 1)).sqrt(Context(prec=30))
+    return Context(prec=_DIGITS, rounding=ROUND_CEILING).multiply(farthest, root)
 
 
 def _unproved_norm(

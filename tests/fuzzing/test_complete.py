@@ -31,6 +31,7 @@ ELSEWHERE: Final = {
     "LinearRelation.decode": "tests/zkp/sigma/test_encoding_attacks.py, and the proofs here",
     "SignatureLine.parse": "part of notes, which are here",
     "OneHot.decode": "numbers of a result, no bytes",
+    "WeightedRows.decode": "numbers of a result, no bytes",
     "Encoding.decode": "numbers of a result, no bytes",
     "Plain.decode": "numbers of a result, no bytes",
     "GarbledRun.decode": "labels of one length: tests/twoparty/test_runs.py",

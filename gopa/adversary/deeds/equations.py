@@ -15,20 +15,22 @@ import numpy as np
 from commitments import VectorPedersen
 from commitments.group import Point
 from gopa.adversary.deeds.kinds import context_of, instead, key_of, only_at
-from gopa.adversary.deeds.rows import raised
+from gopa.adversary.deeds.rows import raised, with_more
 from gopa.adversary.malicious import Deed
 from gopa.adversary.needs import ROWS, require_met
 from gopa.masks import sign
 from gopa.masks.equations import edge_equation
-from gopa.messages.long_vectors import LONG_PUBLISH, PROVE
+from gopa.messages.long_vectors import LONG_PUBLISH, PROVE, LongPublish
 from gopa.messages.phases import Phase
 from gopa.party import Post
 from gopa.party.rows import live_masks, prove_words, said_of, shown_masks
 from gopa.party.states import Published
 from gopa.rounds.long.showing import ShownMasks, equation_points_at
+from gopa.rounds.long.words import MaskedVector
 from gopa.simulation.access import PartyAccess, body_of
 from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.script import Honest, Rounds, acts
+from zkp.rows.rows import HiddenRows
 
 
 def add_to_the_sum(amount: int, neighbour: int | None = None) -> Deed:
@@ -100,24 +102,30 @@ class AddsToTheSum(Honest):
         if not acts(self.rounds, post):
             return [post]
         if post.phase is Phase.PUBLISH and self._has_occasion(access, access.state.stage):
-            more = self.amount
-            return [
-                access.altered(
-                    post,
-                    LONG_PUBLISH,
-                    lambda said: replace(said, value=raised(access, said.value, more)),
-                )
-            ]
+            return [access.altered(post, LONG_PUBLISH, lambda said: self._publish(access, said))]
         stage = access.before.stage
         if post.phase is not Phase.PROVE or not isinstance(stage, Published):
             return [post]
         if stage.unproved is None or not self._has_occasion(access, stage):
             return [post]
-        masked = stage.unproved.masked
-        moved = replace(masked, value=raised(access, masked.value, self.amount))
+        moved = self._masked(access, stage.unproved.masked)
         stage = replace(stage, unproved=replace(stage.unproved, masked=moved))
         leaf = PROVE.decode(body_of(post.entries)).acts_on
         return [proved_anyway(access, stage, self._shown(access, stage, leaf), leaf)]
+
+    def _publish(self, access: PartyAccess, content: LongPublish) -> LongPublish:
+        value, turns = raised(access, content.value, self.amount)
+        return replace(content, value=value, carries=with_more(access, content.carries, turns))
+
+    def _masked(self, access: PartyAccess, masked: MaskedVector) -> MaskedVector:
+        """What the liar can prove: where a larger word wraps around, its carry is another one."""
+        value, turns = raised(access, masked.value, self.amount)
+        carries, posted = masked.carries, with_more(access, masked.posted_carries, turns)
+        numbers = carries.values.copy()
+        numbers[0] += turns
+        points = access.toolkit.group.decode_points(b"".join(posted), len(posted))
+        rows = HiddenRows(numbers, carries.blindings, points, carries.bits)
+        return replace(masked, value=value, carries=rows)
 
     def _has_occasion(self, access: PartyAccess, stage: object) -> bool:
         """Whether there is a mask that can make up for it: the neighbour may have left."""

@@ -88,7 +88,7 @@ def wrap_entry() -> Deed:
     def lie(access: PartyAccess, content: LongJoin) -> LongJoin:
         require_met((ROWS,), access.manifest)
         half = (access.toolkit.group.order + 1) // 2
-        return replace(content, input=_with_more(access, content.input, half))
+        return replace(content, input=with_more(access, content.input, half))
 
     return only_at(Phase.JOIN, knowing(lie))
 
@@ -158,25 +158,25 @@ def abuse_carries(by: int) -> Deed:
         require_met((ROWS,), access.manifest)
         order, width = access.toolkit.group.order, access.manifest.word_width
         carry = by * pow(1 << width, -1, order) % order
-        larger = raised(access, content.value, by)
-        return replace(content, value=larger, carries=_with_more(access, content.carries, carry))
+        larger, _ = raised(access, content.value, by)
+        return replace(content, value=larger, carries=with_more(access, content.carries, carry))
 
     return only_at(Phase.PUBLISH, knowing(lie))
 
 
-def raised(access: PartyAccess, value: bytes, by: int) -> bytes:
-    """Packed words of which the first one is larger by so much."""
+def raised(access: PartyAccess, value: bytes, by: int) -> tuple[bytes, int]:
+    """Packed words of which the first one is larger by so much, and how often it wrapped around."""
     width = access.manifest.word_width
     words = unpack_words(value, access.manifest.terms.dimension, width)
-    words[0] = (int(words[0]) + by) % (1 << width)
-    return pack_words(words, width)
+    turns, words[0] = divmod(int(words[0]) + by, 1 << width)
+    return pack_words(words, width), turns
 
 
-def _with_more(access: PartyAccess, rows: Sequence[bytes], by: int) -> tuple[bytes, ...]:
+def with_more(access: PartyAccess, rows: Sequence[bytes], by: int) -> tuple[bytes, ...]:
     """The rows with another first entry, under the same blinding."""
     group = access.toolkit.group
     key = VectorPedersen(group, RowShape(access.manifest.terms.dimension).width)
-    moved = group.decode_point(rows[0]) + key.value_bases[0] * group.scalar(by)
+    moved = group.decode_point(rows[0]) + key.value_bases[0] * group.scalar(by % group.order)
     return (moved.to_bytes(), *rows[1:])
 
 

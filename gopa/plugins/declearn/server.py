@@ -8,7 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final, Optional
 
@@ -105,6 +105,22 @@ class GopaDecrypter(Decrypter):
         return value.agg_cls(**found, **value.cleartext)
 
 
+@lru_cache(maxsize=16)
+def _planned(
+    count: int, bitsize: int, clipval: float, *, epsilon: float | None, **asked: Any
+) -> tuple[gopa.Plan, FixedPoint]:
+    """The plan of a sum, and how its numbers become integers: made once for sums that are alike.
+
+    A plan with noise takes seconds, and a server makes a session for every sum.
+    """
+    plan = partial(gopa.plan, dimension=count, epsilon=epsilon, **asked)
+    coding = FixedPoint.finest(bitsize, clipval, count)
+    if epsilon is not None:  # noise is far coarser than the finest grid
+        steps = plan(range=(-1, 1)).terms.steps
+        coding = FixedPoint(min(steps, coding.largest), clipval, noisy=True)
+    return plan(**coding.target), coding
+
+
 @dataclass
 class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQuery]):
     """Configures a server; every message of clients that is summed is a session of one round.
@@ -145,22 +161,18 @@ class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQu
 
         Raises `UsageError` if no plan allows it.
         """
-        plan = partial(
-            gopa.plan,
+        made, coding = _planned(
             n=len(keys),
+            count=count,
+            bitsize=self.bitsize,
+            clipval=self.clipval,
             epsilon=self.epsilon,
             delta=self.delta,
             mode="full" if self.mode == "full" else "signed",
             corrupt=self.corrupt,
             dropout=self.dropout,
-            dimension=count,
         )
-        coding = FixedPoint.finest(self.bitsize, self.clipval, count)
-        if not self.exact_sums:  # noise is far coarser than the finest grid
-            steps = plan(range=(-1, 1)).terms.steps
-            coding = FixedPoint(min(steps, coding.largest), self.clipval, noisy=True)
         setting = SessionSetting(mode=Mode[self.mode.upper()], title=title_of(self.clipval))
-        made = plan(**coding.target)
         # A log of its own for each: it need not be kept in memory when the session is over.
         signer = new_signer(name="declearn.invalid/log")
         return HostedSession(made, frozenset(keys), setting, signer, os.urandom), coding

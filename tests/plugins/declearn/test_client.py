@@ -13,6 +13,7 @@ from declearn.messaging import Error
 from declearn.metrics._mean import MeanState
 from declearn.secagg.utils import IdentityKeys
 
+import gopa
 from gopa import RoundAborted, UsageError
 from gopa.plugins.declearn import (
     GopaAggregate,
@@ -261,3 +262,24 @@ def test_two_clients_are_too_few() -> None:
     server.session(keys, 1)
     with pytest.raises(UsageError):
         server.session(keys[:2], 1)
+
+
+@pytest.mark.slow
+def test_sums_that_are_alike_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan with noise takes seconds, and every sum of a training is a session."""
+    asked: list[dict[str, Any]] = []
+    plan = gopa.plan
+
+    def counted(**given: Any) -> gopa.Plan:
+        asked.append(given)
+        return plan(**given)
+
+    monkeypatch.setattr(gopa, "plan", counted)
+    clients, noisy = Clients(), {"exact_sums": False, "epsilon": 7.25, "delta": 1e-5}
+    first, again = (clients.session(2, **noisy) for _ in range(2))
+    assert len(asked) == 2  # a grid for the noise, and the plan on it
+    assert first.manifest.terms == again.manifest.terms
+    assert first.manifest.to_bytes() != again.manifest.to_bytes()
+    other = clients.session(2, **(noisy | {"epsilon": 8.25}))
+    assert len(asked) == 4
+    assert other.manifest.terms != first.manifest.terms

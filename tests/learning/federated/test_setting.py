@@ -1,0 +1,42 @@
+"""Which plans sums get: lengths are proved in mode full, unless nobody keeps to a length."""
+
+from __future__ import annotations
+
+import pytest
+
+import gopa
+from gopa.learning import Privacy
+from gopa.learning.federated.setting import Mode, Setting
+from tests.learning.federated.problems import NEAR
+
+
+def planned(epsilon: float | None, mode: Mode = "full", *, vouched: bool = False) -> gopa.Plan:
+    privacy = None if epsilon is None else Privacy(epsilon, 1e-5)
+    return Setting(privacy, 1, 9, mode, NEAR).plan(10, 32, 1.01, 2, vouched=vouched)
+
+
+def test_lengths_are_proved_unless_the_algorithm_answers_for_them() -> None:
+    assert planned(None).path == "rows"
+    assert planned(None, vouched=True).path == "bits"
+    assert planned(None, "signed").path == planned(None, "off").path == "bits"
+
+
+def test_a_plan_is_made_once() -> None:
+    assert planned(None) is planned(None)
+    assert planned(None) is not planned(None, vouched=True)
+
+
+@pytest.mark.slow
+def test_where_rows_have_no_plan_bits_are_proved() -> None:
+    """As for an epsilon that is so large: it is a mistake for rows, and none here."""
+    with pytest.raises(gopa.UsageError):
+        gopa.plan(n=10, epsilon=40, delta=1e-5, dimension=32, norm=1, range=(-1, 1), path="rows")
+    assert planned(40.0).path == "bits"
+
+
+@pytest.mark.slow
+def test_a_plan_that_proves_lengths_costs_no_error() -> None:
+    found, unproved = planned(2.0), planned(2.0, "signed")
+    assert (found.path, unproved.path) == ("rows", "bits")
+    assert found.errors.planned < unproved.errors.planned
+    assert found.terms.bounds_length

@@ -20,7 +20,7 @@ from wire.errors import UsageError
 ASKED: Final = "asked for"
 NAMED: Final = "a law of noise is named, and rows prove none"
 FEW: Final = f"fewer than {ROWS_FROM} numbers cost no more that way, and nobody names a norm"
-ASIDE: Final = "lengths are from zero, and much larger than the range where that lies aside of it"
+ASIDE: Final = "lengths are measured from zero, and that is not the middle of the range"
 _IMPOSSIBLE: Final = "rows, which would, have no plan here ({})"
 
 

@@ -246,6 +246,14 @@ def test_what_has_no_plan_is_refused(name: str) -> None:
     assert refused.value.field == field
 
 
+def test_the_largest_weight_allows_the_corner_of_the_range() -> None:
+    """With six digits, rounded up: a whole root would be up to two fifths too long."""
+    for dimension, length in ((2, "1"), (3, "1.41422"), (5, "2"), (11, "3.16228")):
+        made = gopa.plan(**EXACT | {"dimension": dimension, "weighted": True, "range": (-1, 1)})
+        assert (made.path, made.terms.high) == ("rows", Decimal(length))
+        assert 0 <= made.terms.high**2 - (dimension - 1) < Decimal("1e-4")
+
+
 def test_weights_need_lengths() -> None:
     """Bits prove of weighted numbers where they lie, and mode signed proves nothing."""
     asked: dict[str, Any] = {"n": 100, "epsilon": 1, "delta": "1e-6", "weighted": True} | NORM

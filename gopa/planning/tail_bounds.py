@@ -36,6 +36,7 @@ _NEVER: Final = 2.0**-100
 """Chances below that need not be known better."""
 
 _BLOCK: Final = 64
+_TILE: Final = 16
 
 
 @lru_cache(maxsize=64)
@@ -162,9 +163,26 @@ def _tilt(mean: float, values: Floats, probabilities: Floats) -> float:
 def _transform(weights: Floats, angles: Floats, first: int, last: int) -> Complexes:
     """The sums of weights times exp(i k angle) for k from `first` to below `last`.
 
-    One product of matrices: k is a multiple of a block and a rest, and exponentials multiply.
+    Products of matrices: k is a multiple of a block and a rest, and exponentials multiply. They are
+    so small that linear algebra starts no threads for them, which would take longer than they do.
     """
-    rests = np.exp(1j * np.multiply.outer(angles, np.arange(_BLOCK)))
-    blocks = np.exp(1j * np.multiply.outer(np.arange(first, last, _BLOCK), angles))
-    products = np.asarray((blocks * weights) @ rests, np.complex128)
+    rests = _powers(angles, _BLOCK).T
+    blocks = _powers(_BLOCK * angles, -(-(last - first) // _BLOCK))
+    blocks *= weights * np.exp(1j * first * angles)
+    products = np.zeros((len(blocks), _BLOCK), np.complex128)
+    for row in range(0, len(blocks), _TILE):
+        for column in range(0, len(angles), _TILE):
+            part = blocks[row : row + _TILE, column : column + _TILE]
+            products[row : row + _TILE] += part @ rests[column : column + _TILE]
     return products.reshape(-1)[: last - first]
+
+
+def _powers(angles: Floats, count: int) -> Complexes:
+    """The exponentials of i k angle, a row for each k below the count; each row is twice as far."""
+    found = np.ones((count, len(angles)), np.complex128)
+    done = 1
+    while done < count:
+        more = min(done, count - done)
+        np.multiply(found[:more], np.exp(1j * done * angles), out=found[done : done + more])
+        done += more
+    return found

@@ -9,6 +9,8 @@ WORKERS = $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # Without bytecode every worker and every command that a test starts compiles all of it anew.
 export PYTHONDONTWRITEBYTECODE :=
+# Two threads of linear algebra that wait for a busy core take up to fifty times as long as one.
+export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test test-slow test-all test-reference test-install test-deploy test-plugins wheel \
 	workflows soak tutorial notebook quick durations mutations coverage lint test-native user \

@@ -30,6 +30,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("untimed")
+# Workers share the cores: threads of linear algebra would spend them on waiting for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Frameworks have environments of their own, where `make test-plugins` runs this folder.
 collect_ignore = [] if os.environ.get(PLUGINS) else ["plugins"]
 verified.remember()

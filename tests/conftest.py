@@ -48,6 +48,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if _has(item, left_out)])
         items[:] = [item for item in items if not _has(item, left_out)]
+
+
+@pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
+def pytest_begin_with_slow_ones(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Comes last: marks leave tests out, and fixtures of a session draw theirs together."""
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     if workers > 1:
         planned = [pace.Planned(item.nodeid, item, _together(item)) for item in items]

@@ -15,7 +15,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.fft import irfft, next_fast_len, rfft
 
 from gopa.accounting.convolution import UNIT_ROUNDOFF, Floats, Masses
 from wire.errors import UsageError
@@ -93,6 +92,8 @@ def sum_of(parts: Sequence[Repeated], cut: float) -> Masses:
     Raises:
         UsageError: the sum has too many values.
     """
+    from scipy.fft import next_fast_len
+
     lost = sum(part.count * part.masses.lost for part in parts)
     if not all(part.masses.values.any() for part in parts):
         return Masses(0, np.zeros(1), 0.0, lost)
@@ -173,6 +174,8 @@ def _bound(tilted: Sequence[Tilted], tilt: float, first: int, size: int) -> tupl
 
     Then the log-moment of the sum.
     """
+    from scipy.fft import irfft, rfft
+
     levels = _PER_LEVEL * UNIT_ROUNDOFF * (math.log2(size) + 2)
     product: Complexes = np.ones(size // 2 + 1, dtype=np.complex128)
     log_size, relative = np.zeros(len(product)), np.zeros(len(product))

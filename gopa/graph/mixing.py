@@ -11,9 +11,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg, sparse
-from scipy.sparse import csgraph
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy import sparse
 
 from gopa.draws import Draws
 from gopa.graph.spectrum import DENSE
@@ -45,6 +43,8 @@ class MixingMatrix:
         One step brings agents closer to their limit by this factor at least, in the norm
         weighted by `limit`. A number of linear algebra, without certificate.
         """
+        from scipy.sparse import csgraph
+
         pieces, _ = csgraph.connected_components(self.matrix, connection="strong")
         if pieces > 1:
             return 0.0
@@ -118,6 +118,9 @@ def _balanced(name: str, graph: Graph, weights: Floats) -> MixingMatrix:
 
 def _second_modulus(symmetric: sparse.csr_array, top: Floats) -> float:
     """The largest modulus of an eigenvalue whose eigenvector stands upright on `top`."""
+    from scipy import linalg
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
     if len(top) <= DENSE:
         rest = symmetric.toarray() - np.outer(top, top)
         ends = linalg.eigvalsh(rest)

@@ -11,16 +11,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg, sparse
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from gopa.graph.structure import Graph
 from wire.errors import UsageError
 from wire.randomness import Rng, draw
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Floats = npt.NDArray[np.float64]
 
@@ -71,6 +72,8 @@ def certify_gap_dense(graph: Graph) -> float:
 
     The last graphs are remembered: several claims about a round rest on one spectrum.
     """
+    from scipy import linalg
+
     dense = graph.laplacian().toarray()
     estimate = float(linalg.eigvalsh(dense, subset_by_index=[1, 1])[0])
     return next((low for low in _slightly_below(estimate) if gap_at_least(graph, low)), 0.0)
@@ -88,6 +91,8 @@ def gap_at_least(graph: Graph, value: float) -> bool:
     floating point belongs to a matrix at most n (n + 2) u max|a_ii| away (Higham,
     theorem 10.7); that much is subtracted beforehand.
     """
+    from scipy import linalg
+
     if value <= 0:
         return True
     parties = graph.parties
@@ -124,6 +129,8 @@ def _estimated_ends(
     laplacian: sparse.csr_array, generator: np.random.Generator
 ) -> tuple[float, float]:
     """Ritz values of the spectrum without the constant vector: guesses, not bounds."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
     parties = laplacian.shape[0]
 
     def apply(vector: Floats) -> Floats:

@@ -9,7 +9,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from gopa.graph.choices import MOST_PARTIES, Indices, all_choices
 from wire.errors import UsageError
@@ -99,6 +98,8 @@ class Graph:
 
     def components(self) -> Positions:
         """The number of each party's connected component, from 0 in order of first parties."""
+        from scipy.sparse import csgraph
+
         # Edges lead both ways, so strong components are the same. They are found in place,
         # where weak ones take a second matrix.
         _, labels = csgraph.connected_components(self.adjacency(), connection="strong")
@@ -117,6 +118,8 @@ class Graph:
         Walks on two copies, changing the copy at every step: only from such components are
         both copies of a party never met.
         """
+        from scipy.sparse import csgraph
+
         once = self.adjacency()
         twice = sparse.block_array([[None, once], [once, None]], format="csr")
         pieces, _ = csgraph.connected_components(once, directed=False)

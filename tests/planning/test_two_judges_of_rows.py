@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
@@ -37,6 +38,20 @@ def read(terms: Terms) -> tuple[Any, Any]:
     return given(terms, Record)
 
 
+def remembering(margin: Callable[[Any, Any], float]) -> Callable[[Any, Any], float]:
+    """The same function, which knows its last answer."""
+    known: dict[tuple[int, int], float] = {}
+
+    def last(record: Any, law: Any) -> float:
+        asked = id(record), id(law)
+        if asked not in known:
+            known.clear()
+            known[asked] = margin(record, law)
+        return known[asked]
+
+    return last
+
+
 @lru_cache
 def terms_of(**asked: Any) -> Terms:
     target: dict[str, Any] = {"n": 1000, "epsilon": 8, "delta": "1e-6", "norm": 1}
@@ -55,9 +70,11 @@ ASKED: Final[list[dict[str, Any]]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", range(len(ASKED)))
-def test_both_say_the_same(second: Any, place: int) -> None:
+def test_both_say_the_same(second: Any, place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     terms = terms_of(**ASKED[place])
     judged, rows = second("worth").judged, second("rows")
+    # The margin takes seconds there, and is asked for again by the judge of the same terms.
+    monkeypatch.setattr(rows, "margin", remembering(rows.margin))
     assert judge(terms) is Worth.KEPT
     square, spike = terms.noise_square, terms.spike
     changes: list[dict[str, Any]] = [{}, {"spike": spike + 1 + spike // 8}]

@@ -18,7 +18,7 @@ from tests.verifier.row_mutations import (
 )
 
 TRIES: Final = pytest.mark.parametrize(
-    "tries", [12, pytest.param(250, marks=pytest.mark.soak)], ids=["few", "many"]
+    "tries", [6, pytest.param(250, marks=pytest.mark.soak)], ids=["few", "many"]
 )
 
 

@@ -15,10 +15,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from gopa.planning.exponential_sums import exponential_sums
 from zkp.noise_table import NoiseLaw
 
 Floats = npt.NDArray[np.float64]
-Complexes = npt.NDArray[np.complex128]
 
 CHANCE: Final = 0.9 * 2.0**-65
 """Of each of the two sums to exceed its bound: no judge of 2^-64 for both is undecided about it."""
@@ -34,9 +34,6 @@ _STEEPEST: Final = 64.0
 
 _NEVER: Final = 2.0**-100
 """Chances below that need not be known better."""
-
-_BLOCK: Final = 64
-_TILE: Final = 16
 
 
 @lru_cache(maxsize=64)
@@ -96,7 +93,7 @@ def _smoothed(
     for terms in _TERMS:
         points = tilt + 1j * step * np.arange(done, terms)
         smooth = ((np.exp(points * width / _PARTS) - 1) / (points * width / _PARTS)) ** _PARTS
-        moments = _transform(weights / weights.sum(), step * values, done, terms)
+        moments = exponential_sums(weights / weights.sum(), step * values, done, terms)
         with np.errstate(divide="ignore"):
             logs = dimension * np.log(moments) - 1j * points.imag * target
         parts = (np.exp(logs) * smooth / points).real * chernoff
@@ -158,31 +155,3 @@ def _tilt(mean: float, values: Floats, probabilities: Floats) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if tilted(middle) < mean else (low, middle)
     return high
-
-
-def _transform(weights: Floats, angles: Floats, first: int, last: int) -> Complexes:
-    """The sums of weights times exp(i k angle) for k from `first` to below `last`.
-
-    Products of matrices: k is a multiple of a block and a rest, and exponentials multiply. They are
-    so small that linear algebra starts no threads for them, which would take longer than they do.
-    """
-    rests = _powers(angles, _BLOCK).T
-    blocks = _powers(_BLOCK * angles, -(-(last - first) // _BLOCK))
-    blocks *= weights * np.exp(1j * first * angles)
-    products = np.zeros((len(blocks), _BLOCK), np.complex128)
-    for row in range(0, len(blocks), _TILE):
-        for column in range(0, len(angles), _TILE):
-            part = blocks[row : row + _TILE, column : column + _TILE]
-            products[row : row + _TILE] += part @ rests[column : column + _TILE]
-    return products.reshape(-1)[: last - first]
-
-
-def _powers(angles: Floats, count: int) -> Complexes:
-    """The exponentials of i k angle, a row for each k below the count; each row is twice as far."""
-    found = np.ones((count, len(angles)), np.complex128)
-    done = 1
-    while done < count:
-        more = min(done, count - done)
-        np.multiply(found[:more], np.exp(1j * done * angles), out=found[done : done + more])
-        done += more
-    return found

@@ -111,7 +111,7 @@ def _planned(
 ) -> tuple[gopa.Plan, FixedPoint]:
     """The plan of a sum, and how its numbers become integers: made once for sums that are alike.
 
-    A plan with noise takes seconds, and a server makes a session for every sum.
+    A plan with noise takes up to a second, and a server makes a session for every sum.
     """
     plan = partial(gopa.plan, dimension=count, epsilon=epsilon, **asked)
     coding = FixedPoint.finest(bitsize, clipval, count)

@@ -266,7 +266,7 @@ def test_two_clients_are_too_few() -> None:
 
 @pytest.mark.slow
 def test_sums_that_are_alike_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plan with noise takes seconds, and every sum of a training is a session."""
+    """A plan with noise takes up to a second, and every sum of a training is a session."""
     asked: list[dict[str, Any]] = []
     plan = gopa.plan
 

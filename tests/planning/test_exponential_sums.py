@@ -11,7 +11,7 @@ from gopa.planning.exponential_sums import exponential_sums
 def added_up(weights: np.ndarray, angles: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     turns = np.multiply.outer(numbers.astype(np.longdouble), angles.astype(np.longdouble))
     parts = np.mod(turns, 2 * np.arccos(np.longdouble(-1)))
-    return np.asarray(weights * np.exp(1j * parts.astype(np.float64))).sum(axis=1)
+    return np.asarray((weights * np.exp(1j * parts.astype(np.float64))).sum(axis=1))
 
 
 @pytest.mark.parametrize("exponent", [1, 2, 8])

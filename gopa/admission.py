@@ -324,7 +324,7 @@ def _require_place(progress: MessageProgress, entry: Entry) -> None:
     """[E1], [E2]."""
     if not progress.continues(entry):
         _refuse(RefusalReason.SEQUENCE, f"entry {progress.next_seq} of this author is due")
-    full = full_size(entry.chunk, progress.sums_of(entry))
+    full = full_size(entry.chunk, progress.cut_at(entry))
     if len(entry.body) > full or (entry.chunk + 1 < entry.chunks and len(entry.body) != full):
         _refuse(RefusalReason.MALFORMED, f"all chunks but the last are full: {full} bytes")
 
@@ -332,7 +332,7 @@ def _require_place(progress: MessageProgress, entry: Entry) -> None:
 def _require_size(progress: MessageProgress, entry: Entry, largest: int) -> None:
     """Refuse a message above the largest size of its phase ([S4])."""
     rest = entry.chunks - entry.chunk - 1
-    to_come = least_size(rest, progress.sums_of(entry)) + 1 if rest else 0
+    to_come = least_size(rest, progress.cut_at(entry)) + 1 if rest else 0
     if progress.size + len(entry.body) + to_come > largest:
         _refuse(RefusalReason.TOO_LARGE, f"such a message has at most {largest} bytes")
 

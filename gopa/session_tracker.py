@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from bulletin_board import Entry
-from gopa.messages.cutting import own_sums
+from gopa.messages.cutting import PLAIN, Cut, cut_of
 from gopa.messages.limits import largest_body
 from gopa.messages.manifest import MANIFEST, Manifest, most_neighbours, session_id
 from gopa.messages.members import unpack_members
@@ -47,7 +47,7 @@ _AFTER: Final = {
 class MessageProgress:
     """Follows an author's entries in a phase: the next number, and a message on its way.
 
-    `whole` counts the messages that are complete; `sums` says where those of a long result end.
+    `whole` counts the messages that are complete; `cut` says how the one on its way is cut.
     """
 
     next_seq: int = 0
@@ -55,7 +55,7 @@ class MessageProgress:
     chunks: int = 0
     kind: int = 0
     size: int = 0
-    sums: int = 0
+    cut: Cut = PLAIN
     whole: int = 0
     bodies: list[bytes] = field(default_factory=list)
 
@@ -68,14 +68,14 @@ class MessageProgress:
         same = (entry.chunks, entry.kind) == (self.chunks, self.kind)
         return entry.chunk == self.chunk and same
 
-    def sums_of(self, entry: Entry) -> int:
-        """Where the sums end that stand in entries of their own, if it is their message's next."""
-        return self.sums if self.chunk else own_sums(entry.kind, entry.body)
+    def cut_at(self, entry: Entry) -> Cut:
+        """How its message is cut, if the entry is the next one."""
+        return self.cut if self.chunk else cut_of(entry.kind, entry.body, entry.chunks)
 
     def take(self, entry: Entry, *, keep: bool) -> bytes | None:
         """Count the entry; the body of the message that it completes, if bodies are kept."""
         self.next_seq += 1
-        self.sums = self.sums_of(entry)
+        self.cut = self.cut_at(entry)
         self.kind, self.chunks, self.chunk = entry.kind, entry.chunks, entry.chunk + 1
         self.size += len(entry.body)
         if keep:

@@ -1,14 +1,17 @@
 """Says where a message is cut into entries. `specs/04-protocol.md`, section 1, [E1].
 
 The sums of a long result stand in entries of their own: who needs no sums is shown the others, and
-those with sums by their hashes alone.
+those with sums by their hashes alone. So do the heads of commits and prove messages, which are all
+that neighbours need of them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from bulletin_board.entry import LARGEST_BODY
+from gopa.messages.heads import LEAST_TAIL, head_end
 from gopa.messages.organiser import SUM_SIZE, SUMS_BEGIN, sums_end
 from gopa.messages.phases import Kind
 
@@ -18,6 +21,28 @@ MOST_SUMS_TOGETHER: Final = (LARGEST_BODY - SUMS_BEGIN) // SUM_SIZE
 SHORT: Final = 2
 """Entries of a long result that may be short besides the last: the first, and the last of sums."""
 
+SHORT_HEADS: Final = 1
+"""The same of a commit and of a prove message: the head."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Says how a message is cut: its first entry ends at `first`, and one more at `second`.
+
+    Where both are 0, as in most messages, every entry but the last is full.
+    """
+
+    first: int = 0
+    second: int = 0
+
+    @property
+    def short(self) -> int:
+        """How many entries may be short besides the last."""
+        return bool(self.first) + bool(self.second)
+
+
+PLAIN: Final = Cut()
+
 
 def own_sums(kind: int, beginning: bytes) -> int:
     """Where sums end that stand in entries of their own; 0 for all other messages."""
@@ -25,32 +50,45 @@ def own_sums(kind: int, beginning: bytes) -> int:
     return end if end > LARGEST_BODY else 0
 
 
-def full_size(chunk: int, sums: int) -> int:
-    """The most bytes of a chunk, which it has if another one follows; `sums` is `own_sums`."""
-    if not sums:
-        return LARGEST_BODY
-    if not chunk:
-        return SUMS_BEGIN
-    rest = sums - SUMS_BEGIN - (chunk - 1) * LARGEST_BODY
+def cut_of(kind: int, beginning: bytes, chunks: int) -> Cut:
+    """How a message of so many entries is cut whose first entry is `beginning`."""
+    sums = own_sums(kind, beginning)
+    if sums:
+        return Cut(SUMS_BEGIN, sums)
+    return Cut(head_end(kind, beginning)) if chunks > 1 else PLAIN
+
+
+def full_size(chunk: int, cut: Cut) -> int:
+    """The most bytes of a chunk, which it has if another one follows."""
+    if not chunk and cut.first:
+        return cut.first
+    rest = cut.second - cut.first - (chunk - 1) * LARGEST_BODY
     return min(rest, LARGEST_BODY) if rest > 0 else LARGEST_BODY
 
 
-def least_size(chunks: int, sums: int) -> int:
+def least_size(chunks: int, cut: Cut) -> int:
     """A message of so many chunks has at least so many bytes; one more makes it exact."""
-    return max(0, chunks - 1 - (SHORT if sums else 0)) * LARGEST_BODY
+    return max(0, chunks - 1 - cut.short) * LARGEST_BODY
 
 
 def pieces_of(kind: int, body: bytes) -> list[bytes]:
     """The bodies of the entries of a message."""
-    sums, at = own_sums(kind, body), 0
+    cut, at = _own_cut(kind, body), 0
     made: list[bytes] = []
     while at < len(body) or not made:
-        size = full_size(len(made), sums)
+        size = full_size(len(made), cut)
         made.append(body[at : at + size])
         at += size
     return made
 
 
+def _own_cut(kind: int, body: bytes) -> Cut:
+    """How an honest author cuts: a short tail stands in one entry with the head."""
+    cut = cut_of(kind, body[:LARGEST_BODY], 2)
+    together = len(body) <= LARGEST_BODY and len(body) - cut.first < LEAST_TAIL
+    return PLAIN if together and not cut.second else cut
+
+
 def chunks_of(size: int) -> int:
-    """How many entries a message of so many bytes takes, unless it is a long result."""
+    """How many entries a message of so many bytes takes that are full but for the last."""
     return max(1, -(-size // LARGEST_BODY))

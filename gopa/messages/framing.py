@@ -15,7 +15,7 @@ from bulletin_board import Entry, Slot, Submission, sign_entry
 from bulletin_board.entry import VERSION, SlotTable
 from bulletin_board.tree import leaf_hash
 from gopa.messages.bodies import widest_body
-from gopa.messages.cutting import full_size, least_size, own_sums, pieces_of
+from gopa.messages.cutting import cut_of, full_size, least_size, pieces_of
 from gopa.messages.phases import Kind, Phase
 from wire.domains import ENTRY_PAYLOAD_TYPE, PARTY
 from wire.ed25519 import SIGNATURE_SIZE, SignatureClaim, SigningKey, pre_auth_encoding
@@ -224,18 +224,18 @@ def _fits(entry: Entry) -> bool:
 
     Nobody makes a reader hold more than the longest message of the kind.
     """
-    sums = own_sums(entry.kind, entry.body)
-    return entry.chunks == 1 or least_size(entry.chunks, sums) < widest_body(entry.kind)
+    cut = cut_of(entry.kind, entry.body, entry.chunks)
+    return entry.chunks == 1 or least_size(entry.chunks, cut) < widest_body(entry.kind)
 
 
 def _continues(partial: _Partial, entry: Entry) -> bool:
     first = partial.first.entry
-    sums = own_sums(first.kind, first.body)
+    cut = cut_of(first.kind, first.body, first.chunks)
     return (
         entry.chunk == len(partial.bodies)
         and entry.chunks == first.chunks
         and entry.kind == first.kind
         and entry.prev_own_leaf == partial.leaf
-        and len(partial.bodies[-1]) == full_size(entry.chunk - 1, sums)
-        and 0 < len(entry.body) <= full_size(entry.chunk, sums)
+        and len(partial.bodies[-1]) == full_size(entry.chunk - 1, cut)
+        and 0 < len(entry.body) <= full_size(entry.chunk, cut)
     )

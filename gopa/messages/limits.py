@@ -13,7 +13,7 @@ from typing import Final
 from commitments import ristretto255
 from commitments.group import Group
 from gopa.masks.words import packed_size
-from gopa.messages.cutting import MOST_SUMS_TOGETHER, SHORT, chunks_of
+from gopa.messages.cutting import MOST_SUMS_TOGETHER, SHORT, SHORT_HEADS, chunks_of
 from gopa.messages.manifest import (
     CommitReveal,
     DrandBeacon,
@@ -88,7 +88,8 @@ def largest_body(manifest: Manifest, phase: Phase, *, degree_bound: int | None =
 def most_chunks(manifest: Manifest, phase: Phase) -> int:
     """The most entries of an honest message of this phase."""
     long = phase is Phase.ORGANISER and manifest.terms.dimension > MOST_SUMS_TOGETHER
-    return chunks_of(largest_body(manifest, phase)) + (SHORT if long else 0)
+    short = SHORT_HEADS if phase in {Phase.COMMIT, Phase.PROVE} else SHORT if long else 0
+    return chunks_of(largest_body(manifest, phase)) + short
 
 
 def _join(manifest: Manifest, _: int) -> int:

@@ -42,10 +42,10 @@ class LongCommit:
     acts_on: bytes
     edges: tuple[bytes, ...]
     self_mask: bytes
-    tests: bytes
-    proof: bytes
     coefficients: tuple[bytes, ...]
     shares: tuple[bytes, ...]
+    tests: bytes
+    proof: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +96,10 @@ LONG_COMMIT: Codec[LongCommit] = record(
     acts_on=_LEAF,
     edges=_EDGES,
     self_mask=fixed(32),
-    tests=fixed(TESTS_SIZE),
-    proof=_PROOF,
     coefficients=_EDGES,
     shares=vector(fixed(64), 0, MOST_NEIGHBOURS),
+    tests=fixed(TESTS_SIZE),
+    proof=_PROOF,
 )
 LONG_PUBLISH: Codec[LongPublish] = record(
     LongPublish, acts_on=_LEAF, value=opaque(1, LARGEST_VALUE), carries=_ROWS, pads=_PADS

@@ -315,7 +315,7 @@ __all__ = [
     "session_id",
 ]
 
-VERSION: Final = 5
+VERSION: Final = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,11 @@ class Commit:
     acts_on: bytes
     edges: tuple[bytes, ...]
     self_mask: bytes
+    coefficients: tuple[bytes, ...]
+    shares: tuple[bytes, ...]
     output: bytes
     proof: bytes
     weighing: bytes
-    coefficients: tuple[bytes, ...]
-    shares: tuple[bytes, ...]
 
 
 class About(IntEnum):
@@ -150,11 +150,11 @@ COMMIT: Codec[Commit] = record(
     acts_on=_LEAF,
     edges=vector(fixed(32), 0, MOST_NEIGHBOURS),
     self_mask=fixed(32),
+    coefficients=vector(fixed(32), 0, MOST_NEIGHBOURS),
+    shares=vector(fixed(64), 0, MOST_NEIGHBOURS),
     output=_OPTIONAL_POINT,
     proof=opaque(0, LARGEST_PROOF),
     weighing=opaque(0, LARGEST_PROOF),
-    coefficients=vector(fixed(32), 0, MOST_NEIGHBOURS),
-    shares=vector(fixed(64), 0, MOST_NEIGHBOURS),
 )
 ACCUSATION: Codec[Accusation] = record(
     Accusation,

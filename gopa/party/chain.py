@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gopa.messages.cutting import full_size, own_sums
+from gopa.messages.cutting import cut_of, full_size
 from gopa.messages.framing import NO_LEAF, Message, Posted
 from gopa.messages.organiser import CUT, ROOT, Close
 from gopa.messages.phases import Kind, Phase
@@ -184,12 +184,12 @@ def _continues(pending: tuple[Posted, ...], posted: Posted) -> bool:
     if not pending:
         return True
     first, before = pending[0].entry, pending[-1]
-    sums = own_sums(first.kind, first.body)
+    cut = cut_of(first.kind, first.body, first.chunks)
     return (
         (entry.chunks, entry.kind) == (before.entry.chunks, before.entry.kind)
         and entry.prev_own_leaf == before.leaf
-        and len(before.entry.body) == full_size(entry.chunk - 1, sums)
-        and len(entry.body) <= full_size(entry.chunk, sums)
+        and len(before.entry.body) == full_size(entry.chunk - 1, cut)
+        and len(entry.body) <= full_size(entry.chunk, cut)
     )
 
 

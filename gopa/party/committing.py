@@ -212,18 +212,18 @@ def commit_round(
     posted = tuple(edges[v].posted for v in view.neighbours)
     if view.context.in_rows:
         body = LONG_COMMIT.encode(
-            LongCommit(leaf, posted, own.self_mask, own.tests, own.proof, coefficients, shares)
+            LongCommit(leaf, posted, own.self_mask, coefficients, shares, own.tests, own.proof)
         )
     else:
         content = Commit(
             acts_on=leaf,
             edges=posted,
             self_mask=own.self_mask,
+            coefficients=coefficients,
+            shares=shares,
             output=own.output,
             proof=own.proof,
             weighing=own.weighing,
-            coefficients=coefficients,
-            shares=shares,
         )
         body = COMMIT.encode(content)
     stage = Committed(

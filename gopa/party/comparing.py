@@ -20,20 +20,20 @@ from gopa.masks import (
     pack_words,
 )
 from gopa.messages.framing import Message
-from gopa.messages.long_vectors import LONG_PUBLISH, LongCommit
+from gopa.messages.heads import CommitHead
+from gopa.messages.long_vectors import LONG_PUBLISH
 from gopa.messages.party import (
     ACCUSATION,
     PUBLISH,
     About,
     Accusation,
-    Commit,
     Publish,
 )
 from gopa.messages.phases import Phase
 from gopa.party.committing import mask_law, masked_opening, masked_words, pad_key, share_point
 from gopa.party.context import PartyContext
 from gopa.party.events import Fetch, Output
-from gopa.party.reading import decode_commit, decode_long_commit, decoded, decoded_join
+from gopa.party.reading import decode_commit_head, decoded, decoded_join
 from gopa.party.rows import mask_rows, words_message
 from gopa.party.states import (
     Accusing,
@@ -139,7 +139,7 @@ def _commit_of(
     comparing: Comparing,
     v: int,
     found: Mapping[bytes, Message],
-) -> Commit | LongCommit:
+) -> CommitHead:
     """What a listed neighbour posted, with the numbers of edges and shares that it owes.
 
     With fewer this party would have no mask with it, or no share for its recovery (attacks
@@ -148,11 +148,7 @@ def _commit_of(
     view = comparing.committed.view
     message = found.get(view.enrolment.authors[v])
     leaf = comparing.committed.leaf
-    theirs: Commit | LongCommit | None
-    if view.context.in_rows:
-        theirs = decoded(message, decode_long_commit, leaf)
-    else:
-        theirs = decoded(message, decode_commit, leaf)
+    theirs = decoded(message, decode_commit_head, leaf)
     degree = len(view.neighbours_of(v))
     shares = 0 if party.manifest.terms.threshold is None else degree
     coefficients = party.manifest.coefficients(degree)
@@ -163,7 +159,7 @@ def _commit_of(
     return theirs
 
 
-def _share_from(committed: Committed, dealer: int, theirs: Commit | LongCommit) -> Share | None:
+def _share_from(committed: Committed, dealer: int, theirs: CommitHead) -> Share | None:
     """The dealer's share for this party; None if it does not fit."""
     view = committed.view
     group = view.context.group
@@ -177,7 +173,7 @@ def _share_from(committed: Committed, dealer: int, theirs: Commit | LongCommit) 
     return share
 
 
-def _dealt(view: RoundView, theirs: Commit | LongCommit) -> Commitment:
+def _dealt(view: RoundView, theirs: CommitHead) -> Commitment:
     """C_0 .. C_(T-1) of a neighbour. Raises `MalformedMessage` if one is no point."""
     group, count = view.context.group, len(theirs.coefficients)
     coefficients = b"".join(theirs.coefficients)

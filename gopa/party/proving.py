@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gopa.messages.framing import Message
-from gopa.messages.long_vectors import PROVE
 from gopa.messages.phases import Phase
 from gopa.party.confirming import narrow
 from gopa.party.context import PartyContext, absent, leave
 from gopa.party.events import Fetch, Output, Part
-from gopa.party.reading import Closed, decoded
+from gopa.party.reading import Closed, decode_prove_head, decoded
 from gopa.party.rows import prove_words, said_of, shown_masks
 from gopa.party.states import PartyState, Published, Reconciling
 from wire.errors import UsageError
@@ -96,7 +95,7 @@ def reconcile(
         if v not in stage.inside:
             continue
         message = found.get(view.enrolment.authors[v])
-        theirs = decoded(message, PROVE.decode, published.proved_on)
+        theirs = decoded(message, decode_prove_head, published.proved_on)
         neighbours = view.neighbours_of(v)
         if theirs is None or len(theirs.edges) != len(neighbours):
             raise state.chain.fault("it lists a party without a proof", stage.closed.leaf)

@@ -15,12 +15,13 @@ from typing import TypeVar
 
 from bulletin_board import Entry
 from gopa.messages.framing import Assembler, Message, Posted, party_id
-from gopa.messages.long_vectors import LONG_COMMIT, LONG_JOIN, LongCommit, LongJoin
+from gopa.messages.heads import COMMIT_HEAD, PROVE_HEAD, CommitHead, ProveHead, head_end, is_head
+from gopa.messages.long_vectors import LONG_JOIN, LongJoin
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Roster
 from gopa.messages.members import unpack_members
 from gopa.messages.organiser import CLOSE, RESULT, Close, Coins, Members, ResultMessage, Roll
-from gopa.messages.party import COMMIT, JOIN, Commit, Join
-from gopa.messages.phases import KIND_IN, Phase
+from gopa.messages.party import JOIN, Join
+from gopa.messages.phases import KIND_IN, Kind, Phase
 from gopa.party.chain import whole
 from gopa.party.events import Fetch
 from gopa.rounds.context import RoundContext
@@ -146,7 +147,7 @@ _T = TypeVar("_T")
 def first_messages(
     entries: Iterable[Posted], session: bytes, wanted: Fetch
 ) -> Mapping[bytes, Message]:
-    """The message of each author that was asked for, if it is whole below the cut.
+    """The message of each author that was asked for, if it is whole below the cut, or its head.
 
     A second entry in a slot changes nothing, so that all readers take the same one (attacks
     `equivocate`, `second-message`). Raises `UsageError` for entries of anything else or out of
@@ -185,15 +186,14 @@ def decoded_join(
 
 
 @lru_cache(maxsize=1024)
-def decode_commit(body: bytes) -> Commit:
-    """Decode strictly, and once: all neighbours of one process read the same commits."""
-    return COMMIT.decode(body)
+def decode_commit_head(body: bytes) -> CommitHead:
+    """Decode strictly what the body begins with, and once: neighbours of one process read alike."""
+    return COMMIT_HEAD.decode(body[: head_end(Kind.COMMIT, body)])
 
 
-@lru_cache(maxsize=1024)
-def decode_long_commit(body: bytes) -> LongCommit:
-    """The same where vectors are proved row by row."""
-    return LONG_COMMIT.decode(body)
+def decode_prove_head(body: bytes) -> ProveHead:
+    """The same of a prove message."""
+    return PROVE_HEAD.decode(body[: head_end(Kind.PROVE, body)])
 
 
 def _by_author(
@@ -215,9 +215,16 @@ def _by_author(
 
 
 def _first(entries: Sequence[Posted]) -> Message | None:
-    """The first whole message, if it begins with the author's first entry."""
+    """The first whole message, if it begins with the author's first entry; or its head alone.
+
+    A head that has an entry of its own is taken whatever follows it, so that readers who are shown
+    more and readers who are shown less take the same ([C5]).
+    """
     if entries and _is_first_and_whole(entries[0].entry):
         return whole((entries[0],))  # what follows can change nothing, and most have no more
+    begins = next((each for each in entries if each.entry.seq == 0), None)
+    if begins is not None and is_head(begins.entry):
+        return whole((begins,))
     assembler = Assembler()
     for posted in entries:
         for item in assembler.observe(posted):

@@ -218,11 +218,11 @@ MESSAGES: dict[str, tuple[Kind, Any]] = {
     "reveal": (Kind.REVEAL, Reveal(h(1), h(2))),
     "commit": (
         Kind.COMMIT,
-        Commit(h(1), (h(2), h(3)), h(4), h(5), b"proof", b"weighing", (h(6),), (b"\x07" * 64,) * 2),
+        Commit(h(1), (h(2), h(3)), h(4), (h(6),), (b"\x07" * 64,) * 2, h(5), b"proof", b"weighing"),
     ),
     "commit in signed mode": (
         Kind.COMMIT,
-        Commit(h(1), (h(2), h(3)), h(4), b"", b"", b"", (), ()),
+        Commit(h(1), (h(2), h(3)), h(4), (), (), b"", b"", b""),
     ),
     "accusation": (Kind.ACCUSATION, Accusation(h(1), About.SHARE, 7, h(2), b"\x03" * 96)),
     "publish": (Kind.PUBLISH, Publish(h(1), h(2), h(3))),
@@ -243,7 +243,7 @@ LONG_MESSAGES: dict[str, tuple[Kind, Any]] = {
     "long commit": (
         Kind.COMMIT,
         LongCommit(
-            h(1), (h(2), h(3)), h(4), b"\x05" * TESTS_SIZE, b"proof", (h(6),), (b"\x07" * 64,) * 2
+            h(1), (h(2), h(3)), h(4), (h(6),), (b"\x07" * 64,) * 2, b"\x05" * TESTS_SIZE, b"proof"
         ),
     ),
     "long publish": (

@@ -110,9 +110,10 @@ def longest_of_rows(given: Manifest) -> dict[Phase, Any]:
     return {
         Phase.JOIN: LongJoin(h(1), h(1), bytes(64), nonce, rows, rows, pads),
         Phase.COMMIT: LongCommit(
-            h(1), (h(1),) * DEGREE, h(1), tests, bytes(length_proof_size(given)),
+            h(1), (h(1),) * DEGREE, h(1),
             () if needed is None else (h(1),) * needed,
             () if needed is None else (bytes(64),) * DEGREE,
+            tests, bytes(length_proof_size(given)),
         ),
         Phase.PUBLISH: LongPublish(h(1), bytes(2 * 40), rows, pads),
         Phase.PROVE: Prove(

@@ -173,7 +173,7 @@ class ScribeParty:
             own = seed_hash(SecretBytes(self.seed), self._self_context())
             curious = self.world.manifest.trust is Trust.HONEST_BUT_CURIOUS
             own = bytes(32) if curious else own
-            return Commit(view.acts_on, edges, own, b"", b"", b"", *self._dealt(neighbours))
+            return Commit(view.acts_on, edges, own, *self._dealt(neighbours), b"", b"", b"")
         return self._proved(view, edges, neighbours)
 
     def accusation(self, view: RoundPicture, other: int, about: About = About.EDGE) -> Accusation:
@@ -292,7 +292,7 @@ class ScribeParty:
         proofs = self.world.toolkit.proofs
         proof, weighing = proofs.prove_noise(claim, self.seeds, self.given, self.output, self.rng)
         coefficients, shares = self._dealt(neighbours)
-        return Commit(view.acts_on, edges, own, claim.output, proof, weighing, coefficients, shares)
+        return Commit(view.acts_on, edges, own, coefficients, shares, claim.output, proof, weighing)
 
     def _dealt(self, neighbours: list[int]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
         needed = self.world.manifest.terms.shares_needed(len(neighbours))

@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from gopa.messages.phases import Phase
-from gopa.party.reading import decode_commit
+from gopa.party.reading import decode_commit_head
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import check_log
 from gopa.simulation import RoundRecord, Simulation
@@ -75,7 +75,7 @@ class Held:
     @classmethod
     def now(cls, simulation: Simulation) -> Held:
         """Without what a bounded cache keeps for all."""
-        decode_commit.cache_clear()
+        decode_commit_head.cache_clear()
         gc.collect()
         found = dict.fromkeys(PARTS, 0)
         for each in tracemalloc.take_snapshot().statistics("filename"):

@@ -14,7 +14,7 @@ from typing import Final
 
 from bulletin_board import Entry
 from bulletin_board.entry import LARGEST_BODY
-from gopa.messages.cutting import full_size, own_sums
+from gopa.messages.cutting import cut_of, full_size, own_sums
 from gopa.messages.framing import Posted
 from gopa.messages.organiser import SUMS_BEGIN
 from gopa.messages.phases import Kind, Phase
@@ -54,8 +54,8 @@ def restored(shown: Sequence[Posted | HiddenEntry], organiser: bytes) -> tuple[P
         if isinstance(each, HiddenEntry):
             if first is None or last is None or not _holds_sums_alone(first, last.entry.chunk + 1):
                 raise InvalidProof("more is hidden than sums", _RULE)
-            sums = own_sums(first.kind, first.body)
-            entry = _following(last.entry, last.leaf, full_size(last.entry.chunk + 1, sums))
+            cut = cut_of(first.kind, first.body, first.chunks)
+            entry = _following(last.entry, last.leaf, full_size(last.entry.chunk + 1, cut))
             posted, open_end = Posted(each.index, each.leaf, entry), True
         else:
             posted, entry = each, each.entry

@@ -35,6 +35,7 @@ from bulletin_board.storage.memory import memory_storage
 from bulletin_board.tree import Node, resources, subset_proof
 from gopa.admission import ProtocolAdmission
 from gopa.messages.framing import Posted
+from gopa.messages.heads import is_head
 from gopa.messages.organiser import CUT
 from gopa.messages.phases import Kind, Phase
 from gopa.rules import SessionState
@@ -229,6 +230,7 @@ class TunnelHost:
         self._lines: dict[bytes, _Line] = {}
         self._queue: list[tuple[Submission, ...]] = []
         self._phases: dict[tuple[int, int], list[Posted]] = {}
+        self._heads: dict[tuple[int, int, bytes], bool] = {}
 
     def turn(self, parties: Sequence[bytes], send: Send) -> bool:
         """Tell these parties what is new, post what they say; whether one of them moved on.
@@ -352,11 +354,21 @@ class TunnelHost:
             return
         self._search.take(posted)
         self._entries.append(posted)
-        self._phases.setdefault((entry.round, entry.phase), []).append(posted)
+        if not self._is_tail(posted):
+            self._phases.setdefault((entry.round, entry.phase), []).append(posted)
         self._raws[posted.index] = raw
         opens = (entry.phase, entry.kind) == (Phase.ORGANISER, Kind.OPEN)
         if opens and entry.author.data == self._search.organiser and entry.round > self._round:
             self._forget(entry.round)
+
+    def _is_tail(self, posted: Posted) -> bool:
+        """Whether the entry stands behind a head that is all its readers need ([N3])."""
+        entry = posted.entry
+        stream = entry.round, entry.phase, entry.author.data
+        if entry.seq:
+            return self._heads.get(stream, False)
+        self._heads.setdefault(stream, is_head(entry))  # the first entry in a slot stands
+        return False
 
     def _forget(self, number: int) -> None:
         """Drop what parties said in rounds that are over: nobody is shown it unless all is."""
@@ -366,6 +378,7 @@ class TunnelHost:
         ]
         self._raws = {e.index: self._raws[e.index] for e in self._entries}
         self._phases = {at: kept for at, kept in self._phases.items() if at[0] >= last}
+        self._heads = {at: own for at, own in self._heads.items() if at[0] >= last}
         self._parts = {index: part for index, part in self._parts.items() if index in self._raws}
 
     def _shown(

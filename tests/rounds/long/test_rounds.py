@@ -505,7 +505,7 @@ def test_what_a_party_says_is_as_long_as_the_limits_allow(weighted: bool) -> Non
     own, key, edges = b"\1" * 32, b"\2" * 32, (b"\3" * 32,) * 4
     said = {
         Phase.JOIN: LongJoin(own, key, bytes(64), b"", lengths.input, lengths.noise, lengths.pads),
-        Phase.COMMIT: LongCommit(own, edges, key, lengths.tests, lengths.proof, (), ()),
+        Phase.COMMIT: LongCommit(own, edges, key, (), (), lengths.tests, lengths.proof),
         Phase.PUBLISH: LongPublish(own, words.value, words.carries, words.pads),
         Phase.PROVE: Prove(own, words.edges, words.self_mask, words.tests, words.proof),
     }

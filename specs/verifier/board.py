@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 import curve
-from codec import Reader, Record, Unsupported, Wrong, decode, require, strict
+from codec import FORMATS, Reader, Record, Unsupported, Wrong, decode, require, strict
 
 LARGEST_BODY = 60_000
 LONGEST = {1: 33_626_086, 2: 36, 3: 101_777_495, 4: 14_680_114, 5: 4_194_349, 16:
@@ -187,22 +187,38 @@ def read_entry(index: int, leaf: bytes, raw: bytes) -> Record:
 
 
 def chunks_of(size: int) -> int:
-    """04, [E1]: how many entries a body takes that is no long result."""
+    """04, [E1]: how many entries a body takes of which all but the last are full."""
     return max(1, -(-size // LARGEST_BODY))
 
 
-def end_of_sums(kind: int, beginning: bytes) -> int:
-    """04, [E1]: where the sums of a long result end; 0 for every other message."""
+def cut_of(kind: int, beginning: bytes, chunks: int) -> tuple[int, int]:
+    """04, [E1]: where what stands alone in the first chunk ends, and where sums do; or 0."""
     end = 43 + int.from_bytes(beginning[40:43])
-    return end if kind == 4 and end > LARGEST_BODY else 0
+    if kind == 4 and end > LARGEST_BODY:
+        return 43, end
+    return (end_of_head(kind, beginning) if chunks > 1 else 0), 0
 
 
-def place_of(chunk: int, sums: int) -> int:
-    """04, [E1]: where a chunk begins in its body, with `sums` from `end_of_sums`."""
-    if not sums or not chunk:
+def end_of_head(kind: int, beginning: bytes) -> int:
+    """04, [E1]: where the head of a commit or a prove message ends; 0 unless it fits a chunk."""
+    form, count = {18: ("Commit", 5), 25: ("Prove", 3)}.get(kind, ("Commit", 0))
+    reader = Reader(beginning[:LARGEST_BODY])
+    try:
+        for field in FORMATS[form][0][:count]:
+            reader.field(*field)
+    except Wrong:
+        return 0
+    return reader.at
+
+
+def place_of(chunk: int, first: int, sums: int) -> int:
+    """04, [E1]: where a chunk begins in its body, with what `cut_of` gives."""
+    if not first or not chunk:
         return chunk * LARGEST_BODY
-    place = 43 + (chunk - 1) * LARGEST_BODY
-    return place if place < sums else sums + (chunk - 1 - chunks_of(sums - 43)) * LARGEST_BODY
+    place = first + (chunk - 1) * LARGEST_BODY
+    if place < sums or not sums:
+        return place
+    return sums + (chunk - 1 - chunks_of(sums - first)) * LARGEST_BODY
 
 
 class Assembler:
@@ -225,7 +241,7 @@ class Assembler:
         if entry.seq != self.expected.get(stream, 0):
             return entry.changed(what="broken")
         self.expected[stream] = entry.seq + 1
-        short = 2 if end_of_sums(entry.kind, entry.body) else 0
+        short = sum(map(bool, cut_of(entry.kind, entry.body, entry.chunks)))
         before = LARGEST_BODY * max(0, entry.chunks - 1 - short)
         if entry.chunk:
             if begun is None or not self._continues(begun, entry):
@@ -242,9 +258,9 @@ class Assembler:
 
     @staticmethod
     def _continues(begun: Record, entry: Record) -> bool:
-        sums = end_of_sums(begun.kind, begun.body)
+        cut = cut_of(begun.kind, begun.body, begun.chunks)
         size = len(begun.body) + len(entry.body)
-        full = len(begun.body) == place_of(entry.chunk, sums)
-        full = full and len(begun.body) < size <= place_of(entry.chunk + 1, sums)
+        full = len(begun.body) == place_of(entry.chunk, *cut)
+        full = full and len(begun.body) < size <= place_of(entry.chunk + 1, *cut)
         same = (entry.chunks, entry.kind) == (begun.chunks, begun.kind)
         return full and same and bool(entry.prev_own_leaf == begun.leaf)

@@ -109,13 +109,13 @@ class Reader:
             require(number in FORMATS[form])
             return FORMATS[form][number]
         (fields, cases), start = FORMATS[form], self.at
-        record = Record(**{field[2]: self._field(*field) for field in fields})
+        record = Record(**{field[2]: self.field(*field) for field in fields})
         if cases:
             vars(record).update(vars(self.read(cases[record.tag])))
             record.raw = self.data[start : self.at]
         return record
 
-    def _field(self, form: str, item: str, _: str, *sizes: str) -> Any:
+    def field(self, form: str, item: str, _: str, *sizes: str) -> Any:
         """[C4], [C5], [C7]."""
         fixed, low, high, most = (int(size or 0) for size in sizes)
         if not high:

@@ -22,7 +22,7 @@ ROW_TERMS = (
 
 def read_manifest(body: bytes, author: bytes) -> Record:
     """A manifest that keeps [S2], and what follows; Wrong for any other. [S3] is not judged."""
-    if int.from_bytes(body[:2]) != 5:
+    if int.from_bytes(body[:2]) != 6:
         raise Unsupported("a version of the manifest that is not known")
     m: Record = decode("Manifest", body)
     require(m.organiser == author)
@@ -50,6 +50,7 @@ def read_manifest(body: bytes, author: bytes) -> Record:
     long = 43 + 8 * m.terms.dimension > LARGEST_BODY  # sums in entries of their own
     m.chunks = {phase: chunks_of(size) for phase, size in m.largest.items()}
     m.chunks["organiser"] += 2 if long else 0
+    m.chunks["commit"], m.chunks["prove"] = m.chunks["commit"] + 1, m.chunks["prove"] + 1  # heads
     return m
 
 

@@ -105,12 +105,12 @@ def test_sums_of_a_long_result_stand_alone(dimension: int, removed: int, sizes: 
 def test_the_second_verifier_cuts_alike(dimension: int, removed: int) -> None:
     """It has the rule in other words: where each chunk begins."""
     board, body = part("board"), result(dimension, removed)
-    sums = board.end_of_sums(int(Kind.RESULT), body)
     pieces = pieces_of(Kind.RESULT, body)
+    cut = board.cut_of(int(Kind.RESULT), body, len(pieces))
     begins = [len(b"".join(pieces[:at])) for at in range(len(pieces))]
-    assert [board.place_of(chunk, sums) for chunk in range(len(pieces))] == begins
-    assert board.place_of(len(pieces), sums) >= len(body)
-    assert board.end_of_sums(int(Kind.CLOSE), body) == 0
+    assert [board.place_of(chunk, *cut) for chunk in range(len(pieces))] == begins
+    assert board.place_of(len(pieces), *cut) >= len(body)
+    assert board.cut_of(int(Kind.CLOSE), body, len(pieces)) == (0, 0)
 
 
 def test_other_messages_are_cut_where_they_are_full() -> None:

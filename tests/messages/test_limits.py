@@ -83,10 +83,10 @@ def longest(given: Manifest) -> dict[Phase, Any]:
     found = {
         Phase.JOIN: Join(h(1), h(1), bytes(64), h(1) if reveals else b"", point, point),
         Phase.COMMIT: Commit(
-            h(1), (h(1),) * DEGREE, h(1), point,
-            bytes(noise_proof_size(given)) if full else b"", weighing,
+            h(1), (h(1),) * DEGREE, h(1),
             () if needed is None else (h(1),) * (needed - 1 + seeds),
             () if needed is None else (bytes(64),) * DEGREE,
+            point, bytes(noise_proof_size(given)) if full else b"", weighing,
         ),
         Phase.ACCUSE: Accusation(h(1), About.EDGE, 1, h(1), bytes(96)),
         Phase.PUBLISH: Publish(h(1), value, point),

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from bulletin_board.entry import LARGEST_BODY, Submission
+from bulletin_board.entry import LARGEST_BODY, Submission, sign_entry
 from gopa.messages.framing import NO_LEAF, Assembler, Message, MessageSlot, Posted, sign_message
+from gopa.messages.heads import COMMIT_HEAD, CommitHead
 from gopa.messages.party import COMMIT, Commit
 from gopa.messages.phases import Kind, Phase
 from gopa.party import Fetch
-from gopa.party.reading import decode_commit, decoded, first_messages
+from gopa.party.reading import decode_commit_head, decoded, first_messages
 from gopa.rules.mailbox import Mailbox, Sorter
 from tests.randomness import seeded
 from wire.ed25519 import SigningKey
+from wire.errors import MalformedMessage
 
 KEY = SigningKey.generate(seeded("neighbour"))
 AUTHOR = KEY.public.data
 SESSION, CLOSE = b"\x05" * 32, b"\x07" * 32
 CUT = 10
 SHORT = CLOSE + b"short"
-LONG = CLOSE + bytes(LARGEST_BODY)
+LONG = CLOSE + bytes([255]) * LARGEST_BODY
 
 
 def entries(body: bytes, *, seq: int = 0, kind: Kind = Kind.COMMIT) -> list[bytes]:
@@ -94,9 +98,74 @@ def test_party_and_rules_take_the_same_message(case: str) -> None:
 
 def test_what_cannot_be_decoded_is_no_message() -> None:
     """A neighbour that posts nonsense is one that posted nothing; the reader goes on."""
-    right = COMMIT.encode(Commit(CLOSE, (bytes(32),), bytes(32), b"", b"", b"", (), ()))
-    for body, expected in ((right, COMMIT.decode(right)), (right[:-1], None), (SHORT, None)):
+    right = COMMIT.encode(Commit(CLOSE, (bytes(32),), bytes(32), (), (), b"", b"", b""))
+    head = CommitHead(CLOSE, (bytes(32),), bytes(32), (), ())
+    for body, expected in ((right, head), (right[:90], None), (SHORT, None)):
         wanted = Fetch(Phase.COMMIT, 1, CUT, (AUTHOR,))
         found = first_messages(in_the_log(entries(body)), SESSION, wanted)
         assert found[AUTHOR].body == body
-        assert decoded(found[AUTHOR], decode_commit, CLOSE) == expected
+        assert decoded(found[AUTHOR], decode_commit_head, CLOSE) == expected
+
+
+HEAD = COMMIT_HEAD.encode(CommitHead(CLOSE, (b"\x01" * 32,) * 3, b"\x02" * 32, (), ()))
+TAILED = HEAD + b"\x00" + (5_000).to_bytes(2) + bytes(5_002)
+
+
+def altered(raws: Sequence[bytes], at: int, **changes: Any) -> list[bytes]:
+    """With another entry of the same author in one place."""
+    entry = replace(Submission.decode(raws[at]).entry, **changes)
+    return [*raws[:at], sign_entry(entry, KEY), *raws[at + 1 :]]
+
+
+PARTED = entries(TAILED)
+BEHIND = {
+    "all of it": PARTED,
+    "nothing": PARTED[:1],
+    "another proof": altered(PARTED, 1, body=bytes(100)),
+    "two proofs": [*PARTED, *altered(PARTED, 1, body=bytes(100))[1:]],
+    "what continues another head": altered(PARTED, 1, prev_own_leaf=bytes(32)),
+    "another head in its slot": [*PARTED, *altered(PARTED, 0, body=HEAD[:-1] + b"\x01")[:1]],
+    "in front of it": PARTED[::-1],
+    "a proof out of turn": altered(PARTED, 1, seq=5),
+}
+
+
+@pytest.mark.parametrize("case", BEHIND)
+def test_a_head_stands_for_its_message(case: str) -> None:
+    """Whatever a reader is shown behind it: else a board could stop one of them and not others."""
+    assert entries(TAILED)[0] == PARTED[0]
+    log = in_the_log(BEHIND[case])
+    assert by_party(log) == HEAD
+    listed = case in {"all of it", "two proofs", "another head in its slot"}
+    assert by_rules(log) == (
+        TAILED if listed else HEAD + bytes(100) if case == "another proof" else None
+    )
+
+
+def test_a_head_counts_below_the_cut_alone() -> None:
+    for first, party, rules in ((CUT - 2, HEAD, TAILED), (CUT - 1, HEAD, None), (CUT, None, None)):
+        log = in_the_log(PARTED, first)
+        assert by_party(log) == party
+        assert by_rules(log) == rules
+
+
+def test_a_head_of_another_message_is_none() -> None:
+    """Of another close, of another kind, or in another slot than the first."""
+    assert by_party(in_the_log(PARTED)) == HEAD
+    others = [
+        entries(bytes(32) + TAILED[32:]),
+        entries(TAILED, kind=Kind.REVEAL),
+        entries(TAILED, seq=1),
+        altered(PARTED, 0, chunk=1),
+        altered(PARTED, 0, chunks=1, body=HEAD[:-1]),
+    ]
+    for raws in others:
+        message = by_party(in_the_log(raws[:1]))
+        assert message is None or decoded_head(message) is None
+
+
+def decoded_head(body: bytes) -> CommitHead | None:
+    try:
+        return decode_commit_head(body)
+    except MalformedMessage:
+        return None

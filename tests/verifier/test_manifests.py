@@ -171,7 +171,7 @@ def test_both_see_to_it_that_a_round_releases_one_exact_sum(name: str) -> None:
 
 
 def test_both_know_this_version_alone() -> None:
-    """Version 2 always had noise, 3 no path and no roots in closes; 4 cut results otherwise, 5 commits."""
+    """Version 2 always had noise, 3 no path and no roots in closes; 4 and 5 cut otherwise."""
     given, body = manifest_of("clean_full")
     assert agree(given, body)
     for version in (1, 2, 3, 4, 5, 7):

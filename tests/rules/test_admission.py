@@ -70,7 +70,7 @@ def test_a_board_takes_everything_of_a_session_of_rows() -> None:
         policy.admit(entry)
         policy.observe(index, entry)
         phases.append(entry.phase)
-    assert phases.count(Phase.PROVE) == ROWS.parties - 1
+    assert phases.count(Phase.PROVE) == 2 * (ROWS.parties - 1)
     last = max(index for index, phase in enumerate(phases) if phase == Phase.PROVE)
     early = ProtocolAdmission()
     first = phases.index(Phase.PUBLISH)

@@ -198,6 +198,8 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
     "abused-carries": ANY_WORDS,
     "words-changed-behind-the-close": NO_EQUIVOCATION,
     "two-answers-of-one-pad": NO_EQUIVOCATION,
+    "head-alone": NO_RECORD,
+    "two-proofs-behind-a-head": NO_EQUIVOCATION,
     "withheld-proof": NO_RECORD,
     "replayed-proof": ANY_WORDS,
     "false-edge": UNDISPUTED,
@@ -211,6 +213,8 @@ WEAKNESSES: Final[Mapping[str, Weakness]] = {
         "what was proved of the own mask does not follow from the dealt seed either",
     ),
     "final-in-spite-of-a-dispute": ANY_LIST,
+    "listed-without-a-proof": ANY_LIST,
+    "listed-without-proving": ANY_LIST,
     # served
     "fork": NO_COMPARISON,
     "fork-after-final-close": NO_COMPARISON,

@@ -16,6 +16,7 @@ from gopa.adversary.deeds import (
     copy_lengths,
     copy_rows,
     fill_padding,
+    head_alone,
     leave,
     lengthen,
     mirrored_input,
@@ -26,9 +27,10 @@ from gopa.adversary.deeds import (
     skip,
     steal_permutation,
     twice,
+    two_tails,
     wrap_entry,
 )
-from gopa.adversary.deeds.organising import AlteredClose, with_final
+from gopa.adversary.deeds.organising import AlteredClose, listing, with_final
 from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
 from gopa.adversary.needs import ROWS as IN_ROWS
 from gopa.adversary.needs import SEEDS
@@ -146,6 +148,26 @@ def replayed_lengths(roles: AttackRoles) -> Sequence[Actor]:
     Costs: it is left out before its neighbours publish, and barred for good.
     """
     return [Malicious(roles.liar, at="commit", do=old_proof(), rounds={2})]
+
+
+@_attack("head-alone", "04-K4", aim=unrecorded)
+def head_without_a_proof(roles: AttackRoles) -> Sequence[Actor]:
+    """Posts the head of its commit, which is all that neighbours read, and no proof behind it.
+
+    Caught: a message counts when it is whole; who is missing is recorded.
+    Costs: it is left out before its neighbours publish.
+    """
+    return [Malicious(roles.liar, at="commit", do=head_alone())]
+
+
+@_attack("two-proofs-behind-a-head", "04-E3")
+def two_proofs(roles: AttackRoles) -> Sequence[Actor]:
+    """Signs two proofs behind one head, which hold or not as it likes for each reader.
+
+    Caught: two entries in one slot convict, also where the head stands in another one.
+    Costs: it is left out before its neighbours publish, and convicted.
+    """
+    return [Malicious(roles.liar, at="commit", do=two_tails())]
 
 
 @_attack("noise-after-the-coins", "14-P6")
@@ -311,4 +333,30 @@ def final_in_spite_of_a_dispute(roles: AttackRoles) -> Sequence[Actor]:
     return [
         MaliciousOrganiser(AlteredClose(Phase.PROVE, with_final(final=True))),
         Malicious(roles.liar, at="publish", do=add_to_the_sum(_BIAS, roles.victim)),
+    ]
+
+
+@_attack("listed-without-a-proof", "04-C3", family="organiser", aim=gets_off)
+def listed_without_a_proof(roles: AttackRoles) -> Sequence[Actor]:
+    """Lists an accomplice whose commit is a head alone: neighbours are not shown what follows it.
+
+    Caught: a list names those whose messages are whole and hold, whatever neighbours can see.
+    Costs: the log convicts it, and the session ends.
+    """
+    return [
+        MaliciousOrganiser(AlteredClose(Phase.COMMIT, listing(roles.liar))),
+        Malicious(roles.liar, at="commit", do=head_alone()),
+    ]
+
+
+@_attack("listed-without-proving", "04-C3", family="organiser", aim=gets_off)
+def listed_without_proving(roles: AttackRoles) -> Sequence[Actor]:
+    """Lists an accomplice that says what its masks are, and does not prove its words.
+
+    Caught: a list names those whose messages are whole and hold, whatever neighbours can see.
+    Costs: the log convicts it, and the session ends.
+    """
+    return [
+        MaliciousOrganiser(AlteredClose(Phase.PROVE, listing(roles.liar))),
+        Malicious(roles.liar, at="prove", do=head_alone()),
     ]

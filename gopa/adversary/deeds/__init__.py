@@ -8,6 +8,7 @@ from gopa.adversary.deeds.equations import (
     blind_for_another_close,
     overlook,
 )
+from gopa.adversary.deeds.heads import head_alone, two_tails
 from gopa.adversary.deeds.joining import (
     another_input,
     another_nonce,
@@ -111,6 +112,7 @@ __all__ = [
     "fill_padding",
     "garbage",
     "half",
+    "head_alone",
     "hold",
     "instead",
     "key_of_another_session",
@@ -147,6 +149,7 @@ __all__ = [
     "steal_permutation",
     "twice",
     "twice_later",
+    "two_tails",
     "unproved_key",
     "wrap_entry",
     "wrong_edge",

@@ -322,6 +322,20 @@ def with_cut(shift: int) -> Callable[[Close], Close]:
     return change
 
 
+def listing(place: int) -> Callable[[Close], Close]:
+    """Puts one more party on a list."""
+
+    def change(close: Close) -> Close:
+        content = close.content
+        if not isinstance(content, Members):
+            return close
+        bits = bytearray(content.members)
+        bits[place // 8] |= 1 << place % 8
+        return replace(close, content=replace(content, members=bytes(bits)))
+
+    return change
+
+
 def with_final(final: bool) -> Callable[[Close], Close]:
     """Makes a close say that it is final, or that it is not."""
 

@@ -6,9 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from bulletin_board import sign_entry
+from bulletin_board.tree import leaf_hash
 from commitments import ristretto255
 from commitments.group import Group
 from gopa.adversary.deeds import change, instead
+from gopa.adversary.malicious import Deed
 from gopa.messages.framing import NO_LEAF, MessageSlot, party_id, sign_message
 from gopa.messages.party import COMMIT, JOIN, Commit, Join
 from gopa.messages.phases import KIND_IN, Phase
@@ -16,7 +19,7 @@ from gopa.party import Post
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
 from gopa.simulation import Behaviour
-from gopa.simulation.access import PartyAccess, body_of
+from gopa.simulation.access import PartyAccess, body_of, first_entry
 from gopa.simulation.script import Honest
 from tests.lies import lying
 from tests.messages.samples import signing_key
@@ -129,6 +132,39 @@ def first_edge_is(data: bytes) -> Behaviour:
         return replace(content, edges=(data, *content.edges[1:]))
 
     return lying("commit", instead(lambda access, post: [access.altered(post, COMMIT, lie)]))
+
+
+def in_one_entry() -> Deed:
+    """Posts its message in one entry, where parties have a head of their own."""
+    return instead(lambda access, post: [_pieces(access, post, body_of(post.entries))])
+
+
+def cut_elsewhere() -> Deed:
+    """Cuts its message one byte behind its head."""
+
+    def lie(access: PartyAccess, post: Post) -> Sequence[Post]:
+        body, head = body_of(post.entries), len(first_entry(post.entries).body)
+        return [_pieces(access, post, body[: head + 1], body[head + 1 :])]
+
+    return instead(lie)
+
+
+def _pieces(access: PartyAccess, post: Post, *pieces: bytes) -> Post:
+    """The same message with these bodies of entries."""
+    made: list[bytes] = []
+    first, previous = first_entry(post.entries), NO_LEAF
+    for chunk, body in enumerate(pieces):
+        entry = replace(
+            first,
+            chunk=chunk,
+            chunks=len(pieces),
+            seq=chunk,
+            prev_own_leaf=previous if chunk else first.prev_own_leaf,
+            body=body,
+        )
+        made.append(sign_entry(entry, access.key))
+        previous = leaf_hash(made[-1])
+    return Post(post.phase, post.round, tuple(made))
 
 
 @dataclass(frozen=True, slots=True)

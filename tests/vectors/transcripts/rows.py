@@ -6,11 +6,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from gopa.adversary.deeds import abuse_carries, add_to_the_sum, change, lengthen, twice
+from gopa.adversary.deeds import (
+    abuse_carries,
+    add_to_the_sum,
+    change,
+    head_alone,
+    lengthen,
+    twice,
+    two_tails,
+)
 from gopa.messages.organiser import AbortReason
 from gopa.messages.phases import Phase
 from gopa.simulation import Behaviour, Script
 from tests.lies import lying
+from tests.vectors.transcripts.behaviours import cut_elsewhere, in_one_entry
 from tests.vectors.transcripts.cases import Case, Ended, aborts, blame, sums
 from tests.vectors.transcripts.worlds import ROWS, ROWS_RECOVERING, World
 
@@ -71,6 +80,47 @@ CASES: Final = {
     ),
     "rows_two_proofs": lie(
         "Two entries for the slot of its proof.", lying("prove", twice()), "04-E3"
+    ),
+    "rows_head_alone": Case(
+        "Party 1 posts the head of its commit and no proof behind it.",
+        (sums(*REST),),
+        Script().misbehave(LIAR, lying("commit", head_alone())),
+        ROWS,
+        1,
+        (LIAR,),
+        "clean_rows",
+    ),
+    "rows_head_alone_of_a_proof": Case(
+        "Party 1 says what its masks are and does not prove its words.",
+        (sums(*REST),),
+        Script().misbehave(LIAR, lying("prove", head_alone())),
+        ROWS,
+        1,
+        (LIAR,),
+        "clean_rows",
+    ),
+    "rows_two_tails": lie(
+        "Two proofs behind one head: two entries for the second slot of its commit.",
+        lying("commit", two_tails()),
+        "04-E3",
+    ),
+    "rows_in_one_entry": Case(
+        "Party 1 has its commit in one entry, proof and all: it breaks no rule.",
+        (sums(*ALL),),
+        Script().misbehave(LIAR, lying("commit", in_one_entry())),
+        ROWS,
+        1,
+        (LIAR,),
+        "clean_rows",
+    ),
+    "rows_cut_elsewhere": Case(
+        "The first entry of its commit has a byte of the proof as well: it is no message.",
+        (sums(*REST),),
+        Script().misbehave(LIAR, lying("commit", cut_elsewhere())),
+        ROWS,
+        1,
+        (LIAR,),
+        "clean_rows",
     ),
     "rows_false_edge": lie(
         "Larger words, and another mask of the edge to party 0 that makes up for it.",

@@ -302,10 +302,15 @@ def hiding(world: Tunnelled, shown: TunnelRequest, author: bytes) -> TunnelReque
         or Submission.decode(each.raw).entry.author.data != author
     )
     assert len(rest) < len(shown.shown)
+    return proved(world, replace(shown, shown=rest))
+
+
+def proved(world: Tunnelled, shown: TunnelRequest) -> TunnelRequest:
+    """The same with a proof of what it shows."""
     size = open_checkpoint(shown.checkpoint, log_key()).size
     leaves = [leaf_hash(raw) for raw in world.raws()[:size]]
-    proof = subset_proof([each.index for each in rest], size, _node(leaves), shown.cuts)
-    return replace(shown, shown=rest, proof=tuple(proof))
+    indexes = [each.index for each in shown.shown]
+    return replace(shown, proof=tuple(subset_proof(indexes, size, _node(leaves), shown.cuts)))
 
 
 def _prefix(world: Tunnelled, older: int, size: int) -> tuple[bytes, ...]:

@@ -90,15 +90,6 @@ CASES: Final = {
         (LIAR,),
         "clean_rows",
     ),
-    "rows_head_alone_of_a_proof": Case(
-        "Party 1 says what its masks are and does not prove its words.",
-        (sums(*REST),),
-        Script().misbehave(LIAR, lying("prove", head_alone())),
-        ROWS,
-        1,
-        (LIAR,),
-        "clean_rows",
-    ),
     "rows_two_tails": lie(
         "Two proofs behind one head: two entries for the second slot of its commit.",
         lying("commit", two_tails()),

@@ -31,7 +31,13 @@ LENGTHS: Final = 2**28
 """Of a grid of lengths, which span some thirty times what a number of 1,000 does."""
 
 CASES: Final = ((20, 100_000, "signed"),)
-ALL: Final = ((20, 100_000, "signed"), (100, 100_000, "signed"), (20, 1_000, "full"))
+ALL: Final = (
+    (20, 100_000, "signed"),
+    (100, 100_000, "signed"),
+    (20, 1_000, "full"),
+    (20, 100_000, "full"),
+    (100, 1_000, "full"),
+)
 
 
 def run(full: bool) -> Numbers:
@@ -48,7 +54,8 @@ def run(full: bool) -> Numbers:
     numbers: Numbers = {"steps": STEPS, "neighbours_secagg": NEIGHBOURS}
     for clients, dimension, mode in ALL if full else CASES:
         place = f"n={clients} d={dimension}"
-        if dimension > 1_000 or full:
+        known = f"{place} secagg+ up_kB" in numbers
+        if (dimension > 1_000 or full) and not known:
             numbers |= _named(f"{place} off", _in_clear(clients, dimension))
             numbers |= _named(f"{place} secagg+", _secagg(clients, dimension))
         numbers |= _named(f"{place} {mode}", _session(clients, dimension, mode))

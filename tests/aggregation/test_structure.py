@@ -175,3 +175,57 @@ def test_keys_that_print_alike_are_refused() -> None:
     with pytest.raises(InvalidValue) as caught:
         Structure.of({one: 0.0, other: 1.0})
     assert caught.value.party == 0
+
+
+NUMBERS = st.one_of(
+    st.floats(),
+    st.integers(-(2**60), 2**60),
+    st.booleans(),
+    st.sampled_from(
+        [np.float32(0.1), np.float64(2), np.int8(-3), np.bool_(True), np.longdouble(1)]
+    ),
+    st.sampled_from([Fraction(1, 4), Fraction(1, 3), 10**400, 2**53, -(2**53), 2**53 + 1]),
+)
+
+
+def outcome(value: Any, first: Any) -> tuple[Any, ...]:
+    """The vector, or what is wrong and where."""
+    try:
+        return tuple(Structure.of(first).flatten(value, 3).tolist())
+    except InvalidValue as error:
+        return error.args
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=6))
+def test_lists_of_numbers_are_taken_as_if_one_by_one(row: list[Any]) -> None:
+    """An array of none beside them in each list, so that its numbers are looked at singly."""
+    nothing = np.empty(0)
+    singly = outcome([[*row, nothing], [*row, nothing]], [[*[0] * len(row), nothing]] * 2)
+    together = outcome([row, row], [[0] * len(row)] * 2)
+    assert together == singly
+
+
+def test_many_numbers_of_a_list_are_walked_once() -> None:
+    """A list of a hundred thousand numbers is one leaf, as an array is."""
+    row = [0.5] * 100_000
+    structure = Structure.of({"a": row, "b": (1, 2)})
+    assert [leaf.size for leaf in structure.leaves] == [100_000, 2]
+    assert structure.flatten({"a": row, "b": (1, 2)}, 0).shape == (100_002,)
+    assert structure.coordinate(99_999) == "['a'][99999]"
+    assert structure.coordinate(100_001) == "['b'][1]"
+
+
+def test_a_list_in_which_one_thing_is_no_number_says_which() -> None:
+    first = [1.0, 2.0, 3.0]
+    assert outcome([1.0, 2.0, 4.0], first) == (1.0, 2.0, 4.0)
+    for value, where in (
+        ([1.0, np.zeros(1), 3.0], "[1]"),
+        ([1.0, 2.0, "3"], "[2]"),
+        ([1.0, float("nan"), float("inf")], "[1]"),
+        ([1.0, 2**53 + 1, float("nan")], "[1]"),
+        ([1.0, 2.0, [3.0]], ""),
+        ((1.0, 2.0, 3.0), ""),
+        ([1.0, 2.0], ""),
+    ):
+        _, party, coordinate = outcome(value, first)
+        assert (party, coordinate) == (3, where)

@@ -24,6 +24,7 @@ from gopa.auditing.evidence import (
 )
 from gopa.beacon import QUICKNET
 from gopa.masks import UniformMask
+from gopa.messages.heads import CommitHead, ProveHead
 from gopa.messages.phases import Kind, Phase
 from gopa.party import Fetch
 from gopa.party.states import BetweenRounds
@@ -67,6 +68,8 @@ def values() -> Iterator[Any]:
     yield UnprovenPair(b"note", b"other note", b"path")
     yield Snapshot(b"policy", 9, bytes(32), bytes(32), bytes(2 * 41), b"state")
     yield ForkEvidence(b"older", b"newer", (bytes(32), bytes(32)))
+    yield CommitHead(bytes(32), (bytes(32),) * 2, bytes(32), (bytes(32),), (bytes(64),) * 2)
+    yield ProveHead(bytes(32), (bytes(32),) * 3, bytes(32))
     yield from _lookups()
     yield from _vaults()
     yield from _memories()

@@ -27,6 +27,7 @@ from gopa import admission_places
 from gopa.admission import LARGEST_MANIFEST, Limits, ProtocolAdmission
 from gopa.admission_places import OpenSessions
 from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
+from gopa.messages.limits import largest_body
 from gopa.messages.manifest import CommitReveal, OpenAdmission, Roster, session_id
 from gopa.messages.organiser import (
     ABORT,
@@ -296,8 +297,24 @@ def test_no_message_is_larger_than_the_manifest_allows(phase: Phase) -> None:
     world, policy = standing(phase)
     key = world.parties[1].key
     assert attempt(policy, world, key, phase, bytes(32)) is None
-    assert attempt(policy, world, key, phase, bytes(20_000)) is RefusalReason.TOO_LARGE
-    assert attempt(policy, world, key, phase, bytes(2 * LARGEST_BODY)) is RefusalReason.TOO_LARGE
+    for size in (20_000, 2 * LARGEST_BODY):
+        body = b"\xff" * size  # no head, which would have an entry of its own
+        assert attempt(policy, world, key, phase, body) is RefusalReason.TOO_LARGE
+
+
+def test_what_follows_a_head_is_no_larger_than_the_manifest_allows() -> None:
+    world, policy = standing(Phase.COMMIT)
+    largest = largest_body(world.manifest, Phase.COMMIT)
+    place = MessageSlot(world.session, Phase.COMMIT, Kind.COMMIT, 1, 0, NO_LEAF)
+    raws = sign_message(bytes(largest + LARGEST_BODY), place, world.parties[1].key).entries
+    head, tail, *_ = [Submission.decode(raw).entry for raw in raws]
+    head, tail = (replace(each, chunks=2) for each in (head, tail))
+    policy.admit(head)
+    policy.observe(len(world.log), head)
+    policy.admit(replace(tail, body=tail.body[: largest - len(head.body)]))
+    with pytest.raises(Refused) as caught:
+        policy.admit(replace(tail, body=tail.body[: largest - len(head.body) + 1]))
+    assert caught.value.reason is RefusalReason.TOO_LARGE
 
 
 def test_chunks_continue_each_other() -> None:

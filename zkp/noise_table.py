@@ -134,6 +134,7 @@ class _Law(ABC):
     def noise_at(self, uniform: int) -> int:
         """The noise for a draw in [0, total): the inverse of the cumulative table.
 
+        What the law says of one draw, for tests of whoever proves or computes it otherwise.
         Takes a time that depends on the draw. Anything but such an integer raises
         `UsageError`.
         """

@@ -23,7 +23,7 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from commitments.group import Group, Point, PointVec, Scalar, ScalarVec, SecretScalarVec
+from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalarVec
 from wire.domains import PROVER_NONCES, TRANSCRIPT
 from wire.errors import ComputationFault, InvalidProof, UsageError
 from wire.randomness import Rng, draw
@@ -139,17 +139,9 @@ class Transcript:
         size = (value.bit_length() + 8) // 8
         self._bind(_INTEGER, label, value.to_bytes(size, "little", signed=True))
 
-    def absorb_point(self, label: bytes, point: Point) -> None:
-        """Bind a point, as a vector of one."""
-        self._bind(_POINTS, label, point.to_bytes())
-
     def absorb_points(self, label: bytes, points: PointVec) -> None:
         """Bind a vector of points with its length."""
         self._bind(_POINTS, label, points.to_bytes())
-
-    def absorb_scalar(self, label: bytes, scalar: Scalar) -> None:
-        """Bind a public scalar, as a vector of one."""
-        self._bind(_SCALARS, label, scalar.to_bytes())
 
     def absorb_scalars(self, label: bytes, scalars: ScalarVec) -> None:
         """Bind a vector of public scalars with its length."""

@@ -128,15 +128,6 @@ def test_integers_have_one_encoding_each(first: int, second: int) -> None:
     assert (outcome(step(first)) == outcome(step(second))) == (first == second)
 
 
-def test_one_point_and_one_scalar_are_vectors_of_one() -> None:
-    assert outcome(lambda t: t.absorb_point(b"p", POINTS[0])) == outcome(
-        lambda t: t.absorb_points(b"p", POINTS[:1])
-    )
-    assert outcome(lambda t: t.absorb_scalar(b"s", SCALARS[0])) == outcome(
-        lambda t: t.absorb_scalars(b"s", SCALARS[:1])
-    )
-
-
 def test_the_protocol_name_separates() -> None:
     assert bound(b"p1").digest(b"") == bound(b"p1").digest(b"")
     assert bound(b"p1").digest(b"") != bound(b"p2").digest(b"")
@@ -168,8 +159,8 @@ def test_challenges_are_what_the_specification_says(group: Group) -> None:
 
     transcript = bound()
     transcript.absorb_int(b"n", 256)
-    transcript.absorb_point(b"p", group.generator)
-    transcript.absorb_scalar(b"s", group.scalar(7))
+    transcript.absorb_points(b"p", group.points([group.generator]))
+    transcript.absorb_scalars(b"s", group.scalars([7]))
     assert transcript.challenges(b"c", group, 2).ints() == expected
     assert transcript.digest(b"id") == sponge.squeeze(32)
 

@@ -305,7 +305,10 @@ class BatchVerifier:
         return self._queue(session_id, statement, proof)
 
     def add_narg(self, session_id: bytes, statement: Statement, proof: bytes) -> int:
-        """Queue one proof under an explicit session identifier, as `verify_narg` takes it."""
+        """Queue one proof under an explicit session identifier, as `verify_narg` takes it.
+
+        So the draft's published proofs are checked in batches, too: they have no transcript.
+        """
         if not self._well_formed(statement, proof):
             return self._refuse()
         return self._queue(session_id, statement, proof)

@@ -17,9 +17,9 @@ import numpy as np
 
 from commitments.group import Stream
 from gopa.aggregation.errors import OutOfRange
-from gopa.aggregation.grid import Grid, Integers
+from gopa.aggregation.grid import Grid, Integers, squared_length
 from gopa.aggregation.structure import Floats, Structure
-from gopa.messages.row_terms import of_single_counts
+from gopa.messages.row_terms import of_single_counts, origin
 from gopa.planning import Terms
 from gopa.planning.lengths import longest_input
 
@@ -41,12 +41,13 @@ class Bounds:
     """Knows the range of every coordinate and, if the plan relies on it, the longest vector.
 
     `reach` is the greatest distance from the origin on the grid, in steps. Where that is what
-    is proved, `proved` is its square.
+    is proved, `proved` is its square, and `origin` the point from which it is measured.
     """
 
     grid: Grid
     reach: float | None
     proved: int | None = None
+    origin: int = 0
 
     @classmethod
     def of(cls, terms: Terms) -> Bounds:
@@ -55,7 +56,8 @@ class Bounds:
             return cls(Grid.of(terms), None)
         # The ball of a single count is larger than what two parties may be apart.
         if terms.squared_norm and not of_single_counts(terms):
-            return cls(Grid.of(terms), math.sqrt(terms.squared_norm), terms.squared_norm)
+            reach = math.sqrt(terms.squared_norm)
+            return cls(Grid.of(terms), reach, terms.squared_norm, origin(terms))
         return cls(Grid.of(terms), math.sqrt(terms.squared_sensitivity) / 2)
 
     def longest(self, rounded: int) -> float:
@@ -70,7 +72,7 @@ class Bounds:
         """Admitted values on the grid, rounded again while that made them too long to prove."""
         while True:
             rounded = self.grid.round(values, stream)
-            if self.proved is None or self.grid.squared_length(rounded) <= self.proved:
+            if self.proved is None or squared_length(rounded, self.origin) <= self.proved:
                 return rounded
 
     def admit(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
-from typing import Any, Unpack
+from typing import Unpack
 
 from gopa.aggregation.bounds import Bounds
 from gopa.aggregation.grid import Grid
@@ -17,7 +16,6 @@ from gopa.aggregation.result import Result
 from gopa.aggregation.structure import Structure, Value
 from gopa.aggregation.weighting import WeightedRows, Weights, largest_weight
 from gopa.planning import Plan
-from wire.errors import UsageError
 
 
 def average(  # noqa: PLR0913 - every part of the question has a name
@@ -63,44 +61,17 @@ def average(  # noqa: PLR0913 - every part of the question has a name
     most = None if max_weight is None else largest_weight(max_weight)
     dimension = _dimension(listed) + (most is not None)
     target = {"n": len(listed), "absent": count_absent(listed), "dimension": dimension}
-    middle = Decimal(0)
-    if most is None:
-        made = asked.plan(range=range, norm=norm, integers=integers, **target)
-    else:
-        made, middle = _weighted_plan(asked, range, norm, target)
+    weighted = {} if most is None else {"weighted": True}
+    integral = integers and most is None  # a weight times an integer is none
+    made = asked.plan(range=range, norm=norm, integers=integral, **weighted, **target)
     with LocalAggregator(made, max_weight=most, clip=clip, **asked.run) as aggregator:
         if plan is not None or not made.terms.weight_length or most is None or weights is None:
             return aggregator.average(listed, weights=weights)
         # The plan's range is that of lengths: what the caller said of values is held to here.
         given = Weights.checked(weights_of(weights, listed), most, len(listed))
         held = Bounds(Grid(*ends_of(range), 1), None)
-        encoding = WeightedRows(made.terms, given, held, float(middle))
+        encoding = WeightedRows(made.terms, given, held)
         return aggregator.aggregate(listed, encoding)
-
-
-def _weighted_plan(
-    asked: AggregationRequest,
-    span: tuple[Number, Number],
-    norm: Number | None,
-    target: dict[str, Any],
-) -> tuple[Plan, Decimal]:
-    """The plan for weighted values, and from where it measures them.
-
-    In rows if there is one: only they prove lengths. Without a norm bits prove ranges instead.
-    """
-    low, high = ends_of(span)
-    # The ball around the range is smallest from its middle.
-    middle = (low + high) / 2 if norm is None else Decimal(0)
-    if asked.rows_possible:
-        try:
-            ends = (low - middle, high - middle)
-            in_rows = {**target, "weighted": True, "path": "rows"}
-            return asked.plan(range=ends, norm=norm, **in_rows), middle
-        except UsageError:
-            if norm is not None or asked.rows_named:
-                raise
-        target = {**target, "path": "bits"}
-    return asked.plan(range=span, norm=norm, weighted=True, **target), Decimal(0)
 
 
 def sum(  # noqa: A001, PLR0913 - the name under which users look for it

@@ -83,11 +83,6 @@ class Grid:
         exact = (Fraction(value) - Fraction(self.low)) * self.steps / self.width
         return min(max(exact, Fraction(0)), Fraction(self.steps))
 
-    def squared_length(self, positions: Integers) -> int:
-        """The square of the distance from zero, in steps; zero is a point of the grid."""
-        zero = int(-Fraction(self.low) * self.steps / self.width)
-        return sum(each * each for each in (positions - zero).tolist())
-
     def count_rounded(self, values: Floats) -> int:
         """How many of the values may move when they are rounded.
 
@@ -112,6 +107,11 @@ class Grid:
         """
         relative = abs(float(self.low)) / float(self.width)
         return min(1.0, 2 * _UNIT * (self.steps * (relative + 7) + 4))
+
+
+def squared_length(positions: Integers, origin: int) -> int:
+    """The square of the distance of grid points from one that all coordinates have, in steps."""
+    return sum(each * each for each in (positions - origin).tolist())
 
 
 def round_exactly(position: Fraction, word: int, stream: Stream) -> int:

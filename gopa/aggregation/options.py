@@ -118,13 +118,6 @@ class AggregationRequest:
         """Whether lengths are to be proved row by row, whatever else there is."""
         return self.target.get("noise") == "isotropic" or self.target.get("path") == "rows"
 
-    @property
-    def rows_possible(self) -> bool:
-        """Whether a plan that proves lengths row by row may be made: nobody asked for another."""
-        unnamed = self.target.get("noise") is None and self.target.get("path") is None
-        full = self.given is None and self.run.get("mode", "full") == "full"
-        return full and (self.rows_named or unnamed)
-
     def values(self, given: object) -> Sequence[Value | None]:
         """One value for each party; None for those that `absent` leaves out."""
         return values_of(given, self.run.get("absent", "none"))

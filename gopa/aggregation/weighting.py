@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -27,15 +27,18 @@ from gopa.aggregation.encoding import (
     structure_of,
 )
 from gopa.aggregation.errors import InvalidWeight, OutOfRange
-from gopa.aggregation.grid import Grid, Integers
+from gopa.aggregation.grid import Grid, Integers, squared_length
 from gopa.aggregation.structure import Floats, Value, count_of
-from gopa.messages.row_terms import weighted_length
+from gopa.messages.row_terms import middle, origin, weighted_length
 from gopa.planning import Terms
 from gopa.planning.terms import check_decimal
 from wire.errors import UsageError
 
 _NORM_OF_FLOATS: Final = 1 + 1e-12
 """More than the length of a vector of floats, scaled to the norm, is off by."""
+
+_EXACT: Final = Context(prec=200)
+"""More digits than the difference of two ends of a range has."""
 
 CLEAR: Final = 5.0
 """A sum of weights below so many of its standard errors is not divided by."""
@@ -205,40 +208,23 @@ class WeightedBall:
 
     def decode(self, total: NoisySum) -> ValueEstimate:
         """The quotient, with the delta method's deviation."""
-        grid = Grid.of(self.terms)
-        blur = math.sqrt(total.noise + total.count / 4)
-        sums = total.count * float(grid.low) + grid.step * total.sums[:-1].astype(np.float64)
-        weight = float(total.sums[-1]) / self.terms.steps
-        clear = float(total.sums[-1]) > CLEAR * blur
-        ratio = sums / weight if clear else np.full(len(sums), math.nan)
-        squares = grid.step**2 + (ratio / self.terms.steps) ** 2
-        most = float(self.weights.most)
-        return ValueEstimate(
-            mean=ratio,
-            mean_deviation=np.sqrt(squares) * blur / weight if clear else ratio,
-            total=most * sums,
-            total_deviation=np.full(len(sums), most * grid.step * blur),
-            rounding=_largest(squares) * total.count / 4 / weight**2 if clear else math.nan,
-            weight=most * weight,
-            weight_deviation=most * blur / self.terms.steps,
-            defined=clear,
-        )
+        return _quotient(Grid.of(self.terms), self.weights.most, total)
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedRows:
     """Encodes vectors whose lengths are proved: none counts for more than its weight.
 
-    A party contributes w x / W, with x no longer than the plan's norm, and w (14, section 12).
+    A party contributes w (x - c) / W, with c the middle of the plan's range and x no farther from
+    it than the plan's length, and w (14, section 12).
 
     `span` holds coordinates, besides, to a range that the plan does not know: its own is that of
-    lengths. These are measured from `middle`.
+    lengths.
     """
 
     terms: Terms
     weights: Weights
     span: Bounds | None = None
-    middle: float = 0.0
 
     def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
         """As for plain values; the plan has one dimension more than they."""
@@ -249,48 +235,59 @@ class WeightedRows:
             if self.span is not None:
                 held = self.span.admit(vector, structure, party, clip=clip)
                 vector, clipped = held.values, held.clipped
-            vector = vector - self.middle
-            short = self._admitted(vector, party, clip=clip)
+            beside = vector - self._middle
+            short = self._admitted(beside, party, clip=clip)
             integers = self._rounded(short, party, stream)
-            return EncodedRow(integers, clipped, short is not vector, exact=False)
+            return EncodedRow(integers, clipped, short is not beside, exact=False)
 
         return encode_rows(values, structure, row)
 
     def decode(self, total: NoisySum) -> ValueEstimate:
-        """The quotient: sums are those of any weighted vectors of bounded length."""
-        found = WeightedBall(self.terms, self.weights).decode(total)
+        """The middle, and beside it the quotient of any weighted vectors of bounded length."""
+        found = _quotient(self._grid, self.weights.most, total)
         weight, blur = found.weight or 0.0, found.weight_deviation or 0.0
         return replace(
             found,
-            mean=found.mean + self.middle,
-            total=found.total + self.middle * weight,
-            total_deviation=np.hypot(found.total_deviation, self.middle * blur),
+            mean=found.mean + self._middle,
+            total=found.total + self._middle * weight,
+            total_deviation=np.hypot(found.total_deviation, self._middle * blur),
         )
 
     @property
-    def _norm(self) -> float:
-        return _heaviest(self.terms)
+    def _middle(self) -> float:
+        return float(middle(self.terms))
+
+    @property
+    def _grid(self) -> Grid:
+        """The grid of what lies beside the middle."""
+        half = _EXACT.divide(_EXACT.subtract(self.terms.high, self.terms.low), Decimal(2))
+        return Grid(-half, half, self.terms.steps)
 
     def _admitted(self, vector: Floats, party: int, *, clip: bool) -> Floats:
-        """The vector, or with `clip` one of the same direction that is short enough."""
-        if length(vector) <= self._norm * _NORM_OF_FLOATS:
+        """What is beside the middle, or with `clip` what is short enough in that direction."""
+        longest = _heaviest(self.terms)
+        # Coordinates far from zero are floats that are as far apart as the middle's.
+        blur = math.ulp(self._middle) * math.sqrt(len(vector)) if self._middle else 0.0
+        if length(vector) <= longest * _NORM_OF_FLOATS + blur:
             return vector
         if not clip:
+            where = f" from {self._middle:.6g}" if self._middle else ""
             message = (
-                f"is a vector longer than the plan allows ({self._norm:.6g}), whatever its weight: "
-                "scale it, pass clip=True, or plan with a larger norm"
+                f"is a vector longer than the plan allows ({longest:.6g}{where}), whatever its "
+                "weight: scale it, pass clip=True, or plan with a larger norm"
             )
             raise OutOfRange(message, party)
-        return vector * (self._norm / length(vector))
+        return vector * (longest / length(vector))
 
     def _rounded(self, vector: Floats, party: int, stream: Stream) -> Integers:
         """Vector and weight on the grid, rounded again while that made them too long ([W1])."""
-        grid, allowed = Grid.of(self.terms), weighted_length(self.terms)
+        grid, allowed = self._grid, weighted_length(self.terms)
+        zero = origin(self.terms)
         shared = np.clip(self.weights.share(party) * vector, *grid.ends)
         while True:
             weight = self.weights.on_grid(party, self.terms.steps, stream)
             rounded = grid.round(shared, stream)
-            square = grid.squared_length(rounded)
+            square = squared_length(rounded, zero)
             reach = allowed.numerator * weight + allowed.rounding
             proved = square + weight**2 <= self.terms.squared_norm
             if proved and allowed.denominator**2 * square <= reach**2:
@@ -309,6 +306,27 @@ def _heaviest(terms: Terms) -> float:
     """How long the vector with the largest weight may be: for others that is divided by it."""
     allowed = weighted_length(terms)
     return Grid.of(terms).step * allowed.numerator * allowed.steps / allowed.denominator
+
+
+def _quotient(grid: Grid, most: Decimal, total: NoisySum) -> ValueEstimate:
+    """The weighted mean of vectors of bounded length, with the delta method's deviation."""
+    blur = math.sqrt(total.noise + total.count / 4)
+    sums = total.count * float(grid.low) + grid.step * total.sums[:-1].astype(np.float64)
+    weight = float(total.sums[-1]) / grid.steps
+    clear = float(total.sums[-1]) > CLEAR * blur
+    ratio = sums / weight if clear else np.full(len(sums), math.nan)
+    squares = grid.step**2 + (ratio / grid.steps) ** 2
+    largest = float(most)
+    return ValueEstimate(
+        mean=ratio,
+        mean_deviation=np.sqrt(squares) * blur / weight if clear else ratio,
+        total=largest * sums,
+        total_deviation=np.full(len(sums), largest * grid.step * blur),
+        rounding=_largest(squares) * total.count / 4 / weight**2 if clear else math.nan,
+        weight=largest * weight,
+        weight_deviation=largest * blur / grid.steps,
+        defined=clear,
+    )
 
 
 def _weighted(grid: Grid, weight: int, values: Floats, stream: Stream) -> Integers:

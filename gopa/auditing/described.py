@@ -22,7 +22,7 @@ from gopa.auditing.report import (
 )
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Path, TestCoins, Trust
 from gopa.messages.phases import Phase
-from gopa.messages.row_terms import sums_of_positions
+from gopa.messages.row_terms import middle, sums_of_positions
 from gopa.planning import privacy
 from gopa.planning.terms import coin_choices
 from gopa.rules import Findings, RoundFindings, outcome_of
@@ -119,9 +119,10 @@ def _in_ball(
     terms = manifest.terms
     step = Fraction(terms.high - terms.low) / terms.steps
     share = Fraction(weight, terms.steps)
-    mean = (count * Fraction(terms.low) + step * above) / share
-    square = (step**2 + (mean / terms.steps) ** 2) * (noise + Fraction(count, 4)) / share**2
-    return mean, square
+    centre = middle(terms) if manifest.path is Path.ROWS else Fraction(0)
+    beside = (count * (Fraction(terms.low) - centre) + step * above) / share
+    square = (step**2 + (beside / terms.steps) ** 2) * (noise + Fraction(count, 4)) / share**2
+    return centre + beside, square
 
 
 MOST_DRAWN: Final = 256

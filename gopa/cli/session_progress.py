@@ -32,6 +32,7 @@ from gopa.cli.roster import NOBODY, Names
 from gopa.messages.manifest import Manifest, Path
 from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
+from gopa.messages.row_terms import middle
 from gopa.planning.usefulness import error_with_all, is_mostly_noise, terms_warning
 from gopa.rounding import listed
 from gopa.sessions.contribution import noisy_sum
@@ -423,7 +424,10 @@ def _asked_value(manifest: Manifest) -> str:
     value = "a number" if terms.dimension == 1 else f"{counted(count, 'number')}, each"
     text = f"{value} from {terms.low} to {terms.high}"
     longest = longest_value(terms)
-    text += "" if longest is None else f", together no longer than {longest:.6g}"
+    if longest is not None and terms.weight_length and middle(terms):
+        text += f", together no farther than {longest:.6g} from {float(middle(terms)):.6g}"
+    elif longest is not None:
+        text += f", together no longer than {longest:.6g}"
     return f"{text}; and a weight, which stays private" if manifest.weighted else text
 
 

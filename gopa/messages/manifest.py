@@ -379,7 +379,7 @@ class Manifest:
     @property
     def origin(self) -> int:
         """The point of the grid that a sum without steps stands for, of each party: 14-M6."""
-        return origin(self.terms, weighted=self.weighted) if self.path is Path.ROWS else 0
+        return origin(self.terms) if self.path is Path.ROWS else 0
 
     @property
     def deals_seeds(self) -> bool:

@@ -50,11 +50,11 @@ def require_rows(terms: Terms, *, weighted: bool, word_width: int) -> None:
     if terms.parties * largest_share(terms) >= 2 ** (word_width - 1):
         raise UsageError("words that hold the sum: widen them", "word_width")
     _require_late(terms)
-    origin(terms, weighted=weighted)
     if weighted:
         _require_weights(terms)
     else:
         _require_sensitivity(terms)
+    origin(terms)
 
 
 def largest_share(terms: Terms) -> int:
@@ -62,21 +62,30 @@ def largest_share(terms: Terms) -> int:
     return isqrt(terms.squared_norm) + min(terms.spike, isqrt(terms.noise_square))
 
 
-def origin(terms: Terms, *, weighted: bool = False) -> int:
-    """The grid point from which lengths are measured, k_0: zero, or the middle of a box.
+def origin(terms: Terms) -> int:
+    """The grid point from which lengths are measured, k_0.
+
+    It is the middle of a box, and of a range whose vectors have weights, and else zero.
 
     Raises:
         UsageError: it is no point of the grid.
     """
-    if not terms.bounds_length and not weighted and not of_single_counts(terms):
+    boxed = not terms.bounds_length and not of_single_counts(terms)
+    if boxed or terms.weight_length:
         if terms.steps % 2:
-            raise UsageError("without a norm lengths are from the middle: even", "terms.steps")
+            message = "without a norm, and with weights, lengths are from the middle: even"
+            raise UsageError(message, "terms.steps")
         return terms.steps // 2
     low, high = Fraction(terms.low), Fraction(terms.high)
     found = -low * terms.steps / (high - low)
     if found.denominator != 1 or not 0 <= found <= terms.steps:
         raise UsageError("zero is a point of the grid: choose other steps", "terms.steps")
     return int(found)
+
+
+def middle(terms: Terms) -> Fraction:
+    """The middle of the range, from which weighted vectors are measured: the value of `origin`."""
+    return (Fraction(terms.low) + Fraction(terms.high)) / 2
 
 
 def sums_of_positions(terms: Terms, sums: Iterable[int], count: int) -> list[int]:
@@ -88,7 +97,7 @@ def sums_of_positions(terms: Terms, sums: Iterable[int], count: int) -> list[int
     if not terms.squared_norm:
         return found
     weighted = bool(terms.weight_length)
-    moved = count * origin(terms, weighted=weighted)
+    moved = count * origin(terms)
     return [each + moved for each in found[: len(found) - weighted]] + found[-1:] * weighted
 
 

@@ -20,7 +20,6 @@ from wire.errors import UsageError
 ASKED: Final = "asked for"
 NAMED: Final = "a law of noise is named, and rows prove none"
 FEW: Final = f"fewer than {ROWS_FROM} numbers cost no more that way, and nobody names a norm"
-ASIDE: Final = "lengths are measured from zero, and that is not the middle of the range"
 _IMPOSSIBLE: Final = "rows, which would, have no plan here ({})"
 
 
@@ -45,8 +44,7 @@ def paths_for(asked: Mapping[str, Any]) -> tuple[PathName, ...]:
     if noise is not None or asked["mode"] != "full":
         return ("bits",)
     dimension, weighted = asked["dimension"], asked["weighted"] is True
-    short = _by_length(asked) or (weighted and _around_zero(asked))
-    fewest = 2 if short else ROWS_FROM
+    fewest = 2 if weighted or _by_length(asked) else ROWS_FROM
     if type(dimension) is not int or dimension < fewest:
         return ("bits",)
     only = dimension > BITS_UP_TO or (weighted and asked["norm"] is not None)
@@ -64,22 +62,12 @@ def why_bits(asked: Mapping[str, Any], refused: UsageError | None) -> str:
         return _IMPOSSIBLE.format(refused)
     if asked["path"] is not None:
         return ASKED
-    if asked["noise"] is not None:
-        return NAMED
-    return ASIDE if asked["weighted"] is True else FEW
+    return FEW if asked["noise"] is None else NAMED
 
 
 def counts_only(*, integers: bool, low: Decimal, high: Decimal, norm: Decimal | None) -> bool:
     """Whether a party contributes a one and zeros: nothing else has a norm that is less."""
     return integers and low == 0 and high == 1 and norm is not None and norm < 1
-
-
-def _around_zero(asked: Mapping[str, Any]) -> bool:
-    """Whether the middle of the range is zero, so that the ball of lengths is close around it."""
-    try:
-        return Decimal(str(asked["low"])) == -Decimal(str(asked["high"]))
-    except InvalidOperation:
-        return False  # which is refused by name later
 
 
 def _by_length(asked: Mapping[str, Any]) -> bool:

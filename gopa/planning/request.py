@@ -156,9 +156,7 @@ class Request:
         check_name(beacon, get_args(BeaconKind), "beacon")
         check_name(objective, get_args(Objective), "objective")
         if weighted and path == "rows":
-            norm = _weighted_norm(norm, low, high, dimension)
-            # A weight lies in the range too: one that is as wide as vectors are long serves both.
-            low, high = -norm, norm
+            low, high, norm = _weighted_ball(norm, low, high, dimension)
         elif weighted:
             norm = _unproved_norm(norm, (low, high), mode)
         request = cls(
@@ -371,17 +369,36 @@ def _probability(value: float) -> float:
     return float(value)
 
 
+_EXACT: Final = Context(prec=200)
+"""More digits than sums of two numbers that were checked have."""
+
+_MIDDLE_DIGITS: Final = 20
+"""A middle with more is rounded, and the ball around it has room for that."""
+
 _DIGITS: Final = 6
 """Of a length that nobody named: people read it, as the ends of the range."""
 
 
-def _weighted_norm(norm: Number | None, low: Number, high: Number, dimension: int) -> Decimal:
-    """The length that the largest weight allows: the norm, or that of a corner of the range."""
+def _weighted_ball(
+    norm: Number | None, low: Number, high: Number, dimension: int
+) -> tuple[Decimal, Decimal, Decimal]:
+    """The range and the length that the largest weight allows, measured from the range's middle.
+
+    A norm is a length from zero. Without one the ball around the caller's range is smallest from
+    its middle. A weight lies in the range too: one that is twice as wide as vectors are long
+    serves both.
+    """
     if norm is not None:
-        return _decimal(norm, "norm")
-    farthest = max(abs(_decimal(low, "range")), abs(_decimal(high, "range")))
+        length = _decimal(norm, "norm")
+        return -length, length, length
+    ends = _decimal(low, "range"), _decimal(high, "range")
+    if ends[1] <= ends[0]:
+        return *ends, Decimal(1)  # which is refused by name later
+    middle = Context(prec=_MIDDLE_DIGITS).divide(sum(ends), Decimal(2))
+    farthest = max(_EXACT.subtract(ends[1], middle), _EXACT.subtract(middle, ends[0]))
     root = Decimal(max(1, dimension - 1)).sqrt(Context(prec=30))
-    return Context(prec=_DIGITS, rounding=ROUND_CEILING).multiply(farthest, root)
+    length = Context(prec=_DIGITS, rounding=ROUND_CEILING).multiply(farthest, root)
+    return _EXACT.subtract(middle, length), _EXACT.add(middle, length), length
 
 
 def _unproved_norm(
@@ -398,7 +415,8 @@ def _unproved_norm(
 
 def widened_norm(norm: Number, span: tuple[Number, Number]) -> Decimal:
     """The bound on the length of vectors together with their weights, rounded up."""
-    low, high, length = (_decimal(number, "norm") for number in (*span, norm))
+    low, high = (_decimal(end, "range") for end in span)
+    length = _decimal(norm, "norm")
     context = Context(prec=30, rounding=ROUND_CEILING)
     half = (high - low) / 2
     squares = context.add(context.multiply(length, length), context.multiply(half, half))

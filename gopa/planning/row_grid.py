@@ -104,7 +104,7 @@ def _chosen(request: Request, length: float, fewest: int, limit: float) -> Plann
 def _unit(request: Request) -> int:
     """Steps are a multiple of this, so that zero, or the middle of a box, is on the grid."""
     width = Fraction(request.high) - Fraction(request.low)
-    if request.norm is None:
+    if request.norm is None or request.weighted:
         return 2
     origin = -Fraction(request.low) / width
     if not 0 <= origin <= 1:

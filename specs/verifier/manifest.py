@@ -152,7 +152,7 @@ def _require_rows(m: Record) -> None:
         C, more = Fraction(k * steps, D), Fraction(2 * sigma, D)
         require(max((2 * C + more) ** 2, (C + more) ** 2 + steps**2) <= M2)  # [W3]
         m.weight = [steps, k, D, sigma]
-    if not m.weighted and not counts and d * steps**2 == M2:  # [Y4]
+    if m.weighted or (not counts and d * steps**2 == M2):  # the middle: [W1], [Y4]
         require(steps % 2 == 0)
     else:
         require(origin.denominator == 1 and 0 <= origin <= steps)

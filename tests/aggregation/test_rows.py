@@ -167,7 +167,7 @@ def test_weighted_vectors_are_rounded_to_what_is_proved_of_them() -> None:
     for row in encoded.rows:
         assert row is not None
         *vector, weight = row.tolist()
-        square = sum((each - origin(terms, weighted=True)) ** 2 for each in vector)
+        square = sum((each - origin(terms)) ** 2 for each in vector)
         assert square + weight**2 <= terms.squared_norm
         reach = allowed.numerator * weight + allowed.rounding
         assert allowed.denominator**2 * square <= reach**2

@@ -34,7 +34,7 @@ def _hides(m: Manifest) -> bool:
     origin = -low * steps / (high - low)
     boxed = t.squared_sensitivity == t.dimension * steps**2
     counts = (t.squared_norm, t.squared_sensitivity) == (steps**2, 2 * steps**2)
-    if boxed and not counts and not m.weighted:
+    if m.weighted or (boxed and not counts):
         origin = Fraction(steps, 2)
     if origin.denominator != 1 or not 0 <= origin <= steps:
         return False

@@ -45,6 +45,9 @@ MANY: Fields = {"parties": 30_000, "k": 50, "corrupt": 600, "survivors": 26_000,
 ACCEPTED: dict[str, Manifest] = {
     "a norm": row_manifest(),
     "weights": row_manifest(row_terms(**WEIGHTED), weighted=True),
+    "weights aside of zero": row_manifest(
+        row_terms(**WEIGHTED | {"low": Decimal("0.3")}), weighted=True
+    ),
     "counts in bins": row_manifest(row_terms(**COUNTS)),
     "counts in two bins": row_manifest(row_terms(2, **COUNTS)),
     "a box": row_manifest(row_terms(10, **BOX)),
@@ -112,6 +115,12 @@ REFUSED: dict[str, tuple[str, str, Fields, Fields]] = {
         "weights",
         "terms.squared_sensitivity",
         {"squared_sensitivity": 2400},
+        {},
+    ),
+    "weights around no point of the grid": (
+        "weights",
+        "terms.steps",
+        {"steps": 31, "squared_norm": ROOM, "squared_sensitivity": 2401},
         {},
     ),
     "counts beside zero": ("counts in bins", "terms.squared_norm", {"low": Decimal(-1)}, {}),

@@ -324,7 +324,7 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "a norm": ("rows", {"dimension": 2} | NORM),
     "a norm of integers": ("rows", {"dimension": 2, "integers": True, "norm": 1}),
     "private weights": ("rows", {"dimension": 2, "weighted": True, "range": (-1, 1)}),
-    "private weights, aside of zero": ("bits", {"dimension": 2, "weighted": True}),
+    "private weights, aside of zero": ("rows", {"dimension": 2, "weighted": True}),
     "weights and an epsilon beyond rows": (
         "bits",
         {"epsilon": 60, "delta": "1e-6", "dimension": 2, "weighted": True, "range": (-1, 1)},

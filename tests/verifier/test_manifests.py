@@ -220,7 +220,7 @@ OTHER_TERMS: Final[dict[str, tuple[Any, ...]]] = {
     "weight_length": (0, 1, 2, 3, 2**32 - 1),
     "weight_scale": (0, 1, 3, 4, 2**32 - 1),
     "low": (Decimal(-2), Decimal("-0.9"), Decimal(0), Decimal("0.5")),
-    "steps": (1, 2, 20, 39, 41, 2**31, 2**40),
+    "steps": (1, 2, 19, 20, 39, 41, 2**31, 2**40),
     "dimension": (1, 2, 3, 4, 2**20, 2**20 + 1),
     "squared_sensitivity": (1, 399, 401, 863, 800, 3200, 64_000, 2**60),
     "noise": (NoNoise(),),

@@ -19,6 +19,7 @@ from bulletin_board import NoteSigner
 from bulletin_board.display import visible
 from gopa.aggregation.transcript import SessionTranscript
 from gopa.messages.manifest import Mode
+from gopa.messages.row_terms import middle
 from gopa.organiser import SessionSetting
 from gopa.planning import Plan, Terms
 from gopa.plugins.flower.courier import Courier
@@ -430,5 +431,5 @@ def _range_of(terms: Terms) -> tuple[float, float]:
     low, high = float(terms.low), float(terms.high)
     if not terms.weight_length:
         return low, high
-    roots = math.ceil(math.sqrt(terms.dimension - 1))
-    return low / roots, high / roots
+    centre, roots = float(middle(terms)), math.ceil(math.sqrt(terms.dimension - 1))
+    return centre + (low - centre) / roots, centre + (high - centre) / roots

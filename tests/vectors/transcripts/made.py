@@ -16,7 +16,6 @@ from bulletin_board.archive import MAGIC
 from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Kind, Phase
-from gopa.messages.row_terms import origin
 from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Findings, check_log
 from gopa.simulation import RoundRecord, SimulatedWitnesses, Simulation
@@ -134,13 +133,15 @@ def _plain_sums(
     """For each attempt, inputs and noise of its final list added up in the open."""
     numbers = {actor.author: actor.index for actor in simulation.parties}
     found: list[tuple[int, ...] | None] = []
-    terms = simulation.manifest.terms
-    zero = origin(terms) if terms.squared_norm else 0  # from where lengths are measured
+    manifest = simulation.manifest
+    zeros = [manifest.origin] * manifest.terms.dimension  # from where lengths are measured
+    if manifest.weighted:
+        zeros[-1] = 0
     for attempt in record.attempts:
         included = [numbers[attempt.roll[place]] for place in attempt.final or ()]
         noise = [simulation.noise_for_tests[attempt.number, party] for party in included]
         rows = [
-            [x - zero + y for x, y in zip(inputs[party], own, strict=True)]
+            [x - zero + y for x, zero, y in zip(inputs[party], zeros, own, strict=True)]
             for party, own in zip(included, noise, strict=True)
         ]
         found.append(tuple(map(sum, zip(*rows, strict=True))) if rows else None)

@@ -21,7 +21,7 @@ from gopa.simulation import Behaviour, Script
 from tests.lies import lying
 from tests.vectors.transcripts.behaviours import cut_elsewhere, in_one_entry
 from tests.vectors.transcripts.cases import Case, Ended, aborts, blame, sums
-from tests.vectors.transcripts.worlds import ROWS, ROWS_RECOVERING, World
+from tests.vectors.transcripts.worlds import ROWS, ROWS_RECOVERING, ROWS_WEIGHING, World
 
 LIAR, VICTIM, LEAVER = 1, 0, 3
 ALL, REST = (0, 1, 2, 3), (0, 2, 3)
@@ -47,6 +47,11 @@ def lie(
 
 CASES: Final = {
     "clean_rows": Case("Four vectors that are proved row by row.", (sums(*ALL),), world=ROWS),
+    "clean_rows_weighted": Case(
+        "Private weights; lengths are measured from the middle of a range without zero.",
+        (sums(*ALL),),
+        world=ROWS_WEIGHING,
+    ),
     "clean_rows_recovery": Case(
         "The same where half of the neighbours recover a self-mask; nobody has to.",
         (sums(*ALL),),

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Final
 
 from gopa.adversary.setup import EXACT as EXACT_SETUP
-from gopa.adversary.setup import FIVE, FOUR, IN_ROWS, VECTOR, short_vectors
+from gopa.adversary.setup import (
+    FIVE,
+    FOUR,
+    IN_ROWS,
+    ROWS_WEIGHTED,
+    VECTOR,
+    short_vectors,
+)
 from gopa.beacon import QUICKNET
 from gopa.messages.manifest import DrandBeacon, Mode, TestCoins, Trust
 from gopa.organiser import SessionSetting
@@ -148,5 +156,11 @@ COINS: Final = World(FOUR, SessionSetting(beacon=TestCoins()))
 WITNESSED: Final = World(witnesses=_witnesses)
 DRAND: Final = _drand()
 ROWS: Final = World(replace(IN_ROWS, parties=4, k=3, loss=1, late=1))
+ROWS_WEIGHING: Final = World(
+    replace(ROWS_WEIGHTED.terms, parties=4, k=3, loss=1, late=1, low=Decimal("0.5")),
+    SessionSetting(weighted=True),
+)
+"""Vectors between a half and one: lengths are measured from three quarters."""
+
 ROWS_RECOVERING: Final = World(replace(ROWS.terms, threshold_numerator=1, threshold_denominator=2))
 IMPATIENT: Final = World(FIVE, SessionSetting(max_rollbacks=1))

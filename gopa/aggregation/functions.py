@@ -16,6 +16,7 @@ from gopa.aggregation.result import Result
 from gopa.aggregation.structure import Structure, Value
 from gopa.aggregation.weighting import WeightedRows, Weights, largest_weight
 from gopa.planning import Plan
+from gopa.planning.request import python_number
 
 
 def average(  # noqa: PLR0913 - every part of the question has a name
@@ -60,6 +61,12 @@ def average(  # noqa: PLR0913 - every part of the question has a name
         require_integers(listed)
     most = None if max_weight is None else largest_weight(max_weight)
     dimension = _dimension(listed) + (most is not None)
+    if plan is None:
+        # A vector that is too long is refused for that, which takes a plan to know.
+        beyond = norm is not None or python_number(clip) is True
+        _require_values(listed, range, clip=beyond)
+        if most is not None and weights is not None:
+            Weights.checked(weights_of(weights, listed), most, len(listed))
     target = {"n": len(listed), "absent": count_absent(listed), "dimension": dimension}
     weighted = {} if most is None else {"weighted": True}
     integral = integers and most is None  # a weight times an integer is none
@@ -136,6 +143,22 @@ async def sum_async(  # noqa: PLR0913 - as `sum`
     return await asyncio.to_thread(
         sum, values, plan, range=range, norm=norm, integers=integers, clip=clip, **options
     )
+
+
+def _require_values(
+    values: Sequence[Value | None], span: tuple[Number, Number], *, clip: bool
+) -> None:
+    """What encoding refuses of single numbers, before a plan is made for them.
+
+    Raises:
+        InvalidValue: a value without the structure of the first one, or no number.
+        OutOfRange: a number outside the range, with `clip` off.
+    """
+    bounds, structure = Bounds(Grid(*ends_of(span), 1), None), None
+    for party, value in enumerate(values):
+        if value is not None:
+            structure = structure or Structure.of(value, party)
+            bounds.admit(structure.flatten(value, party), structure, party, clip=clip)
 
 
 def _dimension(values: Sequence[Value | None]) -> int:

@@ -75,6 +75,8 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
             str(terms.steps),
             _why_steps(request),
         ),
+        *_idle_norm(request),
+        *_less_epsilon(request, terms),
         PlanReason("noise", describe_noise(terms), _why_noise(terms)),
         *row_reasons(request, terms),
         PlanReason("masks", describe_masks(terms), _why_masks(terms, worth)),
@@ -92,6 +94,24 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
             _why_error(terms, errors),
         ),
     )
+
+
+def _idle_norm(request: Request) -> tuple[PlanReason, ...]:
+    """That a norm bounds nothing, where somebody named one."""
+    why = "no vector in the range is longer, so the plan is the one for the range alone"
+    return (PlanReason("norm", request.idle_norm, why),) if request.idle_norm else ()
+
+
+def _less_epsilon(request: Request, terms: Terms) -> tuple[PlanReason, ...]:
+    """That the plan keeps less epsilon than was asked for, and so that as well."""
+    if request.wished is None:
+        return ()
+    why = (
+        f"{request.wished} was asked for, which this keeps as well: what proofs about long vectors "
+        "give away counts e^epsilon times, and would be more than half of delta; for less noise "
+        "raise delta, or take fewer `attempts` or `rounds`"
+    )
+    return (PlanReason("epsilon", str(terms.epsilon), why),)
 
 
 def describe_noise(terms: Terms) -> str:

@@ -10,17 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from typing import Any, Final, get_args
 
 from gopa.planning.defaults import BITS_UP_TO, ROWS_FROM
-from gopa.planning.result import NoiseName, PathName
-from gopa.planning.terms import check_name
+from gopa.planning.result import Errors, NoiseName, PathName
+from gopa.planning.terms import Terms, check_decimal, check_name
 from wire.errors import UsageError
 
 ASKED: Final = "asked for"
 NAMED: Final = "a law of noise is named, and rows prove none"
 FEW: Final = f"fewer than {ROWS_FROM} numbers cost no more that way, and nobody names a norm"
 _IMPOSSIBLE: Final = "rows, which would, have no plan here ({})"
+_NOISIER: Final = (
+    "rows, which would, leave proofs enough of delta at an epsilon of {} at most, and their error "
+    "would be more than {} times as large"
+)
+
+MOST_NOISE: Final = 1.5
+"""Rows for less epsilon than was asked for are taken up to so many times the error of bits."""
 
 
 def paths_for(asked: Mapping[str, Any]) -> tuple[PathName, ...]:
@@ -47,19 +55,55 @@ def paths_for(asked: Mapping[str, Any]) -> tuple[PathName, ...]:
     fewest = 2 if weighted or _by_length(asked) else ROWS_FROM
     if type(dimension) is not int or dimension < fewest:
         return ("bits",)
-    only = dimension > BITS_UP_TO or (weighted and asked["norm"] is not None)
+    only = weighted or dimension > BITS_UP_TO
     return ("rows",) if only else ("rows", "bits")
 
 
-def why_bits(asked: Mapping[str, Any], refused: UsageError | None) -> str:
-    """Why numbers are proved one by one and not in rows; `refused` is what these have no plan for.
+def without_idle_norm(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same, without a norm that no vector in the range exceeds: it bounds nothing.
+
+    Noise and rows for it would be made for vectors that are not there. What is no number, or bounds
+    single ones, is left for others to refuse.
+    """
+    norm, dimension = asked["norm"], asked["dimension"]
+    if norm is None or type(dimension) is not int or dimension < 2:
+        return asked
+    given = []
+    try:
+        for name in ("low", "high", "norm"):
+            given.append(Decimal(str(asked[name])))
+            check_decimal(given[-1], name)
+    except (InvalidOperation, UsageError):
+        return asked
+    low, high, longest = map(Fraction, given)
+    corner = max(abs(low), abs(high))
+    if low >= high or longest**2 < (dimension - (asked["weighted"] is True)) * corner**2:
+        return asked
+    return {**asked, "norm": None, "idle_norm": str(norm)}
+
+
+def no_rows(refused: UsageError) -> str:
+    """Why numbers are proved one by one: what rows have no plan for."""
+    return _IMPOSSIBLE.format(refused)
+
+
+def noisier_rows(terms: Terms) -> str:
+    """Why numbers are proved one by one: rows in these terms would have more noise."""
+    return _NOISIER.format(terms.epsilon, MOST_NOISE)
+
+
+def worth_bits(in_rows: Errors, in_bits: Errors) -> bool:
+    """Whether rows that keep less epsilon than was asked for cost too much accuracy."""
+    return in_rows.planned > MOST_NOISE * in_bits.planned
+
+
+def why_bits(asked: Mapping[str, Any]) -> str:
+    """Why numbers are proved one by one and not in rows, where these were not tried.
 
     Nothing for single numbers, of which there are no rows, and where nothing is proved.
     """
     if asked["mode"] != "full" or asked["dimension"] == 1:
         return ""
-    if refused is not None:
-        return _IMPOSSIBLE.format(refused)
     if asked["path"] is not None:
         return ASKED
     return FEW if asked["noise"] is None else NAMED

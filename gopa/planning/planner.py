@@ -43,7 +43,14 @@ from gopa.planning.grid_and_noise import (
 from gopa.planning.liveness import LivenessTerms, liveness
 from gopa.planning.neighbours import NeighbourChoice, choose_neighbours
 from gopa.planning.noise_sum import MOST_VARIANCE
-from gopa.planning.paths import paths_for, why_bits
+from gopa.planning.paths import (
+    no_rows,
+    noisier_rows,
+    paths_for,
+    why_bits,
+    without_idle_norm,
+    worth_bits,
+)
 from gopa.planning.request import Request, python_number
 from gopa.planning.result import (
     Errors,
@@ -54,7 +61,7 @@ from gopa.planning.result import (
     PlanCost,
 )
 from gopa.planning.row_grid import choose_exact_row_grid, choose_row_grid, fitted_grid
-from gopa.planning.row_plan import cost_of_rows, late_losses, most_charged
+from gopa.planning.row_plan import cost_of_rows, late_losses, most_charged, within_reach
 from gopa.planning.tail_bounds import noise_bounds
 from gopa.planning.terms import MOST_DEVIATION, BeaconKind, MaskLaw, Terms
 from gopa.planning.worth import Worth, guarantee, judge, mask_price, unit_shifts
@@ -204,15 +211,22 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
 
 def _made(asked: Mapping[str, Any], least_chance: float) -> Plan:
     """The plan that is asked for, by the first path that has one; else what the last one lacks."""
-    refused: UsageError | None = None
-    *first, last = paths_for(asked)
-    for path in first:
-        try:
-            return _on_path(asked, path, "", least_chance)
-        except UsageError as error:
-            refused = error
-    why = why_bits(asked, refused) if last == "bits" else ""
-    return _on_path(asked, last, why, least_chance)
+    asked = without_idle_norm(asked)
+    first, *others = paths_for(asked)
+    if not others:
+        why = why_bits(asked) if first == "bits" else ""
+        return _on_path(asked, first, why, least_chance)
+    try:
+        in_rows = _on_path(asked, first, "", least_chance)
+    except UsageError as error:
+        return _on_path(asked, "bits", no_rows(error), least_chance)
+    if in_rows.wished is None:
+        return in_rows
+    try:
+        bits = _on_path(asked, "bits", noisier_rows(in_rows.terms), least_chance)
+    except UsageError:
+        return in_rows
+    return bits if worth_bits(in_rows.errors, bits.errors) else in_rows
 
 
 def _on_path(given: Mapping[str, Any], path: PathName, why: str, least_chance: float) -> Plan:
@@ -305,8 +319,9 @@ def accepted(made: Plan, least_chance: float) -> Plan:
 
 def _plan(request: Request) -> Plan:
     """The plan of a request."""
+    request = within_reach(request)
     if request.more_charged:
-        request = _retried(request)
+        request = within_reach(_retried(request))
     if request.exact:
         return _exact_plan(request)
     require_accountable(
@@ -390,6 +405,7 @@ def _finished(request: Request, terms: Terms, method: str, energy: int) -> Plan:
         cost=estimated_cost(terms, request),
         liveness=alive,
         reasons=explain(request, terms, worth, method, errors, alive),
+        wished=request.wished,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, Final, get_args
@@ -61,7 +61,8 @@ class Request:
     """Holds a target in the planner's own types. `Request.checked` makes one.
 
     `more_charged` says that the planner may add charged retries: nobody named a number.
-    Without an epsilon the exact sum is asked for.
+    Without an epsilon the exact sum is asked for. `wished` is an epsilon that was asked for where
+    the plan keeps a smaller one, and `idle_norm` a norm that no vector of the range exceeds.
     """
 
     parties: int
@@ -90,6 +91,8 @@ class Request:
     weighted: bool = False
     path: PathName = "bits"
     why_bits: str = ""
+    idle_norm: str = ""
+    wished: Decimal | None = None
 
     @classmethod
     def checked(  # noqa: PLR0913 - mirrors `plan`
@@ -120,6 +123,7 @@ class Request:
         weighted: bool = False,
         path: PathName = "bits",
         why_bits: str = "",
+        idle_norm: str = "",
     ) -> Request:
         """The same target with every field checked; the first wrong one is named."""
         _check_parties(parties)
@@ -186,6 +190,7 @@ class Request:
             weighted=weighted,
             path=path,
             why_bits=why_bits,
+            idle_norm=idle_norm,
         )
         request._check()
         return request
@@ -239,6 +244,11 @@ class Request:
             raise UsageError("lengths are proved in full mode only", "path")
         if self.mask != "uniform":
             raise UsageError("words are masked uniformly where lengths are proved", "mask")
+
+    def lowered(self, epsilon: Decimal) -> Request:
+        """The same with less epsilon than was asked for, which keeps what was asked for."""
+        wished = self.exact_epsilon if self.wished is None else self.wished
+        return replace(self, exact_epsilon=epsilon, wished=wished)
 
     @property
     def rows(self) -> bool:
@@ -388,12 +398,12 @@ def _weighted_ball(
     its middle. A weight lies in the range too: one that is twice as wide as vectors are long
     serves both.
     """
-    if norm is not None:
-        length = _decimal(norm, "norm")
-        return -length, length, length
     ends = _decimal(low, "range"), _decimal(high, "range")
-    if ends[1] <= ends[0]:
-        return *ends, Decimal(1)  # which is refused by name later
+    length = Decimal(1) if norm is None else _decimal(norm, "norm")
+    if ends[1] <= ends[0] or length <= 0:
+        return *ends, length  # which is refused by name later
+    if norm is not None:
+        return -length, length, length
     middle = Context(prec=_MIDDLE_DIGITS).divide(sum(ends), Decimal(2))
     farthest = max(_EXACT.subtract(ends[1], middle), _EXACT.subtract(middle, ends[0]))
     root = Decimal(max(1, dimension - 1)).sqrt(Context(prec=30))

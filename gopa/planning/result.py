@@ -73,7 +73,8 @@ class Plan:
     `terms.tries` graphs to be one; `beta_recovery` is the part of it that stands for
     self-masks which corrupt neighbours could open, and `proofs_delta` is what proofs about long
     vectors give away. `liveness` says how likely a result is,
-    `colluding` how many corrupt parties were asked for, as a count or a part of all.
+    `colluding` how many corrupt parties were asked for, as a count or a part of all. `wished` is
+    the epsilon that was asked for where the plan keeps a smaller one.
     """
 
     terms: Terms
@@ -88,6 +89,7 @@ class Plan:
     reasons: tuple[PlanReason, ...]
     proofs_delta: float = 0.0
     colluding: float = CORRUPT
+    wished: Decimal | None = None
 
     @property
     def path(self) -> PathName:

@@ -85,7 +85,8 @@ def _chosen(request: Request, length: float, fewest: int, limit: float) -> Plann
     unit = _unit(request)
     if request.steps is not None:
         if request.steps % unit:
-            raise UsageError(f"a multiple of {unit}, so that zero is on the grid", "steps")
+            point = "the middle" if request.norm is None or request.weighted else "zero"
+            raise UsageError(f"a multiple of {unit}, so that {point} is on the grid", "steps")
         return _grid(request, request.steps)
     if request.integers:
         # Nothing is rounded, so nothing gets longer.
@@ -115,6 +116,26 @@ def _unit(request: Request) -> int:
     return math.lcm(2, origin.denominator)
 
 
+def _too_coarse(request: Request) -> UsageError:
+    """On so few steps rounding makes a vector longer than anything in the range is."""
+    if request.steps is None:
+        return UsageError("rounding to so coarse a grid hides no weight: raise epsilon", "epsilon")
+    least = 2
+    while (
+        _weighted_length(least, request.dimension).squared_sensitivity
+        > request.dimension * least**2
+    ):
+        least += 2
+    message = (
+        f"at least {least} with weights: rounding moves vectors farther than the range is wide"
+    )
+    return UsageError(message, "steps")
+
+
+def _weighted_length(steps: int, dimension: int) -> WeightedLength:
+    return WeightedLength(WEIGHT_RATIO.numerator, WEIGHT_RATIO.denominator, steps, dimension)
+
+
 def _grid(request: Request, steps: int) -> PlannedGrid:
     if steps > MOST_STEPS:
         raise UsageError(_TOO_FINE, "epsilon")
@@ -122,8 +143,10 @@ def _grid(request: Request, steps: int) -> PlannedGrid:
     if request.counts:
         return PlannedGrid(steps, 2 * steps**2, steps**2, steps)
     if request.weighted:
-        made = WeightedLength(WEIGHT_RATIO.numerator, WEIGHT_RATIO.denominator, steps, dimension)
+        made = _weighted_length(steps, dimension)
         norm, squared = made.squared_norm, made.squared_sensitivity
+        if squared > box:
+            raise _too_coarse(request)
         return PlannedGrid(steps, squared, norm, 2 * math.isqrt(norm), WEIGHT_RATIO)
     if request.norm is not None:
         length = Fraction(request.norm) * steps / (Fraction(request.high) - Fraction(request.low))

@@ -5,6 +5,8 @@ Specification 14, rules K1, U2 and M3.
 
 from __future__ import annotations
 
+import math
+from decimal import ROUND_FLOOR, Decimal
 from typing import Final
 
 from gopa.planning.late import planned_late
@@ -30,6 +32,24 @@ def late_losses(request: Request) -> int:
     return planned_late(request.parties, request.corrupt, request.survivors, chance)
 
 
+_TENTH: Final = Decimal("0.1")
+
+
+def within_reach(request: Request) -> Request:
+    """The request, with the largest epsilon for which proofs about long vectors leave half delta.
+
+    What they give away is a distance between laws, which counts (1 + e^epsilon) times. A plan for
+    less epsilon keeps the larger one, too. Where not even a tenth is left it stays as it is.
+    """
+    if not request.rows or request.exact or _charged(request, request.epsilon) <= request.delta / 2:
+        return request
+    counted = request.delta / _charged(request, 0.0)
+    most = Decimal(math.log(max(1.0, counted - 1))).quantize(_TENTH, ROUND_FLOOR)
+    while most > 0 and _charged(request, float(most)) > request.delta / 2:
+        most -= _TENTH
+    return request if most <= 0 else request.lowered(most)
+
+
 def most_charged(request: Request) -> float:
     """What proofs about long vectors cost of delta at most, as no noise is longer than that.
 
@@ -38,12 +58,7 @@ def most_charged(request: Request) -> float:
     """
     if not request.rows:
         return 0.0
-    rounds = request.attempts * request.rounds
-    epsilon = None if request.exact else request.epsilon
-    square = request.dimension * LARGEST_TOTAL_WEIGHT**2 // 4
-    charged = charged_for_proofs(
-        request.dimension, request.parties, rounds, epsilon, MOST_SQUARE, square
-    )
+    charged = _charged(request, None if request.exact else request.epsilon)
     if charged > request.delta / 2:
         message = (
             f"proofs about long vectors may give away {min(1, charged):.2g} at this epsilon: "
@@ -51,6 +66,14 @@ def most_charged(request: Request) -> float:
         )
         raise UsageError(message, "delta")
     return charged
+
+
+def _charged(request: Request, epsilon: float | None) -> float:
+    rounds = request.attempts * request.rounds
+    square = request.dimension * LARGEST_TOTAL_WEIGHT**2 // 4
+    return charged_for_proofs(
+        request.dimension, request.parties, rounds, epsilon, MOST_SQUARE, square
+    )
 
 
 def cost_of_rows(terms: Terms, peers: float) -> PlanCost:

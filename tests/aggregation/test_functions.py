@@ -13,6 +13,7 @@ import pytest
 
 import gopa
 from gopa import UsageError
+from gopa.aggregation.errors import InvalidValue, InvalidWeight, OutOfRange
 from gopa.aggregation.histograms import OneHot
 from gopa.aggregation.options import AggregationRequest
 from gopa.aggregation.variances import HALF_DISTANCE, Moments
@@ -308,6 +309,23 @@ def test_what_is_no_range_is_refused(span: Any) -> None:
     with pytest.raises(UsageError) as caught:
         gopa.histogram(VALUES[:10], 4, range=span, **TARGET)
     assert caught.value.field in {"range", "bins"}
+
+
+def test_inputs_are_looked_at_before_a_plan_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planning takes seconds, and what is no number stays none."""
+    vectors: list[Any] = [np.array([0.1, 0.2])] * 10
+    weighted: dict[str, Any] = {"weights": [1] * 10, "max_weight": 1}
+    assert gopa.average(vectors, **weighted, **TARGET).count == 10
+    monkeypatch.setattr("gopa.aggregation.options.plan", None)
+    for wrong, error in (
+        (np.array([0.1, math.nan]), InvalidValue),
+        (np.array([0.1, 2]), OutOfRange),
+        (np.array([0.1]), InvalidValue),
+    ):
+        with pytest.raises(error):
+            gopa.average([*vectors[1:], wrong], **TARGET)
+    with pytest.raises(InvalidWeight):
+        gopa.average(vectors, **weighted | {"weights": [2] * 10}, **TARGET)
 
 
 def test_a_norm_that_is_no_number_is_refused() -> None:

@@ -17,9 +17,10 @@ import gopa
 from gopa.cli.plan import plan as command
 from gopa.messages.row_terms import origin, require_rows
 from gopa.planning import Plan, Terms, guarantee
-from gopa.planning.defaults import BITS_UP_TO, ROWS_FROM
+from gopa.planning.defaults import ROWS_FROM
 from gopa.planning.lengths import longest_input, word_width
 from gopa.planning.outcome import LENGTH_UNPROVED
+from gopa.planning.paths import MOST_NOISE
 from gopa.planning.row_noise import bounds_margin, charged_for_proofs, shown_by_proofs
 from gopa.planning.worth import TOLERANCE, Worth, judge
 from wire.errors import UsageError
@@ -231,7 +232,6 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "a norm that is far below the range": ("epsilon", NORM | {"norm": 1e-12}),
     "an end that puts zero beside every grid": ("range", NORM | {"range": (-1, "0.7654321234567")}),
     "zero beside the grid": ("steps", NORM | {"steps": 301}),
-    "proofs that give away more than delta": ("delta", NORM | {"epsilon": 50}),
     "a delta that proofs exceed": ("delta", NORM | {"delta": "1e-17"}),
     "noise that no law has": ("noise", NORM | {"dimension": 2**20, "epsilon": 0.1}),
 }
@@ -325,10 +325,7 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "a norm of integers": ("rows", {"dimension": 2, "integers": True, "norm": 1}),
     "private weights": ("rows", {"dimension": 2, "weighted": True, "range": (-1, 1)}),
     "private weights, aside of zero": ("rows", {"dimension": 2, "weighted": True}),
-    "weights and an epsilon beyond rows": (
-        "bits",
-        {"epsilon": 60, "delta": "1e-6", "dimension": 2, "weighted": True, "range": (-1, 1)},
-    ),
+    "weights and a path": ("bits", {"dimension": 2, "weighted": True, "path": "bits"}),
     "many numbers": ("rows", {"dimension": ROWS_FROM}),
     "few numbers": ("bits", {"dimension": ROWS_FROM - 1}),
     "many bins": ("rows", {"dimension": ROWS_FROM} | COUNTS),
@@ -340,7 +337,6 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "Gaussian masks": ("bits", {"epsilon": 8, "delta": "1e-6", "mask": "gaussian"} | NORM),
     "a range without zero": ("bits", {"dimension": 3, "norm": 1, "range": (1, 2)}),
     "a law that is named": ("bits", {"epsilon": 8, "delta": "1e-6", "noise": "binomial"} | NORM),
-    "an epsilon beyond rows": ("bits", {"epsilon": 60, "delta": "1e-6"} | NORM),
 }
 
 
@@ -358,13 +354,70 @@ def test_which_path_a_vector_takes_unasked(name: str) -> None:
 
 
 def test_plans_say_why_they_have_bits() -> None:
-    asked: dict[str, Any] = {"n": 100, "epsilon": 60, "delta": "1e-6"} | NORM
-    said = {reason.name: reason.why for reason in gopa.plan(**asked).reasons}
-    assert "proofs about long vectors may give away" in said["path"]
-    assert "not the length" in said["length"]
-    with pytest.raises(UsageError, match="proofs about long vectors may give away"):
-        gopa.plan(**asked | {"dimension": BITS_UP_TO + 1})
-    assert gopa.plan(**asked | {"dimension": BITS_UP_TO + 1, "path": "bits"}).path == "bits"
+    asked: dict[str, Any] = {"n": 100, "epsilon": 8, "delta": "1e-6"} | NORM | {"dimension": 30}
+    for more in ({"path": "bits"}, {"noise": "irwin-hall"}, {"mask": "gaussian"}):
+        found = gopa.plan(**asked | more)
+        said = {reason.name: reason.why for reason in found.reasons}
+        assert ("no plan here" in said["path"]) == ("mask" in more)
+        assert ("asked for" in said["path"]) == ("path" in more)
+        assert "not the length" in said["length"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_epsilon_that_proofs_do_not_bear_is_kept_by_a_smaller_one(weighted: bool) -> None:
+    """The largest of which proofs take no more than half of delta; a tenth more would be."""
+    asked: dict[str, Any] = {"n": 100, "delta": "1e-6", **NORM, "weighted": weighted}
+    found = gopa.plan(epsilon=60, **asked)
+    kept = found.terms.promised_epsilon
+    assert (found.path, found.wished) == ("rows", Decimal(60))
+    assert judge(found.terms) is Worth.KEPT
+    assert found.terms == gopa.plan(epsilon=kept, **asked).terms
+    assert gopa.plan(epsilon=kept, **asked).wished is None
+    assert gopa.plan(epsilon=kept + Decimal("0.1"), **asked).terms == found.terms
+    said = {reason.name: reason for reason in found.reasons}
+    assert said["epsilon"].value == str(kept)
+    assert "60 was asked for" in said["epsilon"].why
+    assert found.proofs_delta < 0.5e-6 < found.proofs_delta * math.exp(0.2)
+
+
+@pytest.mark.slow
+def test_bits_are_taken_where_rows_lose_too_much() -> None:
+    """With so small a delta rows keep an epsilon of 2.4, and several times the error of bits."""
+    asked: dict[str, Any] = {"n": 20, "epsilon": 8, "delta": "1e-16"} | NORM
+    rows, bits = gopa.plan(**asked, path="rows"), gopa.plan(**asked)
+    assert (rows.path, bits.path) == ("rows", "bits")
+    assert rows.wished == 8
+    assert rows.errors.planned > MOST_NOISE * bits.errors.planned
+    said = {reason.name: reason.why for reason in bits.reasons}
+    assert f"an epsilon of {rows.terms.epsilon} at most" in said["path"]
+
+
+def test_a_norm_that_the_range_keeps_anyway_is_left_out() -> None:
+    """Noise for vectors as long as that would drown those that are there."""
+    for weighted in (False, True):
+        asked: dict[str, Any] = EXACT | {"dimension": 26, "range": (-1, 1), "weighted": weighted}
+        plain, corner = gopa.plan(**asked), 5 if weighted else math.sqrt(26) + 1e-9
+        for norm in (1e9, corner):
+            found = gopa.plan(**asked, norm=norm)
+            assert found.terms == plain.terms
+            assert "norm" in {reason.name for reason in found.reasons}
+        short = gopa.plan(**asked, norm=corner - 0.1)
+        assert short.terms != plain.terms
+        assert "norm" not in {reason.name for reason in short.reasons}
+    for wrong in ("1e999999999", "nan", "inf", -1, 0):
+        with pytest.raises(UsageError) as refused:
+            gopa.plan(**asked, norm=wrong)
+        assert refused.value.field == "norm"
+
+
+def test_steps_that_are_too_few_for_weights_are_refused() -> None:
+    asked: dict[str, Any] = EXACT | {"dimension": 2, "weighted": True, "range": (170, 190)}
+    assert gopa.plan(**asked, steps=30).terms.steps == 30
+    for steps in (2, 10, 28, 31):
+        with pytest.raises(UsageError) as refused:
+            gopa.plan(**asked, steps=steps)
+        assert refused.value.field == "steps"
 
 
 @pytest.mark.parametrize(

@@ -140,10 +140,9 @@ class Setting:
         asked = None if self.privacy is None else (self.privacy.epsilon, self.privacy.delta)
         given = sorted((self.session or {}).items())
         options = tuple(each for each in given if each[0] in _PLANNED)
-        found = None
-        if self.mode == "full" and not vouched:
-            found = _proved(users, width, half, rounds, asked, options)
-        found = found or _planned(users, width, half, rounds, asked, self.mode, options)
+        sums = _Sums(users, width, half, rounds, asked, self.mode, options)
+        found = _in_rows(sums) if self.mode == "full" and not vouched else None
+        found = found or _by_number(sums)
         self._require_colluders(found.terms.corrupt)
         return found
 
@@ -204,70 +203,61 @@ def _above(value: float) -> float:
     return float(f"{math.ceil(value / unit) * unit:.6g}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """Says what a plan of sums depends on; `asked` is epsilon and delta, if there are any."""
+
+    users: int
+    width: int
+    half: float
+    rounds: int
+    asked: tuple[float, float] | None
+    mode: Mode
+    options: tuple[tuple[str, Any], ...]
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """Those of `gopa.plan`."""
+        epsilon, delta = (None, None) if self.asked is None else self.asked
+        given: dict[str, Any] = {
+            "n": self.users,
+            "dimension": self.width,
+            "range": (-1, 1),
+            "norm": self.half,
+            "rounds": self.rounds,
+            "mode": self.mode,
+            "least_chance": 0.0,
+            **dict(self.options),
+            "epsilon": epsilon,
+            "delta": delta,
+        }
+        if self.mode != "off":
+            given["beacon"] = "commit-reveal"
+        return given
+
+
 @lru_cache(maxsize=64)
-def _proved(  # noqa: PLR0913, PLR0917 - all that a plan depends on
-    users: int,
-    width: int,
-    half: float,
-    rounds: int,
-    asked: tuple[float, float] | None,
-    options: tuple[tuple[str, Any], ...],
-) -> Plan | None:
+def _in_rows(sums: _Sums) -> Plan | None:
     """The plan that proves lengths, at a small cost for each number; None if there is none."""
-    epsilon, delta = (None, None) if asked is None else asked
-    given = _asked(users, width, half, rounds, "full", options)
     try:
-        return gopa.plan(**given | {"epsilon": epsilon, "delta": delta, "path": "rows"})
+        return gopa.plan(**sums.keywords, path="rows")
     except UsageError:
         return None
 
 
-def _asked(  # noqa: PLR0913, PLR0917 - all that a plan depends on
-    users: int,
-    width: int,
-    half: float,
-    rounds: int,
-    mode: Mode,
-    options: tuple[tuple[str, Any], ...],
-) -> dict[str, Any]:
-    """Keywords of `gopa.plan` for an exact sum."""
-    given: dict[str, Any] = {
-        "n": users,
-        "dimension": width,
-        "range": (-1, 1),
-        "norm": half,
-        "rounds": rounds,
-        "mode": mode,
-        "least_chance": 0.0,
-        "epsilon": None,
-        **dict(options),
-    }
-    if mode != "off":
-        given["beacon"] = "commit-reveal"
-    return given
-
-
 @lru_cache(maxsize=64)
-def _planned(  # noqa: PLR0913, PLR0917 - all that a plan depends on
-    users: int,
-    width: int,
-    half: float,
-    rounds: int,
-    asked: tuple[float, float] | None,
-    mode: Mode,
-    options: tuple[tuple[str, Any], ...],
-) -> Plan:
+def _by_number(sums: _Sums) -> Plan:
     """The plan with the least error: rounding counts, too, so finer grids are tried."""
-    given = _asked(users, width, half, rounds, mode, options) | {"path": "bits"}
-    if asked is None:
-        fine = {} if mode == "full" else {"steps": _EXACT_STEPS}
+    given = sums.keywords | {"path": "bits"}
+    if sums.asked is None:
+        fine = {} if sums.mode == "full" else {"steps": _EXACT_STEPS}
         return gopa.plan(**{**fine, **given})
-    given |= {"epsilon": asked[0], "delta": asked[1], "noise": "irwin-hall"}
+    given |= {"noise": "irwin-hall"}
     best = gopa.plan(**given)
     if "steps" in given:
         return best
     first = best.terms.steps
-    for finer in itertools.takewhile(lambda _: users <= _MANY, _FINER):
+    for finer in itertools.takewhile(lambda _: sums.users <= _MANY, _FINER):
         try:
             found = gopa.plan(**given, steps=finer * first)
         except UsageError:

@@ -75,10 +75,9 @@ def hide_input(context: RoundContext, vector: Integers, *, rng: Rng) -> LongInpu
         UsageError: it is longer than the terms allow. Nothing was said.
         ComputationFault: a computation went wrong. Nothing was said.
     """
-    bits = input_bits(context.manifest.terms)
-    rows = hide_rows(context.group, shape_of(context), vector, bits, rng=rng)
     _require_short(context, vector)
-    return LongInput(rows)
+    bits = input_bits(context.manifest.terms)
+    return LongInput(hide_rows(context.group, shape_of(context), vector, bits, rng=rng))
 
 
 def hide_noise(context: RoundContext, *, rng: Rng) -> LongNoise:
@@ -147,7 +146,7 @@ def answer_tests(
 
 
 def _require_short(context: RoundContext, vector: Integers) -> None:
-    """[L5], and with weights [W1]: what the proof will say. Entries fit in 31 bits here."""
+    """[L5], and with weights [W1]: what the proof will say. No sum of squares of words wraps."""
     terms, group = context.manifest.terms, context.group
     square = _square(table_kernels(group).of_integers(vector))
     if square > terms.squared_norm:

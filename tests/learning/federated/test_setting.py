@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 import gopa
@@ -28,10 +30,20 @@ def test_a_plan_is_made_once() -> None:
 
 @pytest.mark.slow
 def test_where_rows_have_no_plan_bits_are_proved() -> None:
-    """As for an epsilon that is so large: it is a mistake for rows, and none here."""
+    """As for steps of which none is zero: that is a mistake for rows, and none here."""
+    odd = {**NEAR, "steps": 101}
     with pytest.raises(gopa.UsageError):
-        gopa.plan(n=10, epsilon=40, delta=1e-5, dimension=32, norm=1, range=(-1, 1), path="rows")
-    assert planned(40.0).path == "bits"
+        gopa.plan(n=10, epsilon=4, delta=1e-5, dimension=32, range=(-1, 1), path="rows", steps=101)
+    privacy = Privacy(4.0, 1e-5)
+    assert Setting(privacy, 1, 9, "full", odd).plan(10, 32, 1.01, 2).path == "bits"
+
+
+@pytest.mark.slow
+def test_an_epsilon_beyond_rows_is_kept_by_a_smaller_one() -> None:
+    found = planned(40.0)
+    assert (found.path, found.wished) == ("rows", Decimal(40))
+    assert found.terms.epsilon is not None
+    assert 20 < found.terms.epsilon < 40
 
 
 @pytest.mark.slow

@@ -245,6 +245,17 @@ def shifted_together(other: int) -> ProvesOther:
     return ProvesOther(alter)
 
 
+def in_turn(*lies: ProvesOther) -> ProvesOther:
+    """Tells all of these lies in one message."""
+
+    def alter(access: PartyAccess, stage: Published, said: ShownMasks) -> ShownMasks:
+        for lie in lies:
+            said = lie.alter(access, stage, said)
+        return said
+
+    return ProvesOther(alter)
+
+
 def _moved(stage: Published, name: bytes) -> Any:
     """A commitment to 5: a session so small has one point."""
     group = stage.view.context.group

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gopa.adversary.deeds import overlook
 from gopa.auditing import Verdict, audit
 from gopa.messages.manifest import TestCoins
 from gopa.messages.organiser import AbortReason, RemovalCause
@@ -19,6 +20,7 @@ from gopa.planning.terms import Terms
 from gopa.simulation import RoundRecord, Script, Simulation
 from gopa.simulation.script import Twice
 from gopa.wording import ROW_NOISE
+from tests.lies import lying
 from tests.simulation.row_worlds import (
     IN_ROWS,
     MANY_ROWS,
@@ -27,6 +29,7 @@ from tests.simulation.row_worlds import (
     WEIGHTED,
     AddsToTheSum,
     SaysInstead,
+    in_turn,
     shifted,
     shifted_together,
     simulate_rows,
@@ -366,6 +369,27 @@ def test_a_liar_about_an_edge_to_somebody_who_leaves_is_convicted_alone() -> Non
     simulation, record = played = play(ROWS, script)
     require_sums(played, *others(LIAR, 3))
     assert culprits(simulation, record) == {LIAR: {"14-K6"}}
+
+
+def lies_in_two_rollbacks() -> Script:
+    """A key of the first rollback convicts a liar, and so would one of the second.
+
+    Its accomplice has said the same about their edge, stays, and has to open it then.
+    """
+    edges = in_turn(shifted_together(3), shifted(0))
+    script = Script().misbehave(LIAR, edges, lying("prove", overlook(3)))
+    return script.misbehave(3, shifted_together(LIAR), lying("prove", overlook(LIAR)))
+
+
+@pytest.mark.slow
+def test_who_was_convicted_in_a_rollback_is_not_convicted_again_in_the_next() -> None:
+    simulation, record = played = play(ROWS, lies_in_two_rollbacks())
+    require_sums(played, *others(LIAR, 3))
+    steps = {row.position: (row.cause, row.step) for row in record.attempts[0].removals}
+    convicted = RemovalCause.CONVICTED
+    assert steps == {LIAR: (convicted, 1), 3: (convicted, 2)}
+    found = [(fault.author, fault.rule) for fault in record.findings.faults]
+    assert found == [(simulation.parties[each].author, "14-K6") for each in (LIAR, 3)]
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ from tests.simulation.row_worlds import (
     simulate_rows,
     vectors_for,
 )
-from tests.simulation.test_rows import LIES
+from tests.simulation.test_rows import LIES, lies_in_two_rollbacks
 from tests.verifier.answers import ACCEPTED, first, second
 from tests.verifier.test_sessions import PHASES, TRIES, archive_of
 from zkp.noise_table import NoNoise
@@ -122,6 +122,13 @@ def test_both_take_an_honest_session_and_one_with_a_liar_about_an_edge() -> None
     archive, anchors = played(ONCE, Script().misbehave(2, shifted(3)))
     assert agreed(archive, anchors) == "VALID"
     assert {rule for *_, rule in second(archive, anchors).faults} == {"14-K6"}
+
+
+@pytest.mark.slow
+def test_both_convict_once_whom_two_keys_convict() -> None:
+    archive, anchors = played(ONCE, lies_in_two_rollbacks())
+    assert agreed(archive, anchors) == "VALID"
+    assert [rule for *_, rule in second(archive, anchors).faults] == ["14-K6", "14-K6"]
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ K = np.array([1, 4, 100])
     ],
 )
 def test_lengths(steps: Steps, lengths: list[float], everywhere: bool, squares: bool) -> None:
-    assert steps(K) == pytest.approx(lengths, rel=1e-14)
+    assert steps(K) == pytest.approx(lengths, rel=1e-14, abs=0)
     assert float(steps(4)) == pytest.approx(lengths[1])
     assert steps.reaches_everywhere is everywhere
     assert steps.square_summable is squares

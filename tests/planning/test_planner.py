@@ -48,11 +48,11 @@ def test_a_plan_meets_its_target_from_its_terms_alone(target: dict[str, object])
         mask_mu=made_plan.mask_mu,
         releases=terms.releases,
     )
-    assert noise_delta == pytest.approx(made_plan.noise_delta, rel=1e-6)
+    assert noise_delta == pytest.approx(made_plan.noise_delta, rel=1e-6, abs=0)
     beta = made_plan.beta * terms.tries
     assert beta <= float(terms.delta) / 10 * (1 + 1e-9)
     assert noise_delta + beta <= float(terms.delta)
-    assert made_plan.total_delta == pytest.approx(noise_delta + beta, rel=1e-6)
+    assert made_plan.total_delta == pytest.approx(noise_delta + beta, rel=1e-6, abs=0)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
@@ -314,7 +314,7 @@ def test_wide_noise_is_planned_for_narrow_inputs() -> None:
 def test_targets_are_met_as_written() -> None:
     for text in ("0.1", "0.3", "1e-7", "2", "0.7"):
         assert Fraction(float_below(Decimal(text))) <= Fraction(text)
-        assert float_below(Decimal(text)) == pytest.approx(float(text), rel=1e-15)
+        assert float_below(Decimal(text)) == pytest.approx(float(text), rel=1e-15, abs=0)
 
 
 def test_losses_are_a_matter_of_liveness() -> None:

@@ -78,7 +78,7 @@ def test_terms_are_charged_what_they_grant(second: Any, beta: str) -> None:
     assert found.strict == pytest.approx(min(0.5, float(beta)), abs=0.001)
     record, law = read(terms)
     assert second.judged(record, law) == "kept"
-    assert second.worth(record, law, 0.4) == pytest.approx(found.strict, rel=1e-9)
+    assert second.worth(record, law, 0.4) == pytest.approx(found.strict, rel=1e-9, abs=0)
 
 
 EDGED: Final = {
@@ -99,7 +99,7 @@ def test_the_middle_of_a_law_with_edges_is_not_left_out(second: Any, name: str) 
     """At high orders the terms of a moment fall from the edge on and rise again."""
     terms = EDGED[name]
     found = explain_judgement(terms)
-    assert second.worth(*read(terms), 1e-300) == pytest.approx(found.strict, rel=1e-3)
+    assert second.worth(*read(terms), 1e-300) == pytest.approx(found.strict, rel=1e-3, abs=0)
     kept = replace(terms, delta=Decimal(f"{1.01 * found.strict:.6e}"))
     broken = replace(terms, delta=Decimal(f"{0.99 * found.strict:.6e}"))
     assert (second.judged(*read(kept)), explain_judgement(kept).worth) == ("kept", Worth.KEPT)
@@ -173,7 +173,7 @@ def test_rounding_of_long_vectors_is_the_same_for_everybody(second: Any) -> None
     short = explain_judgement(replace(terms, dimension=2)).strict
     assert 1 > found.strict > 1.01 * short > 0
     record, law = read(terms)
-    assert second.worth(record, law, 1e-300) == pytest.approx(found.strict, rel=1e-5)
+    assert second.worth(record, law, 1e-300) == pytest.approx(found.strict, rel=1e-5, abs=0)
 
 
 def test_moments_have_a_middle_behind_an_end_that_falls(second: Any) -> None:
@@ -186,7 +186,7 @@ def test_moments_have_a_middle_behind_an_end_that_falls(second: Any) -> None:
     )  # fmt: skip
     found = explain_judgement(terms)
     record, law = read(terms)
-    assert second.worth(record, law, 1e-300) == pytest.approx(found.strict, rel=1e-6)
+    assert second.worth(record, law, 1e-300) == pytest.approx(found.strict, rel=1e-6, abs=0)
     assert found.strict > 2 * float(terms.delta)
     assert second.judged(record, law) == found.worth.value
 

@@ -47,7 +47,6 @@ ELSEWHERE: Final = {
     "decode_noise_law": "a codec with a check behind it: both are here",
     "decode_items": "tests/zkp/sigma/test_encoding_attacks.py, and the proofs here",
     "decode_where_possible": "tests/zkp/sigma/test_encoding_attacks.py, and the proofs here",
-    "decode_tests": "integers of one size: tests/zkp/rows",
     "decode_challenges": "the output of a hash",
     "decode_g1": "tests/beacon: published vectors and points outside of the subgroup",
     "decode_g2": "tests/beacon: published vectors and points outside of the subgroup",

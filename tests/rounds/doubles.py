@@ -32,7 +32,7 @@ from wire.randomness import Rng
 from zkp import NoiseSeeds
 from zkp.rows.length_prover import HiddenLengths
 from zkp.rows.mask_prover import HiddenMasks
-from zkp.rows.product_tests import hidden_tests
+from zkp.rows.product_tests import encode_tests, hidden_tests
 from zkp.rows.rows import HiddenPads, HiddenRows
 from zkp.rows.shape import TESTS
 from zkp.weighted_noise import NoiseBits
@@ -178,7 +178,7 @@ def _require_lengths(claim: LengthClaim, hidden: HiddenLengths) -> None:
     x, a = (rows.values for rows in (hidden.inputs, hidden.noise))
     tests = statement.tests
     sums = tests.sums([tests.column_sums(group, each) for each in (x, a)])
-    if hidden_tests(group, sums, pads) != statement.answers:
+    if encode_tests(hidden_tests(group, sums, pads)) != statement.answers:
         raise UsageError("the tests are others")
     noise = a.tolist()
     short = sum(each**2 for each in x.tolist()) <= bounds.squared_norm
@@ -198,7 +198,7 @@ def _require_masks(claim: MaskClaim, hidden: HiddenMasks) -> None:
     ):
         _require_rows(rows, posted)
     sums = tests.sums([tests.column_sums(group, hidden.carries.values)])
-    if hidden_tests(group, sums, hidden.pads.values[:TESTS]) != statement.answers:
+    if encode_tests(hidden_tests(group, sums, hidden.pads.values[:TESTS])) != statement.answers:
         raise UsageError("the tests are others")
     total = statement.own[0]
     for sign, edge in zip(statement.signs, statement.edges, strict=True):

@@ -21,7 +21,7 @@ from zkp.range import Interval, RangeStatement
 from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.opening import OpeningClaim, opening_equation
 from zkp.rows.parts import ProofParts, require_valid, statement_points
-from zkp.rows.product_tests import ProductTests, require_small, scalars_of_tests
+from zkp.rows.product_tests import ProductTests, check_tests, scalars_of_tests
 from zkp.rows.rows import weighted_rows
 from zkp.rows.shape import TESTS, RowShape
 from zkp.rows.sumcheck import (
@@ -48,6 +48,8 @@ _WEIGHT_SECRETS: Final = 3
 class LengthStatement:
     """States that what rows hide is within the bounds, and what its tests are.
 
+    `answers` are the posted tests as messages carry them (rule M1).
+
     A transcript absorbs all of it but the tests. So the context that the caller binds decides them:
     in a session the leaf that the message acts on does.
     """
@@ -59,7 +61,7 @@ class LengthStatement:
     inputs: PointVec
     noise: PointVec
     pads: PointVec
-    answers: tuple[int, ...]
+    answers: bytes
     weight: WeightBound | None = None
 
     def __post_init__(self) -> None:
@@ -72,7 +74,7 @@ class LengthStatement:
             shape.pad_rows,
         ):
             raise UsageError("there is a point for every row")
-        require_small(self.answers)
+        check_tests(self.answers)
 
     @property
     def proof_size(self) -> int:

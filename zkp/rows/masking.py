@@ -24,7 +24,7 @@ from zkp.equations import Equation, Term
 from zkp.rows.opening import OpeningClaim, opening_equation
 from zkp.rows.parts import ProofParts, require_valid, statement_points
 from zkp.rows.permutation import SignedPermutation
-from zkp.rows.product_tests import ProductTests, require_small, scalars_of_tests
+from zkp.rows.product_tests import ProductTests, check_tests, scalars_of_tests
 from zkp.rows.rows import weighted_rows
 from zkp.rows.shape import TESTS, RowShape
 from zkp.rows.sumcheck import (
@@ -48,7 +48,7 @@ class MaskStatement:
 
     `edges` are the commitments of its live edges, in increasing position of the neighbours, and
     `signs` what they enter with; `own` is that of its own mask. `points` are the z_i, one vector
-    of scalars for each.
+    of scalars for each; `answers` are the posted tests as messages carry them (rule M1).
 
     A transcript absorbs all of it but the permutation, the points and the tests, and of the words
     `words_hash`. So the context that the caller binds decides those three (in a session the leaf
@@ -71,7 +71,7 @@ class MaskStatement:
     signs: tuple[int, ...]
     edges: PointVec
     own: PointVec
-    answers: tuple[int, ...]
+    answers: bytes
 
     def __post_init__(self) -> None:
         shape, rows = self.shape, self.shape.rows
@@ -93,7 +93,7 @@ class MaskStatement:
             raise UsageError("there is a word and a place for every coordinate")
         if int(self.words.max()) >> self.word_bits or len(self.words_hash) != _HASH_SIZE:
             raise UsageError(f"words have {self.word_bits} bits, and their hash 32 bytes")
-        require_small(self.answers)
+        check_tests(self.answers)
 
     @cached_property
     def sizes(self) -> tuple[int, int, int, int]:

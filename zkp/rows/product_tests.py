@@ -99,39 +99,24 @@ def hidden_tests(group: Group, sums: Integers, pads: SecretScalarVec) -> tuple[i
     return tuple(value - group.order if value > half else value for value in total)
 
 
-def require_small(tests: Sequence[int]) -> None:
-    """Raises `MalformedMessage` unless there are as many tests as needed, all of them small."""
-    if len(tests) != TESTS or not -_MOST < min(tests) <= max(tests) < _MOST:
-        raise MalformedMessage(f"{TESTS} tests below 2^{PAD_BITS + 1} in size are needed", "tests")
-
-
 def encode_tests(tests: Sequence[int]) -> bytes:
     """The bytes of the tests, in order (rule M1)."""
     return b"".join(test.to_bytes(TEST_SIZE, "big", signed=True) for test in tests)
 
 
-def decode_tests(data: bytes) -> tuple[int, ...]:
-    """The tests of these bytes; raises `MalformedMessage` for what no honest party sends."""
-    high, low = _halves(data)
-    pairs = zip(high.tolist(), low.tolist(), strict=True)
-    found = tuple((above << _WORD) + below for above, below in pairs)
-    require_small(found)
-    return found
-
-
 def check_tests(data: bytes) -> None:
-    """Raises as `decode_tests`, which takes longer."""
+    """Raises `MalformedMessage` for bytes of tests that no honest party sends (rule M2)."""
     high, low = _halves(data)
     most = _MOST >> _WORD
     if (high >= most).any() or (high < -most).any() or (low[high == -most] == 0).any():
         raise MalformedMessage(f"{TESTS} tests below 2^{PAD_BITS + 1} in size are needed", "tests")
 
 
-def scalars_of_tests(group: Group, tests: Sequence[int]) -> ScalarVec:
-    """Small tests as scalars, by their bytes: integers beyond 64 bits are slow one by one."""
-    data = np.frombuffer(encode_tests(tests), np.uint8).reshape(-1, TEST_SIZE)
-    words = np.zeros((len(data), TEST_SIZE + 1), np.uint8)
-    words[:, :TEST_SIZE] = data[:, ::-1]
+def scalars_of_tests(group: Group, data: bytes) -> ScalarVec:
+    """The tests of these bytes as scalars; integers beyond 64 bits would be slow one by one."""
+    tests = np.frombuffer(data, np.uint8).reshape(-1, TEST_SIZE)
+    words = np.zeros((len(tests), TEST_SIZE + 1), np.uint8)
+    words[:, :TEST_SIZE] = tests[:, ::-1]
     words[:, TEST_SIZE - 1] ^= 0x80  # adds half of what the bytes hold: nothing is negative
     half = group.scalar(1 << (8 * TEST_SIZE - 1))
     return group.reduce_scalars(words.tobytes(), TEST_SIZE + 1) - half

@@ -28,7 +28,6 @@ from gopa.rounds.proofs import LengthClaim, MaskClaim
 from wire.errors import MalformedMessage, UsageError
 from zkp.rows.lengths import LengthStatement
 from zkp.rows.masking import MaskStatement
-from zkp.rows.product_tests import decode_tests
 
 _POINT = 32
 
@@ -52,7 +51,7 @@ def length_statement(claim: LengthClaim) -> LengthStatement:
         inputs=decoded_rows(context, claim.input, shape.rows, "input"),
         noise=decoded_rows(context, claim.noise, shape.rows, "noise"),
         pads=decoded_rows(context, claim.pads, shape.pad_rows, "pads"),
-        answers=decode_tests(claim.tests),
+        answers=claim.tests,
         weight=weight_bound(terms) if context.manifest.weighted else None,
     )
 
@@ -81,7 +80,7 @@ def mask_statement(claim: MaskClaim) -> MaskStatement:
         signs=claim.signs,
         edges=decoded_rows(context, claim.edges, len(claim.neighbours), "edges"),
         own=decoded_points(context.group, claim.self_mask, 1),
-        answers=decode_tests(claim.tests),
+        answers=claim.tests,
     )
 
 

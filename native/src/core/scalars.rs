@@ -8,6 +8,7 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::fault::Fault;
+use super::residues::{ProductSum, Residue};
 use super::workers::Workers;
 
 /// One scalar for every position, or one for each.
@@ -74,8 +75,11 @@ pub fn sum(scalars: &[Scalar]) -> Scalar {
 /// Sum over i of left[i] * right[i]; the lengths agree.
 pub fn inner(workers: &Workers, left: &[Scalar], right: &[Scalar]) -> Scalar {
     let mut parts = workers.map(left.len(), |range| {
-        let pairs = left[range.clone()].iter().zip(&right[range]);
-        pairs.map(|(l, r)| l * r).sum::<Scalar>()
+        let mut total = Zeroizing::new(ProductSum::default());
+        for (l, r) in left[range.clone()].iter().zip(&right[range]) {
+            total.add(&Residue::from_scalar(l), &Residue::from_scalar(r));
+        }
+        total.residue().to_scalar()
     });
     let total = sum(&parts);
     parts.zeroize();
@@ -106,23 +110,24 @@ pub fn inverses(scalars: &[Scalar]) -> Result<Vec<Scalar>, Fault> {
 /// 1, base, ..., base^(n-1). The exponents are public.
 pub fn powers(workers: &Workers, base: &Scalar, n: usize) -> Vec<Scalar> {
     let mut out = vec![Scalar::ZERO; n];
+    let base = Residue::from_scalar(base);
     workers.fill(&mut out, |start, piece| {
-        let mut power = nth_power(base, start);
+        let mut power = nth_power(&base, start);
         for slot in piece {
-            *slot = power;
-            power *= base;
+            *slot = power.to_scalar();
+            power = power.times(&base);
         }
     });
     out
 }
 
-fn nth_power(base: &Scalar, mut exponent: usize) -> Scalar {
-    let (mut result, mut square) = (Scalar::ONE, *base);
+fn nth_power(base: &Residue, mut exponent: usize) -> Residue {
+    let (mut result, mut square) = (Residue::ONE, *base);
     while exponent > 0 {
         if exponent & 1 == 1 {
-            result *= square;
+            result = result.times(&square);
         }
-        square *= square;
+        square = square.times(&square);
         exponent >>= 1;
     }
     result
@@ -136,11 +141,14 @@ pub fn combine(
     len: usize,
 ) -> Vec<Scalar> {
     let mut out = vec![Scalar::ZERO; len];
+    let coefficients: Vec<_> = coefficients.iter().map(Residue::from_scalar).collect();
     workers.fill(&mut out, |start, piece| {
-        for (coefficient, vector) in coefficients.iter().zip(vectors) {
-            for (slot, scalar) in piece.iter_mut().zip(&vector[start..]) {
-                *slot += coefficient * scalar;
+        for (i, slot) in piece.iter_mut().enumerate() {
+            let mut total = Zeroizing::new(ProductSum::default());
+            for (coefficient, vector) in coefficients.iter().zip(vectors) {
+                total.add(coefficient, &Residue::from_scalar(&vector[start + i]));
             }
+            *slot = total.residue().to_scalar();
         }
     });
     out
@@ -168,8 +176,17 @@ pub fn reduce(workers: &Workers, data: &[u8], width: usize) -> Result<Vec<Scalar
         let mut wide = Zeroizing::new([0u8; 64]);
         for (slot, bytes) in piece.iter_mut().zip(data[start * width..].chunks_exact(width)) {
             wide[..width].copy_from_slice(bytes);
-            *slot = Scalar::from_bytes_mod_order_wide(&wide);
+            *slot = reduced(&wide, width);
         }
     });
     Ok(out)
+}
+
+/// The first `width` bytes mod the order; the others are zero. Shorter ones take less time.
+fn reduced(wide: &[u8; 64], width: usize) -> Scalar {
+    const WORD: usize = size_of::<u128>();
+    if width <= WORD {
+        return wide.first_chunk().map_or(Scalar::ZERO, |w| u128::from_le_bytes(*w).into());
+    }
+    Scalar::from_bytes_mod_order_wide(wide)
 }

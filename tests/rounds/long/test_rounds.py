@@ -50,11 +50,11 @@ from tests.rounds.long.worlds import (
     vector_of,
 )
 from tests.simulation.doubles import SWIFT
+from tests.zkp.rows.worlds import decoded_tests
 from wire.errors import ComputationFault, UsageError
 from wire.secret import Guarded
 from zkp.noise_table import NoNoise, binomial
 from zkp.rows.mask_prover import HiddenMasks
-from zkp.rows.product_tests import decode_tests
 
 RNG = seeded("checks")
 PROOFS: tuple[Proofs, ...] = (REAL, ProofDoubles(), SWIFT.proofs)
@@ -482,7 +482,7 @@ def test_provers_release_nothing_that_does_not_hold(made: LongRound) -> None:
         REAL.prove_masks(claim, hidden_masks(party), seeded("liar"))
     proof = REAL.prove_masks(replace(party.words, proof=b""), hidden_masks(party), seeded("again"))
     assert not bad([replace(party.words, proof=proof)])
-    tests = list(decode_tests(party.words.tests))
+    tests = decoded_tests(party.words.tests)
     assert len(tests) == 360
     assert max(map(abs, tests)) < 2**113
 

@@ -20,7 +20,7 @@ from commitments.group import Group, SecretScalar, SecretScalarVec
 from commitments.tables import ResidueTable, TableKernels, table_kernels
 from tests.group.backends import proving_groups
 from tests.randomness import seeded
-from tests.zkp.rows.worlds import Vectors, coins, lengths, masks, transcript
+from tests.zkp.rows.worlds import Vectors, coins, lengths, masks, decoded_tests, transcript
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 from zkp.equations import holds
 from zkp.rows.bounds import LengthBounds, WeightBound
@@ -29,7 +29,7 @@ from zkp.rows.lengths import LengthStatement, verify_lengths
 from zkp.rows.mask_prover import MaskProver, prove_masks
 from zkp.rows.masking import MaskStatement, verify_masks
 from zkp.rows.permutation import SignedPermutation
-from zkp.rows.product_tests import ProductTests, draw_pads
+from zkp.rows.product_tests import ProductTests, draw_pads, encode_tests
 from zkp.rows.rows import HiddenRows, hide_pads
 from zkp.rows.shape import TESTS, RowShape
 from zkp.rows.sumcheck import vector_of
@@ -169,7 +169,7 @@ def outcome(
         rows[0].points,
         rows[1].points,
         hidden_pads.points,
-        tuple(posted(answers_of(tests, [x, a], pads))),
+        written(posted(answers_of(tests, [x, a], pads))),
         weight,
     )
     hidden = HiddenLengths(*rows, hidden_pads)
@@ -205,6 +205,14 @@ def unchecked_ranges(statement: LengthStatement) -> Iterator[None]:
         mock.patch("zkp.range.secret_bits", return_value=GROUP.secret_scalars(bits)),
     ):
         yield
+
+
+def written(answers: list[int]) -> bytes:
+    """Tests as they are posted, or, where one of them is larger than that, in 32 bytes each."""
+    try:
+        return encode_tests(answers)
+    except OverflowError:
+        return b"".join(answer.to_bytes(32, "big", signed=True) for answer in answers)
 
 
 def small(answers: list[int]) -> list[int]:
@@ -278,8 +286,9 @@ def test_large_entries_are_refused(kind: str) -> None:
     """Their tests are out of range; tests that are posted in range instead are not theirs."""
     noise = "eighth" in kind
     x, a = (entries(LARGE[kind] if each == noise else {}) for each in (False, True))
-    with pytest.raises(MalformedMessage, match="tests below"):
+    with pytest.raises(MalformedMessage) as caught:
         outcome(x, a)
+    assert caught.value.field == "tests"
     assert outcome(x, a, posted=small, said=SAID) == SIGMA
     assert outcome(x, a, posted=small, said=SAID, fits=True) == OPENING
     assert outcome(a, x, posted=small, said=SAID, fits=True) == OPENING
@@ -289,8 +298,11 @@ def test_large_entries_are_refused(kind: str) -> None:
 def any_tests(module: str) -> Iterator[None]:
     """Verifiers take tests of any size."""
     with (
-        mock.patch(f"zkp.rows.{module}.require_small"),
-        mock.patch(f"zkp.rows.{module}.scalars_of_tests", lambda group, t: group.scalars(list(t))),
+        mock.patch(f"zkp.rows.{module}.check_tests"),
+        mock.patch(
+            f"zkp.rows.{module}.scalars_of_tests",
+            lambda group, data: group.scalars(decoded_tests(data, len(data) // TESTS)),
+        ),
     ):
         yield
 
@@ -416,7 +428,7 @@ def mask_outcome(honest: Any, carries: Any = None, **changed: Any) -> set[str]:
         rows = hidden_rows(carries, "c")
         hidden = dataclasses.replace(hidden, carries=rows)
         found = answers_of(statement.tests, [carries], hidden.pads.values[:TESTS])
-        changed |= {"carries": rows.points, "answers": tuple(answers(found))}
+        changed |= {"carries": rows.points, "answers": written(answers(found))}
     statement = dataclasses.replace(statement, **changed)
     hidden = dataclasses.replace(hidden, masks=masks)
     with any_residues():
@@ -458,8 +470,9 @@ def test_carries_that_are_not_integers_make_up_for_any_word(honest: Any, place: 
     carries[7] -= pow(1 << statement.word_bits, -1, ORDER)
     carries[place] += (1 << 115) * (place != 7)
     words = raised(statement.words)
-    with pytest.raises(MalformedMessage, match="tests below"):
+    with pytest.raises(MalformedMessage) as caught:
         mask_outcome(honest, carries, words=words)
+    assert caught.value.field == "tests"
     assert mask_outcome(honest, carries, words=words, posted=small) == OPENING
     with any_tests("masking"):
         found = mask_outcome(honest, carries, words=words)

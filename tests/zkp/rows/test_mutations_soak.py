@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.zkp.rows.test_proofs import GROUP, KINDS, vectors_of
-from tests.zkp.rows.worlds import Proved, Vectors
+from tests.zkp.rows.worlds import Proved, Vectors, decoded_tests
 from wire.errors import MalformedMessage, ProtocolError
+from zkp.rows.product_tests import encode_tests
 
 WORD = 32
 CHANGES = 20_000
@@ -93,12 +94,12 @@ def changed_statement(chance: random.Random, proved: Proved) -> dict[str, Any]:
     """Other tests, or rows that were moved; one change or two that cancel in a sum."""
     statement = proved.statement
     if chance.random() < 0.5:
-        answers = list(statement.answers)
+        answers = decoded_tests(statement.answers)
         i, j = chance.sample(range(len(answers)), 2)
         by = chance.choice((1, -1, chance.getrandbits(112)))
         answers[i] += by
         answers[j] -= by if chance.random() < 0.5 else 0
-        return {"answers": tuple(answers)}
+        return {"answers": encode_tests(answers)}
     names = ["inputs", "noise", "pads"] + ["carries"] * hasattr(statement, "carries")
     name = chance.choice(names)
     points = list(getattr(statement, name))

@@ -12,7 +12,15 @@ import pytest
 from commitments.group import Group
 from tests.group.backends import proving_groups
 from tests.randomness import seeded
-from tests.zkp.rows.worlds import Proved, Vectors, lengths, masks, transcript, weighted
+from tests.zkp.rows.worlds import (
+    Proved,
+    Vectors,
+    lengths,
+    masks,
+    decoded_tests,
+    transcript,
+    weighted,
+)
 from wire.errors import ComputationFault, InvalidProof, MalformedMessage, ProtocolError, UsageError
 from zkp import ProofClaim, verify_batch
 from zkp.rows.bounds import LengthBounds, WeightBound
@@ -22,7 +30,6 @@ from zkp.rows.permutation import SignedPermutation
 from zkp.rows.product_tests import (
     TEST_SIZE,
     check_tests,
-    decode_tests,
     encode_tests,
     scalars_of_tests,
 )
@@ -93,10 +100,10 @@ def test_a_proof_is_of_one_context(proved: Proved) -> None:
 
 def test_a_proof_is_of_one_statement(proved: Proved) -> None:
     statement = proved.statement
-    first = statement.answers[0]
+    first, second, *others = decoded_tests(statement.answers)
     changes: list[dict[str, Any]] = [
-        {"answers": (first + 1, *statement.answers[1:])},
-        {"answers": (statement.answers[1], first, *statement.answers[2:])},
+        {"answers": encode_tests([first + 1, second, *others])},
+        {"answers": encode_tests([second, first, *others])},
         {"inputs": statement.noise},
         {"noise": statement.inputs},
         {"pads": statement.pads[::-1]},
@@ -192,7 +199,8 @@ def test_words_that_are_something_else_are_not_proved(proved: Proved) -> None:
     """A prover finds out by itself: no false proof leaves it."""
     statement = proved.statement
     if len(statement.sizes) == 6:
-        changed = dataclasses.replace(statement, answers=(*statement.answers[:-1], 5))
+        answers = encode_tests([*decoded_tests(statement.answers)[:-1], 5])
+        changed = dataclasses.replace(statement, answers=answers)
         prove: Any = prove_lengths
     else:
         words = statement.words.copy()
@@ -225,7 +233,7 @@ def test_answers_are_written_in_one_way() -> None:
     answers = (2**113 - 1, -(2**113) + 1, 0, *range(TESTS - 3))
     data = encode_tests(answers)
     assert len(data) == TESTS * TEST_SIZE == 5400
-    assert decode_tests(data) == answers
+    assert decoded_tests(data) == list(answers)
     check_tests(data)
     for bad in (
         data[:-1],
@@ -234,10 +242,8 @@ def test_answers_are_written_in_one_way() -> None:
         encode_tests((-(2**113), *answers[1:])),
     ):
         with pytest.raises(MalformedMessage):
-            decode_tests(bad)
-        with pytest.raises(MalformedMessage):
             check_tests(bad)
-    assert scalars_of_tests(GROUP, answers) == GROUP.scalars(list(answers))
+    assert scalars_of_tests(GROUP, data) == GROUP.scalars(list(answers))
 
 
 @pytest.mark.parametrize("dimension", [0, 1, (1 << 20) + 1, 5.0])

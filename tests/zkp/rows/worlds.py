@@ -22,7 +22,7 @@ from zkp.rows.lengths import LengthStatement, verify_lengths
 from zkp.rows.mask_prover import HiddenMasks, prove_masks
 from zkp.rows.masking import MaskStatement, verify_masks
 from zkp.rows.permutation import SignedPermutation
-from zkp.rows.product_tests import ProductTests, draw_pads, hidden_tests
+from zkp.rows.product_tests import TEST_SIZE, ProductTests, draw_pads, encode_tests, hidden_tests
 from zkp.rows.rows import hide_pads, hide_rows
 from zkp.rows.shape import Integers, RowShape
 from zkp.rows.sumcheck import vector_of
@@ -35,6 +35,12 @@ def transcript(context: bytes = b"party 3") -> Transcript:
     made = Transcript(b"test/long")
     made.absorb(b"context", context)
     return made
+
+
+def decoded_tests(data: bytes, size: int = TEST_SIZE) -> list[int]:
+    """The tests that these bytes stand for."""
+    pieces = (data[at : at + size] for at in range(0, len(data), size))
+    return [int.from_bytes(piece, "big", signed=True) for piece in pieces]
 
 
 def coins(group: Group, name: str) -> Any:
@@ -116,7 +122,7 @@ def lengths(
     hidden_pads = hide_pads(group, shape, pads, rng=rng)
     tests = ProductTests.draw(shape, 2, coins(group, "tests"))
     sums = tests.sums([each.column_sums(group, tests) for each in (x, a)])
-    answers = hidden_tests(group, sums, pads)
+    answers = encode_tests(hidden_tests(group, sums, pads))
     statement = LengthStatement(
         group,
         shape,
@@ -189,7 +195,7 @@ def masks(
         signs=signs,
         edges=group.points([each[0][0] for each in found]),
         own=point,
-        answers=hidden_tests(group, sums, pads),
+        answers=encode_tests(hidden_tests(group, sums, pads)),
     )
     x, a, c = hidden
     secrets = HiddenMasks(x, a, c, hidden_pads, value, blinding[0])

@@ -21,6 +21,7 @@ it.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Final
 
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalarVec
@@ -143,6 +144,10 @@ class Transcript:
         """Bind a vector of points with its length."""
         self._bind(_POINTS, label, points.to_bytes())
 
+    def absorb_encoded_points(self, label: bytes, encodings: bytes) -> None:
+        """Bind a vector of points as `absorb_points`, by what decoded to them."""
+        self._bind(_POINTS, label, encodings)
+
     def absorb_scalars(self, label: bytes, scalars: ScalarVec) -> None:
         """Bind a vector of public scalars with its length."""
         self._bind(_SCALARS, label, scalars.to_bytes())
@@ -159,13 +164,13 @@ class Transcript:
     def challenges(self, label: bytes, group: Group, n: int) -> ScalarVec:
         """Several uniform non-zero scalars; raises as `challenge`."""
         self._require_bound()
-        count = n.to_bytes(4, "little")
-        self._absorb(_CHALLENGES, label, frame(group.name.encode()) + count)
+        self._absorb(_CHALLENGES, label, _asked(group, n))
         drawn = decode_challenges(group, self._sponge.squeeze(n * challenge_width(group)))
-        # Honest runs meet zero with probability 2^-252. It is refused because
-        # protocols divide by challenges and drop what a zero multiplies.
-        if any(scalar.is_zero() for scalar in drawn):
-            raise InvalidProof("a challenge is zero: prove again", "02-F6")
+        for scalar in drawn:
+            # Honest runs meet zero with probability 2^-252. It is refused because
+            # protocols divide by challenges and drop what a zero multiplies.
+            if scalar.is_zero():
+                raise InvalidProof("a challenge is zero: prove again", "02-F6")
         return drawn
 
     def digest(self, label: bytes) -> bytes:
@@ -229,13 +234,27 @@ class Transcript:
         self._bound = True
 
     def _absorb(self, kind: bytes, label: bytes, data: bytes) -> None:
-        self._sponge.absorb(kind + frame(label) + frame(data))
+        if type(label) is not bytes:  # other types may equal bytes that are known
+            raise UsageError(f"a label is bytes, not {type(label).__name__}")
+        self._sponge.absorb(_entry(kind, label) + frame(data))
 
     def _require_bound(self) -> None:
         # A challenge that depends on a protocol name alone is a constant everybody
         # knows before choosing a statement.
         if not self._bound:
             raise UsageError("absorb the context and the statement before drawing from it")
+
+
+@lru_cache(maxsize=256)
+def _entry(kind: bytes, label: bytes) -> bytes:
+    """What an entry begins with. Labels are few, and absorbed again for every proof."""
+    return kind + frame(label)
+
+
+@lru_cache(maxsize=256)
+def _asked(group: Group, n: int) -> bytes:
+    """What is absorbed before so many challenges are drawn."""
+    return frame(group.name.encode()) + n.to_bytes(4, "little")
 
 
 class NonceSource(Guarded):

@@ -28,7 +28,8 @@ def concatenate(parts: Sequence[V], empty: V) -> V:
 
 def vector(group: Group, scalars: Sequence[Scalar]) -> ScalarVec:
     """A vector of these scalars."""
-    return group.scalars([int(scalar) for scalar in scalars])
+    encoded = b"".join([scalar.to_bytes() for scalar in scalars])
+    return group.decode_scalars(encoded, len(scalars))
 
 
 def constant(group: Group, value: int, length: int) -> ScalarVec:

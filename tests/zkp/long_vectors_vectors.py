@@ -9,7 +9,7 @@ import numpy as np
 
 from commitments import ristretto255
 from commitments.group import Group, PointVec
-from tests.zkp.rows.worlds import Vectors, lengths, masks, decoded_tests, transcript, weighted
+from tests.zkp.rows.worlds import Vectors, decoded_tests, lengths, masks, transcript, weighted
 from wire.errors import InvalidProof, MalformedMessage
 from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.lengths import LengthStatement, verify_lengths

@@ -8,7 +8,7 @@ Specification 14, rules E1, E6, E7, T5 and W2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from commitments import Commitment, Pedersen
@@ -30,6 +30,7 @@ from zkp.rows.sumcheck import (
     follow_sum,
 )
 from zkp.sigma import LinearRelation, RelationBuilder
+from zkp.sigma.pattern import RelationPattern
 from zkp.sigma.proof import relation_equations
 from zkp.transcript import Transcript
 from zkp.vectors import vector
@@ -167,34 +168,13 @@ class LengthStatement:
     ) -> LinearRelation:
         """The evaluations, their squares and powers make up what the rounds have left."""
         group = self.group
-        chosen = self.choices(weights, point)
-        build = RelationBuilder(group)
-        G, H = build.elements(2)
-        E_x, E_a, E_R, X_2, A_2, A_4, A_8, C = build.elements(8)
-        x, e, i, a, f, j, b, k, l, c, m, o, z = build.scalars(_SECRETS)  # noqa: E741 - as in 14
-        build.equation(E_x, x * G + e * H)
-        build.equation(X_2, x * E_x + i * H)
-        build.equation(E_a, a * G + f * H)
-        build.equation(A_2, a * E_a + j * H)
-        build.equation(A_2, b * G + k * H)
-        build.equation(A_4, b * A_2 + l * H)
-        build.equation(A_4, c * G + m * H)
-        build.equation(A_8, c * A_4 + o * H)
-        w_1, w_2, w_3 = (int(weight) for weight in weights.sums[:SUMS])
-        g_x, g_a, g_R = (int(each) for each in chosen)
-        left = C
-        weighted = ((w_1, X_2), (w_2, A_2), (w_3, A_8), (g_x, E_x), (g_a, E_a), (g_R, E_R))
-        for factor, element in weighted:
-            left = left - factor * element
-        build.equation(left, z * H)
+        factors = weights.sums[:SUMS].concat(self.choices(weights, point))
+        left = group.scalars([1]).concat(-factors)
+        shape = _pattern(group, weighted=self.weight is not None).shape(left, group.scalars([]))
         parts = [evaluations, group.points([rest])]
         if self.weight:
-            V, V_2 = build.elements(_WEIGHT_SUMS)
-            u, p, r = build.scalars(_WEIGHT_SECRETS)
-            build.equation(V, u * G + p * H)
-            build.equation(V_2, u * V + r * H)
             parts.append(sums[SUMS:])
-        return LinearRelation(build.shape(), statement_points(group, *parts))
+        return LinearRelation(shape, statement_points(group, *parts))
 
     def choices(self, weights: LengthWeights, point: ScalarVec) -> ScalarVec:
         """What the weighted tests choose of x, a and R at a point; of x the weight's place, too."""
@@ -238,6 +218,30 @@ class LengthWeights:
         drawn = transcript.challenges(b"long/weights", group, count)
         tests = group.powers(drawn[0], TESTS + 1)[1:]
         return cls(drawn[1:], tests, statement.tests_posted.inner(tests))
+
+
+@lru_cache(maxsize=8)
+def _pattern(group: Group, *, weighted: bool) -> RelationPattern:
+    """Step 8 of rule E1, with a factor of 1 for each element that makes up what is left."""
+    build = RelationBuilder(group)
+    G, H = build.elements(2)
+    E_x, E_a, E_R, X_2, A_2, A_4, A_8, C = build.elements(8)
+    x, e, i, a, f, j, b, k, l, c, m, o, z = build.scalars(_SECRETS)  # noqa: E741 - as in 14
+    build.equation(E_x, x * G + e * H)
+    build.equation(X_2, x * E_x + i * H)
+    build.equation(E_a, a * G + f * H)
+    build.equation(A_2, a * E_a + j * H)
+    build.equation(A_2, b * G + k * H)
+    build.equation(A_4, b * A_2 + l * H)
+    build.equation(A_4, c * G + m * H)
+    build.equation(A_8, c * A_4 + o * H)
+    build.equation(C + X_2 + A_2 + A_8 + E_x + E_a + E_R, z * H)
+    if weighted:
+        V, V_2 = build.elements(_WEIGHT_SUMS)
+        u, p, r = build.scalars(_WEIGHT_SECRETS)
+        build.equation(V, u * G + p * H)
+        build.equation(V_2, u * V + r * H)
+    return RelationPattern(build.shape(), images=[_EQUATIONS - 1])
 
 
 def verify_lengths(statement: LengthStatement, proof: bytes, transcript: Transcript) -> None:

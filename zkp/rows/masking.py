@@ -8,7 +8,7 @@ rules E8, E9 and T6.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from itertools import pairwise
 from operator import add
 from typing import Final
@@ -32,6 +32,7 @@ from zkp.rows.sumcheck import (
     follow_sum,
 )
 from zkp.sigma import LinearRelation, RelationBuilder
+from zkp.sigma.pattern import RelationPattern
 from zkp.sigma.proof import relation_equations
 from zkp.transcript import Transcript
 from zkp.vectors import concatenate, vector
@@ -162,20 +163,10 @@ class MaskStatement:
         group, count = self.group, len(self.points)
         bases = VectorPedersen(group, count).value_bases
         points = statement_points(group, bases, self.own, self.edges, mask)
-        build = RelationBuilder(group)
-        G, H = build.elements(2)
-        generators, own = build.elements(count), build.element()
-        edges, W = build.elements(len(self.signs)), build.element()
-        m = build.scalars(count)
-        n, o = build.scalars(2)
-        total = own
-        for sign, edge in zip(self.signs, edges, strict=True):
-            total = total + sign * edge
-        terms = [each * base for each, base in zip(m, generators, strict=True)]
-        build.equation(total, reduce(add, terms) + n * H)
-        weighted = [int(phi) * (each * G) for phi, each in zip(weights.points, m, strict=True)]
-        build.equation(W, reduce(add, weighted) + o * H)
-        return LinearRelation(build.shape(), points)
+        one = group.scalars([1])
+        signs = one.concat(group.scalars(self.signs))
+        pattern = _pattern(group, count, len(self.signs))
+        return LinearRelation(pattern.shape(signs, weights.points.concat(one)), points)
 
     def equality(self, weights: MaskWeights) -> ResidueTable:
         """w_0 F: the weighted sum of the tables of equality of the points."""
@@ -245,6 +236,21 @@ class MaskWeights:
         tests = group.powers(drawn[0], TESTS + 1)[1:]
         points = group.powers(drawn[1], len(statement.points) + 1)[1:]
         return cls(tests, points, drawn[2], statement.tests_posted.inner(tests))
+
+
+@lru_cache(maxsize=64)
+def _pattern(group: Group, points: int, edges: int) -> RelationPattern:
+    """Step 6 of rule E8, with a factor of 1 for each sign and each phi_i."""
+    build = RelationBuilder(group)
+    G, H = build.elements(2)
+    generators, own = build.elements(points), build.element()
+    commitments, W = build.elements(edges), build.element()
+    m = build.scalars(points)
+    n, o = build.scalars(2)
+    terms = [each * base for each, base in zip(m, generators, strict=True)]
+    build.equation(reduce(add, [own, *commitments]), reduce(add, terms) + n * H)
+    build.equation(W, reduce(add, [each * G for each in m]) + o * H)
+    return RelationPattern(build.shape(), images=[0], terms=[1])
 
 
 def verify_masks(statement: MaskStatement, proof: bytes, transcript: Transcript) -> None:

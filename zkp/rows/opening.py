@@ -12,7 +12,7 @@ from functools import reduce
 from operator import mul
 
 from commitments import Pedersen, VectorPedersen
-from commitments.group import Group, PointVec, ScalarVec, SecretScalar, SecretScalarVec
+from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
 from commitments.pedersen import BLINDING_FAMILY, VALUE_FAMILY
 from commitments.tables import table_kernels
 from commitments.vector_pedersen import VECTOR_FAMILY
@@ -20,7 +20,7 @@ from wire.randomness import Rng
 from zkp.equations import Equation, Family, Term
 from zkp.rows.sumcheck import Sources, vector_of
 from zkp.transcript import NonceSource, Transcript
-from zkp.vectors import concatenate
+from zkp.vectors import concatenate, vector
 
 CHECK = "14-E4"
 
@@ -113,34 +113,40 @@ def opening_equation(
     point, folds, last, answers = claim.point, messages.folds, messages.last, messages.answers
     order, width = group.order, 1 << len(point)
     scale = int(transcript.challenge(b"long/opening", group))
-    challenges: list[int] = []
+    encoded, size = folds.to_bytes(), 2 * group.point_size
+    challenges: list[Scalar] = []
     for at in range(len(point)):
-        transcript.absorb_points(b"long/fold", folds[2 * at : 2 * at + 2])
-        challenges.append(int(transcript.challenge(b"long/fold", group)))
+        transcript.absorb_encoded_points(b"long/fold", encoded[size * at : size * (at + 1)])
+        challenges.append(transcript.challenge(b"long/fold", group))
     transcript.absorb_points(b"long/last", last)
     by = transcript.challenge(b"long/last", group)
     transcript.absorb_scalars(b"long/answers", answers)
-    inverses = group.scalars(challenges).inverse()
+    drawn = vector(group, challenges)
+    inverses, kernels = drawn.inverse(), table_kernels(group)
     # The last base is the sum of the bases times the products of inverses at the bits of an index.
-    factors = table_kernels(group).products(inverses, width).scalars().reveal()
+    last_base = kernels.combine(-answers[:1], [kernels.products(inverses, width)])
     pairs = zip(inverses.ints(), point.ints(), strict=True)
     weight = reduce(mul, (1 - p + p * e for e, p in pairs), 1) * scale % order
     answer = int(answers[0])
-    sides = [
-        each * int(by) % order
-        for inverse, e in zip(inverses.ints(), challenges, strict=True)
-        for each in (inverse, e)
-    ]
+    sides = inverses.concat(drawn).gather(_sides(len(point))) * by
     scaled = by * group.scalar(scale)
     return Equation(
         CHECK,
         (
             Term(last, group.scalars([1])),
-            Term(folds, group.scalars(sides)),
+            Term(folds, sides),
             Term(claim.rows.points, claim.rows.scalars * by),
             *(Term(each.points, each.scalars * scaled) for each in claim.value),
-            Term(Family(VECTOR_FAMILY, width), factors * -answers[0]),
+            Term(Family(VECTOR_FAMILY, width), last_base.scalars().reveal()),
             Term(Family(VALUE_FAMILY), group.scalars([-answer * weight % order])),
             Term(Family(BLINDING_FAMILY), -answers[1:]),
         ),
     )
+
+
+def _sides(folds: int) -> list[int]:
+    """For each fold the place of its inverse, which L takes, and of its challenge, which R takes.
+
+    All inverses come first, then all challenges.
+    """
+    return [place for at in range(folds) for place in (at, folds + at)]

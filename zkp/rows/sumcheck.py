@@ -259,22 +259,24 @@ def follow_sum(
     group: Group, rounds: PointVec, bits: int, degree: int, transcript: Transcript
 ) -> SumClaim:
     """Draw the challenges of a prover's messages: `degree` points for each round."""
-    point: list[Scalar] = []
+    encoded, size = rounds.to_bytes(), degree * group.point_size
+    drawn: list[Scalar] = []
     for at in range(bits):
-        transcript.absorb_points(b"long/round", rounds[degree * at : degree * (at + 1)])
-        point.append(transcript.challenge(b"long/point", group))
-    order = group.order
-    factors: list[int] = []
-    later = 1
-    for by in reversed([int(each) for each in point]):
+        message = encoded[size * at : size * (at + 1)]
+        transcript.absorb_encoded_points(b"long/round", message)
+        drawn.append(transcript.challenge(b"long/point", group))
+    point = vector(group, drawn)
+    order, later = group.order, 1
+    factors: list[list[int]] = []
+    for by in reversed(point.ints()):
         own, power = [later * (1 - 2 * by) % order], later * by % order
         linear = later = power
         for _ in range(2, degree + 1):
             power = power * by % order
             own.append((power - linear) % order)
-        factors = own + factors
-    first = prod((int(each) for each in point), start=1) % order
-    return SumClaim(vector(group, point), group.scalar(first), group.scalars(factors))
+        factors.append(own)
+    scalars = group.scalars([each for own in reversed(factors) for each in own])
+    return SumClaim(point, group.scalar(later), scalars)
 
 
 def vector_of(group: Group, *scalars: SecretScalar) -> SecretScalarVec:

@@ -10,7 +10,7 @@ A relation is a shape with its group elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -177,14 +177,7 @@ class RelationShape:
     @cached_property
     def uncertain_columns(self) -> tuple[int, ...]:
         """Scalars that might have no effect although no element is the identity."""
-        certain: set[int] = set()
-        for equation in self.equations:
-            rows: dict[int, list[tuple[int, int]]] = {}
-            for t in equation.terms:
-                rows.setdefault(t.scalar, []).append((t.element, t.coefficient))
-            certain |= {
-                scalar for scalar, row in rows.items() if len(_merge(self.group.order, row)) == 1
-            }
+        certain = certain_scalars(self.group.order, self.equations)
         return tuple(sorted({*range(self.scalar_count)} - certain))
 
     def column(self, scalar: int) -> list[dict[int, int]]:
@@ -194,6 +187,17 @@ class RelationShape:
             _merge(order, [(t.element, t.coefficient) for t in e.terms if t.scalar == scalar])
             for e in self.equations
         ]
+
+
+def certain_scalars(order: int, equations: Iterable[RelationEquation]) -> set[int]:
+    """Scalars that multiply one element alone in some equation: they have an effect."""
+    certain: set[int] = set()
+    for equation in equations:
+        rows: dict[int, list[tuple[int, int]]] = {}
+        for t in equation.terms:
+            rows.setdefault(t.scalar, []).append((t.element, t.coefficient))
+        certain |= {scalar for scalar, row in rows.items() if len(_merge(order, row)) == 1}
+    return certain
 
 
 def _merge(order: int, factors: Sequence[tuple[int, int]]) -> dict[int, int]:
@@ -313,6 +317,18 @@ class LinearRelation:
             side.coefficients, side.lengths
         )
 
+    def images(self, equations: Sequence[int]) -> PointVec:
+        """The left-hand sides of these equations."""
+        side = self.shape.image
+        ends, lengths = list(accumulate(side.lengths)), [side.lengths[at] for at in equations]
+        entries = [
+            entry
+            for at, length in zip(equations, lengths, strict=True)
+            for entry in range(ends[at] - length, ends[at])
+        ]
+        points = self.elements.gather([side.elements[entry] for entry in entries])
+        return points.vartime_segment_msm(side.coefficients.gather(entries), lengths)
+
     def simulate(self, challenge: Scalar, responses: ScalarVec) -> PointVec:
         """The commitment that the verification equation demands for these two.
 
@@ -357,10 +373,9 @@ def _find_violation(relation: LinearRelation) -> Violation | None:
     if relation.points.find_identity() is not None:  # I8
         return Violation("02-I8", "an element of the statement is the identity")
     shape = relation.shape
-    if shape.uncertain_images:
-        image = relation.image()
-        if any(image[i].is_identity() for i in shape.uncertain_images):  # I9
-            return Violation("02-I9", "an image is the identity: zeros satisfy the equation")
+    images = relation.images(shape.uncertain_images)
+    if images.find_identity() is not None:  # I9
+        return Violation("02-I9", "an image is the identity: zeros satisfy the equation")
     for scalar in shape.uncertain_columns:
         if all(_combine(relation, row).is_identity() for row in shape.column(scalar)):  # I10
             return Violation("02-I10", "a scalar cancels out of every equation")

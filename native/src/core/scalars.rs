@@ -185,8 +185,10 @@ pub fn reduce(workers: &Workers, data: &[u8], width: usize) -> Result<Vec<Scalar
 /// The first `width` bytes mod the order; the others are zero. Shorter ones take less time.
 fn reduced(wide: &[u8; 64], width: usize) -> Scalar {
     const WORD: usize = size_of::<u128>();
-    if width <= WORD {
-        return wide.first_chunk().map_or(Scalar::ZERO, |w| u128::from_le_bytes(*w).into());
+    let (chunks, _) = wide.as_chunks::<WORD>();
+    match (chunks, wide.first_chunk()) {
+        ([low, ..], _) if width <= WORD => u128::from_le_bytes(*low).into(),
+        (_, Some(low)) if width <= 2 * WORD => Scalar::from_bytes_mod_order(*low),
+        _ => Scalar::from_bytes_mod_order_wide(wide),
     }
-    Scalar::from_bytes_mod_order_wide(wide)
 }

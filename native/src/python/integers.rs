@@ -32,7 +32,11 @@ pub fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
     let bytes = magnitude.call_method1(intern!(magnitude.py(), "to_bytes"), size);
     let scalar = bytes
         .ok()
-        .and_then(|bytes| bytes.extract::<[u8; 32]>().ok().map(Zeroizing::new))
+        .and_then(|bytes| {
+            // Extracted as an array it would be read byte by byte.
+            let array = bytes.cast::<PyBytes>().ok()?.as_bytes().try_into().ok();
+            array.map(Zeroizing::<[u8; 32]>::new)
+        })
         .and_then(|bytes| Option::<Scalar>::from(Scalar::from_canonical_bytes(*bytes)))
         .ok_or_else(|| usage(OUT_OF_RANGE))?;
     Ok(if negative { -scalar } else { scalar })

@@ -20,7 +20,7 @@ from commitments.group import Group, SecretScalar, SecretScalarVec
 from commitments.tables import ResidueTable, TableKernels, table_kernels
 from tests.group.backends import proving_groups
 from tests.randomness import seeded
-from tests.zkp.rows.worlds import Vectors, coins, lengths, masks, decoded_tests, transcript
+from tests.zkp.rows.worlds import Vectors, coins, decoded_tests, lengths, masks, transcript
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 from zkp.equations import holds
 from zkp.rows.bounds import LengthBounds, WeightBound

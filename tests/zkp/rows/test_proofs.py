@@ -15,9 +15,9 @@ from tests.randomness import seeded
 from tests.zkp.rows.worlds import (
     Proved,
     Vectors,
+    decoded_tests,
     lengths,
     masks,
-    decoded_tests,
     transcript,
     weighted,
 )

@@ -53,7 +53,7 @@ class ResidueTable(Protocol):
     def inner_words(self, words: Words, /) -> SecretScalar:
         """The same with unsigned 64-bit words."""
 
-    def bit_inners(self, bits: bytes, /) -> SecretScalarVec:
+    def bit_inners(self, bits: bytes, /) -> ResidueTable:
         """For each string of bits, one for each entry, the sum of the entries where it has a 1."""
 
     def permuted(self, places: Places, signs: bytes, /) -> ResidueTable:

@@ -86,9 +86,9 @@ class ReferenceTable(Concealed):
         same_length(len(self), len(values), "inner product")
         return self._sum(zip(self.entries, values, strict=True))
 
-    def bit_inners(self, bits: bytes, /) -> ReferenceSecretScalarVec:
+    def bit_inners(self, bits: bytes, /) -> ReferenceTable:
         strings = _strings(bits, len(self))
-        return self._scalars([sum(_chosen(self.entries, string)) for string in strings])
+        return self._with([sum(_chosen(self.entries, string)) for string in strings])
 
     def permuted(self, places: Places, signs: bytes, /) -> ReferenceTable:
         moved = _integers(places, np.uint32)

@@ -104,7 +104,10 @@ fn point_sums_and_multiples() {
         let products = points::multiply(&workers, &points, Values::Many(&scalars));
         assert!((0..9).all(|i| products[i] == points[i] * scalars[i]));
     }
-    assert_eq!(points::find_identity(&points), None);
     let with_identity = [&points[..2], &[points[0] - points[0]], &points[..1]].concat();
-    assert_eq!(points::find_identity(&with_identity), Some(2));
+    for (values, place) in [(points, None), (with_identity, Some(2))] {
+        let encodings = encode_points(&Workers::INLINE, &values);
+        assert_eq!(points::find_identity(&Points::new(values.clone())), place);
+        assert_eq!(points::find_identity(&Points::with_encodings(values, encodings)), place);
+    }
 }

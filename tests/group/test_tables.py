@@ -185,7 +185,7 @@ def test_bits_choose_summands(group: Group, kernels: TableKernels, size: int) ->
     strings = bits_of(data, size)
     scalars, weights = some(group, size, seed=7), some(group, 11, seed=8)
     table = kernels.of_scalars(scalars)
-    assert ints(table.bit_inners(data)) == [
+    assert entries(table.bit_inners(data)) == [
         sum(v for v, bit in zip(ints(scalars), string, strict=True) if bit) % ORDER
         for string in strings
     ]

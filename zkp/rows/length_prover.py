@@ -107,7 +107,7 @@ class LengthProver:
             PowerSummand(tables[1], 2, weights.sums[1]),
             PowerSummand(tables[1], DEGREE, weights.sums[2]),
             *(TestsSummand(group, statement.tests, self._tested(at, weights)) for at in (0, 1)),
-            PairSummand(self._kernels.of_scalars(weights.tests), tables[2]),
+            PairSummand(weights.tests, tables[2]),
         )
         count = len(weights.sums)
         if statement.weight:
@@ -173,7 +173,7 @@ class LengthProver:
         tests, kernels = self._statement.tests, self._kernels
         rows = (self._hidden.inputs, self._hidden.noise)[which]
         sums = kernels.of_integers(rows.column_sums(self._group, tests).reshape(-1))
-        choices = tests.row_choices(kernels, which, kernels.of_scalars(weights.tests))
+        choices = tests.row_choices(kernels, which, weights.tests)
         return TestedRows(choices, sums, self._tables[which])
 
 

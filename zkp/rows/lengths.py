@@ -13,7 +13,7 @@ from typing import Final
 
 from commitments import Commitment, Pedersen
 from commitments.group import Group, Point, PointVec, Scalar, ScalarVec
-from commitments.tables import table_kernels
+from commitments.tables import ResidueTable, table_kernels
 from wire.errors import UsageError
 from zkp.bits import layout_of, proof_size
 from zkp.equations import Equation, Term
@@ -21,7 +21,7 @@ from zkp.range import Interval, RangeStatement
 from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.opening import OpeningClaim, opening_equation
 from zkp.rows.parts import ProofParts, require_valid, statement_points
-from zkp.rows.product_tests import ProductTests, check_tests, scalars_of_tests
+from zkp.rows.product_tests import ProductTests, check_tests, powers_for_tests, scalars_of_tests
 from zkp.rows.rows import weighted_rows
 from zkp.rows.shape import TESTS, RowShape
 from zkp.rows.sumcheck import (
@@ -182,7 +182,7 @@ class LengthStatement:
         rows = kernels.equality(point[: shape.row_bits], shape.rows)
         columns = kernels.equality(point[shape.row_bits :], shape.width)
         first, second = self.tests.at(rows, columns, weights.tests)
-        pads = kernels.equality(point, TESTS).inner(kernels.of_scalars(weights.tests))
+        pads = kernels.equality(point, TESTS).inner(weights.tests)
         if self.weight:
             last = equality_at(group, point, shape.dimension - 1)
             first = first + weights.sums[SUMS] * last
@@ -209,15 +209,16 @@ class LengthWeights:
     """
 
     sums: ScalarVec
-    tests: ScalarVec
+    tests: ResidueTable
     answers: Scalar
 
     @classmethod
     def draw(cls, transcript: Transcript, statement: LengthStatement) -> LengthWeights:
         group, count = statement.group, SUMS + 1 + (statement.weight is not None)
         drawn = transcript.challenges(b"long/weights", group, count)
-        tests = group.powers(drawn[0], TESTS + 1)[1:]
-        return cls(drawn[1:], tests, statement.tests_posted.inner(tests))
+        tests = powers_for_tests(group, drawn[0])
+        posted = table_kernels(group).of_scalars(statement.tests_posted)
+        return cls(drawn[1:], tests, posted.inner(tests).reveal())
 
 
 @lru_cache(maxsize=8)

@@ -97,7 +97,7 @@ class MaskProver:
         noise, carries = Folded(a), Folded(c)
         pads = Folded(kernels.of_scalars(hidden.pads.values[:TESTS]))
         equality = statement.equality(weights)
-        moved, chosen = statement.transposed(equality), kernels.of_scalars(weights.tests)
+        moved, chosen = statement.transposed(equality), weights.tests
         sums = kernels.of_integers(hidden.carries.column_sums(group, tests).reshape(-1))
         choices = tests.row_choices(kernels, 0, chosen)
         summands = (

@@ -24,7 +24,7 @@ from zkp.equations import Equation, Term
 from zkp.rows.opening import OpeningClaim, opening_equation
 from zkp.rows.parts import ProofParts, require_valid, statement_points
 from zkp.rows.permutation import SignedPermutation
-from zkp.rows.product_tests import ProductTests, check_tests, scalars_of_tests
+from zkp.rows.product_tests import ProductTests, check_tests, powers_for_tests, scalars_of_tests
 from zkp.rows.rows import weighted_rows
 from zkp.rows.shape import TESTS, RowShape
 from zkp.rows.sumcheck import (
@@ -197,7 +197,7 @@ class MaskStatement:
             same = _equal(group, z[shape.row_bits :], point[shape.row_bits :])
             plain = plain + phi * shared * same
         (carries,) = self.tests.at(rows, columns, weights.tests)
-        pads = kernels.equality(point, TESTS).inner(kernels.of_scalars(weights.tests)).reveal()
+        pads = kernels.equality(point, TESTS).inner(weights.tests).reveal()
         first = weights.claim * plain
         shifted = first * group.scalar(1 << self.word_bits)
         return first, weights.claim * moved, carries - shifted, pads
@@ -224,7 +224,7 @@ class MaskStatement:
 class MaskWeights:
     """Holds the weights of the tests, the points and the claim, and the weighted answers."""
 
-    tests: ScalarVec
+    tests: ResidueTable
     points: ScalarVec
     claim: Scalar
     answers: Scalar
@@ -233,9 +233,10 @@ class MaskWeights:
     def draw(cls, transcript: Transcript, statement: MaskStatement) -> MaskWeights:
         group = statement.group
         drawn = transcript.challenges(b"long/weights", group, 3)
-        tests = group.powers(drawn[0], TESTS + 1)[1:]
+        tests = powers_for_tests(group, drawn[0])
+        posted = table_kernels(group).of_scalars(statement.tests_posted)
         points = group.powers(drawn[1], len(statement.points) + 1)[1:]
-        return cls(tests, points, drawn[2], statement.tests_posted.inner(tests))
+        return cls(tests, points, drawn[2], posted.inner(tests).reveal())
 
 
 @lru_cache(maxsize=64)

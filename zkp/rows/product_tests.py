@@ -18,6 +18,7 @@ from commitments.tables import ResidueTable, TableKernels, Words, table_kernels
 from wire.errors import MalformedMessage
 from wire.randomness import Rng, draw
 from zkp.rows.shape import PAD_BITS, TESTS, Integers, RowShape
+from zkp.vectors import vector
 
 _MOST: Final = 1 << (PAD_BITS + 1)
 TEST_SIZE: Final = 15
@@ -63,19 +64,28 @@ class ProductTests:
         return kernels.of_integers(bits).times(weights)
 
     def at(
-        self, rows: ResidueTable, columns: ResidueTable, weights: ScalarVec
+        self, rows: ResidueTable, columns: ResidueTable, weights: ResidueTable
     ) -> tuple[Scalar, ...]:
         """For each vector the sum of the tests' weights times what they choose at a point.
 
         `rows` and `columns` are the tables of equality with its two halves.
         """
-        chosen = columns.bit_inners(self.columns) * weights
+        chosen = columns.bit_inners(self.columns).times(weights)
         return tuple(rows.bit_inners(each).inner(chosen).reveal() for each in self.rows)
 
     def _bits(self, strings: bytes) -> Integers:
         found = np.frombuffer(strings, np.uint8).reshape(TESTS, -1)
         bits = np.unpackbits(found, axis=1, count=self.shape.rows, bitorder="little")
         return bits.astype(np.int64)
+
+
+def powers_for_tests(group: Group, base: Scalar) -> ResidueTable:
+    """What the tests are multiplied by: base^(k+1) for test k."""
+    kernels, squares = table_kernels(group), [base]
+    for _ in range((TESTS - 1).bit_length() - 1):
+        squares.append(squares[-1] * squares[-1])
+    factors = vector(group, squares[::-1])
+    return kernels.combine(factors[-1:], [kernels.products(factors, TESTS)])
 
 
 def draw_pads(group: Group, rng: Rng) -> SecretScalarVec:

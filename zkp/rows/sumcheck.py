@@ -265,18 +265,19 @@ def follow_sum(
         message = encoded[size * at : size * (at + 1)]
         transcript.absorb_encoded_points(b"long/round", message)
         drawn.append(transcript.challenge(b"long/point", group))
-    point = vector(group, drawn)
-    order, later = group.order, 1
-    factors: list[list[int]] = []
-    for by in reversed(point.ints()):
-        own, power = [later * (1 - 2 * by) % order], later * by % order
-        linear = later = power
-        for _ in range(2, degree + 1):
-            power = power * by % order
-            own.append((power - linear) % order)
-        factors.append(own)
-    scalars = group.scalars([each for own in reversed(factors) for each in own])
-    return SumClaim(point, group.scalar(later), scalars)
+    later = [group.scalar(1)]
+    for by in reversed(drawn):
+        later.append(later[-1] * by)
+    first = later.pop()
+    # For each round: what its message is multiplied by in all rounds behind it.
+    point, behind = vector(group, drawn), vector(group, later[::-1])
+    linear = power = behind * point
+    columns = [behind - linear - linear]
+    for _ in range(2, degree + 1):
+        power = power * point
+        columns.append(power - linear)
+    order = [bits * k + at for at in range(bits) for k in range(degree)]
+    return SumClaim(point, first, concatenate(columns, linear).gather(order))
 
 
 def vector_of(group: Group, *scalars: SecretScalar) -> SecretScalarVec:

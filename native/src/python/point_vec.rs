@@ -178,8 +178,7 @@ impl PointVec {
     }
 
     fn find_identity(&self, py: Python<'_>) -> Option<usize> {
-        let points = self.values();
-        run(py, points.len(), nanos::POINT_ADD, |_| core::find_identity(points))
+        run(py, self.0.values().len(), nanos::POINT_ADD, |_| core::find_identity(&self.0))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {

@@ -110,11 +110,11 @@ impl ResidueTable {
     }
 
     #[pyo3(signature = (bits, /))]
-    fn bit_inners(&self, py: Python<'_>, bits: &Bound<'_, PyAny>) -> PyResult<SecretScalarVec> {
+    fn bit_inners(&self, py: Python<'_>, bits: &Bound<'_, PyAny>) -> PyResult<Self> {
         let bits = BitRows::new(bytes(bits, "the bits")?, self.0.len()).map_err(raise)?;
         let nanos = nanos::RESIDUE_ADD * (self.0.len() / 8 + 1);
         let sums = run(py, bits.count() + 256, nanos, |w| tables::bit_inners(w, &self.0, bits));
-        Ok(secret_scalars(&sums.map_err(raise)?))
+        Ok(Self::new(sums.map_err(raise)?))
     }
 
     #[pyo3(signature = (places, signs, /))]

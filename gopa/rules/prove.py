@@ -7,7 +7,7 @@ not have published, and an edge about which both ends disagree is opened like on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Final
@@ -93,7 +93,7 @@ class ProveRules(PhaseRules):
         neighbours = state.neighbours(place)
         if len(said.edges) != len(neighbours):
             raise BreaksRule("14-P6", f"{len(neighbours)} neighbours and {len(said.edges)} edges")
-        edges = [state.matched.find(place, other) for other in neighbours]
+        edges = state.matched.find_each(place, neighbours)
         live = [edge is not None for edge in edges]
         void = [encoding for encoding, lives in zip(said.edges, live, strict=True) if not lives]
         if any(encoding != NOT_LIVE for encoding in void):
@@ -113,7 +113,8 @@ class ProveRules(PhaseRules):
             for edge, encoding in zip(edges, said.edges, strict=True)
             if edge is not None
         }
-        self._proofs.add(message.leaf, self._claim(place, about, said))
+        masked = tuple(compress(neighbours, live))
+        self._proofs.add(message.leaf, self._claim(place, masked, about, said))
         return Proved(about, said.self_mask, (state.rows[place].entry, message.index))
 
     def _require_proofs(
@@ -126,12 +127,12 @@ class ProveRules(PhaseRules):
         fault = "no proof that its words are its input, its noise and its masks"
         self._proofs.require(read, verdicts, "14-P6", fault)
 
-    def _claim(self, place: int, about: Mapping[int, bytes], said: Prove) -> MaskClaim:
+    def _claim(
+        self, place: int, neighbours: tuple[int, ...], about: Mapping[int, bytes], said: Prove
+    ) -> MaskClaim:
+        """The claim of a party; `about` has its live edges in the order of these neighbours."""
         state = self.state
-        edges = state.matched
-        others = {sum(edges.ends(edge)) - place: edge for edge in about}
         rows, carried = state.rows[place], state.carried[place]
-        ordered: Sequence[int] = sorted(others)
         return MaskClaim(
             context=state.context,
             acts_on=self.opened.leaf,
@@ -143,9 +144,9 @@ class ProveRules(PhaseRules):
             value=state.values[place],
             carries=carried.carries,
             pads=carried.pads,
-            neighbours=tuple(ordered),
-            signs=tuple(edges.sign_at(others[other], place) for other in ordered),
-            edges=tuple(about[others[other]] for other in ordered),
+            neighbours=neighbours,
+            signs=state.matched.signs_at(list(about), place),
+            edges=tuple(about.values()),
             self_mask=said.self_mask,
             tests=said.tests,
             proof=said.proof,

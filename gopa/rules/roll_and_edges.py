@@ -327,13 +327,21 @@ class Edges:
 
     def find(self, one: int, other: int) -> int | None:
         """The number of the live edge between two parties."""
-        low, high = np.int32(min(one, other)), np.int32(max(one, other))
-        first, last = (
-            np.searchsorted(self.low, low, "left"),
-            np.searchsorted(self.low, low, "right"),
-        )
-        at = int(first + np.searchsorted(self.high[first:last], high))
-        return at if at < last and self.high[at] == high else None
+        return self.find_each(one, [other])[0]
+
+    def find_each(self, one: int, others: Sequence[int]) -> list[int | None]:
+        """The number of the live edge between one party and each of others."""
+        given = np.array(others, np.int64)
+        wanted = _both(np.minimum(given, one), np.maximum(given, one))
+        places = np.searchsorted(self._ends[:-1], wanted)
+        found = self._ends[places] == wanted
+        pairs = zip(places.tolist(), found.tolist(), strict=True)
+        return [place if there else None for place, there in pairs]
+
+    @cached_property
+    def _ends(self) -> Positions:
+        """Both ends of each live edge as one number, increasing; behind them one of no edge."""
+        return np.append(_both(self.low.astype(np.int64), self.high), np.int64(-1))
 
     def encoding(self, edge: int) -> bytes:
         """The bytes that both ends posted."""
@@ -351,6 +359,12 @@ class Edges:
         """With which sign `party` adds the mask ([P1])."""
         return int(self.signs[edge]) * (1 if party == self.low[edge] else -1)
 
+    def signs_at(self, edges: Sequence[int], party: int) -> tuple[int, ...]:
+        """The same for each of some edges."""
+        chosen = list(edges)
+        ends = np.where(self.low[chosen] == party, 1, -1)
+        return tuple((self.signs[chosen] * ends).tolist())
+
     def crossing(self, inside: Iterable[int]) -> list[tuple[int, int, int]]:
         """Live edges with one end inside: (edge, end inside, end outside), by ends."""
         member = np.zeros(self.parties, dtype=np.bool_)
@@ -361,6 +375,11 @@ class Edges:
             low, high = self.ends(edge)
             found.append((edge, low, high) if low_in[edge] else (edge, high, low))
         return found
+
+
+def _both(low: Positions, high: Positions | Indices) -> Positions:
+    """Two positions as one number, in the order of pairs."""
+    return (low << 32) + high
 
 
 def good_points(group: Group, encodings: Sequence[bytes]) -> list[bool]:

@@ -218,10 +218,13 @@ def test_edges_are_matched_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(edges) + len(edges.void) == graph.edge_count
     assert sums is not None
     for party in range(40):
-        near = [edges.find(party, int(other)) for other in graph.neighbours(party)]
+        others = graph.neighbours(party).tolist()
+        near = [edges.find(party, other) for other in others]
+        assert edges.find_each(party, others) == near
         live = [edge for edge in near if edge is not None]
         points = edges.points(group, live)
         signs = group.scalars([edges.sign_at(edge, party) for edge in live])
+        assert group.scalars(edges.signs_at(live, party)) == signs
         assert sums[party] == points.vartime_msm(signs)
 
 

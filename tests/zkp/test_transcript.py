@@ -94,6 +94,13 @@ def test_entries_are_framed(
     assert same == (first == second)
 
 
+def test_encoded_points_are_bound_as_points() -> None:
+    encoded = POINTS.to_bytes()
+    assert outcome(lambda t: t.absorb_encoded_points(b"p", encoded)) == outcome(
+        lambda t: t.absorb_points(b"p", POINTS)
+    )
+
+
 def test_only_bytes_are_framed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The length of a view is in items: what follows it could be read as another entry."""
     words = memoryview(bytes(16)).cast("Q")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from commitments.group import ScalarVec
+from wire.errors import UsageError
 from zkp.sigma.relation import (
     ImageTerm,
     RelationEquation,
@@ -27,7 +28,16 @@ _COUNT = 4
 class RelationPattern:
     """Holds a shape, and of which equations the image or the terms get other factors."""
 
-    __slots__ = ("_fixed", "_image_order", "_images", "_places", "_shape", "_term_order", "_terms")
+    __slots__ = (
+        "_counts",
+        "_fixed",
+        "_image_order",
+        "_images",
+        "_places",
+        "_shape",
+        "_term_order",
+        "_terms",
+    )
 
     def __init__(
         self, shape: RelationShape, *, images: Collection[int] = (), terms: Collection[int] = ()
@@ -37,6 +47,10 @@ class RelationPattern:
         self._image_order = _order(shape.image, self._images)
         self._term_order = _order(shape.terms, self._terms)
         self._places = tuple(_places(shape, self._images, self._terms))
+        self._counts = (
+            sum(shape.image.lengths[at] for at in self._images),
+            sum(shape.terms.lengths[at] for at in self._terms),
+        )
         certain = certain_scalars(
             shape.group.order,
             [each for at, each in enumerate(shape.equations) if at not in self._terms],
@@ -54,9 +68,11 @@ class RelationPattern:
         """The shape with these factors, those of one side behind those of the one before it.
 
         Raises:
-            UsageError: there are fewer than the sides have entries.
+            UsageError: there are more or fewer than the sides have entries.
         """
         shape = self._shape
+        if (len(images), len(terms)) != self._counts:
+            raise UsageError(f"the pattern takes {self._counts} factors of images and of terms")
         equations = list(shape.equations)
         left, right = iter(images.ints()), iter(terms.ints())
         for at in self._images:

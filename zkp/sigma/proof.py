@@ -324,12 +324,12 @@ def relation_equations(
     bind_proof(transcript, proof)
     factors = shape.terms.times_coefficients(responses.gather(shape.terms.scalars))
     factors = factors.concat(shape.image.coefficients * -drawn[0])
-    both, one = shape.interleaved, constant(group, 1, 1)
+    both, minus = shape.interleaved, -constant(group, 1, 1)
     points, factors, at = relation.elements.gather(both.elements), factors.gather(both.order), 0
     equations = []
     for row, length in enumerate(both.lengths):
         end = at + length
         demanded = Term(points[at:end], factors[at:end])
-        equations.append(Equation(_EQUATION, (demanded, Term(commitment[row : row + 1], -one))))
+        equations.append(Equation(_EQUATION, (demanded, Term(commitment[row : row + 1], minus))))
         at = end
     return tuple(equations)

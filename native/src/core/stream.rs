@@ -95,8 +95,7 @@ impl Stream {
         let mut bytes = [0; STRIDE];
         let mut left: &[[u8; DRAW]] = &[];
         for last in (1..count).rev() {
-            let range = u64::from(last) + 1;
-            let unbiased = (1 << 32) - (1 << 32) % range;
+            let range = last + 1;
             let chosen = loop {
                 let Some((draw, rest)) = left.split_first() else {
                     // As many as will be needed for sure: what follows begins behind them.
@@ -107,8 +106,8 @@ impl Stream {
                     continue;
                 };
                 left = rest;
-                let draw = u64::from(u32::from_le_bytes(*draw));
-                if draw < unbiased {
+                let draw = u32::from_le_bytes(*draw);
+                if is_unbiased(draw, range) {
                     break draw % range;
                 }
             };
@@ -161,6 +160,13 @@ impl Stream {
 /// Stream bytes that make an integer of `width` bits.
 pub fn bit_bytes(width: u32) -> usize {
     width.div_ceil(8) as usize
+}
+
+/// Whether a draw is below the largest multiple of the range that 32 bits hold.
+fn is_unbiased(draw: u32, range: u32) -> bool {
+    // 2^32 less the range is never above that multiple, and nearly all draws are below it.
+    let enough = range.wrapping_neg();
+    draw < enough || draw <= u32::MAX - enough % range
 }
 
 /// Copies the next block from `skip` on; returns what is still to be filled.

@@ -9,6 +9,7 @@ pub mod fault;
 pub mod fixed_bases;
 pub mod gates;
 pub mod hedged;
+pub mod lanes;
 pub mod msm;
 pub mod points;
 pub mod residues;

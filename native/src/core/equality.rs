@@ -4,10 +4,12 @@
 //! Nothing branches on entries or words; lengths, places and signs are public.
 
 use std::ops::Range;
+use std::{iter, mem};
 
 use zeroize::{Zeroize, Zeroizing};
 
 use super::fault::Fault;
+use super::lanes::Lanes;
 use super::residues::{ProductSum, Residue, WordSum};
 use super::scalars::check_len;
 use super::tables::{Moves, total};
@@ -34,9 +36,15 @@ pub fn subset_products(
     let (high, low) = factors.split_at(factors.len() / 2);
     let split = |old: &Residue, factor: &Residue| (*old, old.times(factor));
     let (high, low) = (doubled(Residue::ONE, high, split), doubled(Residue::ONE, low, split));
-    let shift = low.len().ilog2();
+    let shift = low.len().ilog2() as usize;
     let mut out = vec![Residue::ZERO; len];
     workers.fill(&mut out, |start, piece| {
+        if let Some(lanes) = workers.lanes() {
+            for (row, run) in runs(piece, start, shift) {
+                lanes.scaled(run, &low[row & (low.len() - 1)..], &high[row >> shift]);
+            }
+            return;
+        }
         for (j, slot) in (start..).zip(piece) {
             *slot = high[j >> shift].times(&low[j & (low.len() - 1)]);
         }
@@ -55,6 +63,14 @@ pub fn equal_sum(
     let halves = sum.halves(sum.bits - sum.bits / 2);
     let mut out = vec![Residue::ZERO; len];
     workers.fill(&mut out, |start, piece| {
+        if let Some(lanes) = workers.lanes() {
+            for (j, run) in runs(piece, start, halves[0].shift) {
+                let factors: Vec<Residue> = halves.iter().map(|half| *half.high(j)).collect();
+                let tables: Vec<&[Residue]> = halves.iter().map(|half| half.low_from(j)).collect();
+                lanes.combine(run, &factors, &tables);
+            }
+            return;
+        }
         for (j, slot) in (start..).zip(piece) {
             if let [half] = &halves[..] {
                 *slot = half.high(j).times(half.low(j));
@@ -83,11 +99,17 @@ pub fn equal_words(
         let mut total = Zeroizing::new(ProductSum::default());
         for half in &halves {
             for part in half.rows(range.clone()) {
+                let factor = half.high(part.start);
+                if let Some(lanes) = workers.lanes() {
+                    let low = &half.low_from(part.start)[..part.len()];
+                    total.add(factor, &lanes.inner_words(low, &words[part]));
+                    continue;
+                }
                 let mut sum = Zeroizing::new(WordSum::default());
-                for j in part.clone() {
+                for j in part {
                     sum.add(half.low(j), words[j]);
                 }
-                total.add(half.high(part.start), &sum.residue());
+                total.add(factor, &sum.residue());
             }
         }
         [total.residue()]
@@ -110,6 +132,9 @@ pub fn moved_equal(
     let sum = EqualSum::new(points, factors, len)?;
     check_len(sum.bits, at.len())?;
     moves.check_fits(len)?;
+    if let Some(lanes) = workers.lanes() {
+        return Ok(moved_in_lanes(workers, lanes, &sum, moves, at, len));
+    }
     let shift = at.len().min(LOW_BITS);
     let there = Half::new(at, Residue::ONE, shift);
     // Few rows: at the end of each of them all sums are reduced.
@@ -135,6 +160,62 @@ pub fn moved_equal(
     });
     let [total] = total(&parts);
     Ok(total)
+}
+
+/// The same, with a product for the entry that each one comes to, and one for each sum.
+fn moved_in_lanes(
+    workers: &Workers,
+    lanes: Lanes,
+    sum: &EqualSum<'_>,
+    moves: Moves<'_>,
+    at: &[Residue],
+    len: usize,
+) -> Residue {
+    let shift = at.len().div_ceil(2);
+    let there = Half::new(at, Residue::ONE, shift);
+    // Both signs of an entry are side by side: signs cost nothing.
+    let signed: Vec<_> = there.high.iter().flat_map(|h| [*h, Residue::ZERO.minus(h)]).collect();
+    let halves = sum.halves(sum.bits.saturating_sub(HIGH_BITS));
+    let parts = workers.map(len, |range| {
+        let mut total = ProductSum::default();
+        for part in halves[0].rows(range) {
+            let lows: Vec<_> =
+                halves.iter().map(|half| &half.low_from(part.start)[..part.len()]).collect();
+            let sums = lanes.inners_of_products(&lows, &|at, high, low| {
+                let entries = part.start + at..part.end;
+                for ((j, high), low) in entries.zip(high.iter_mut()).zip(low.iter_mut()) {
+                    let (place, sign) = moves.place(j);
+                    *high = signed[place >> shift << 1 | sign];
+                    *low = *there.low(place);
+                }
+            });
+            for (half, sum) in halves.iter().zip(&sums) {
+                total.add(half.high(part.start), sum);
+            }
+        }
+        [total.residue()]
+    });
+    let [total] = total(&parts);
+    total
+}
+
+/// Consecutive entries from `start` on, cut where the high bits of an index change.
+fn runs(
+    out: &mut [Residue],
+    mut start: usize,
+    shift: usize,
+) -> impl Iterator<Item = (usize, &mut [Residue])> {
+    let mut rest = out;
+    iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (first, size) = (start, (1 << shift) - (start & ((1 << shift) - 1)));
+        let size = size.min(rest.len());
+        let (run, later) = mem::take(&mut rest).split_at_mut(size);
+        (start, rest) = (first + run.len(), later);
+        Some((first, run))
+    })
 }
 
 /// Several points of one length, each with a factor.
@@ -185,6 +266,11 @@ impl Half {
 
     fn low(&self, j: usize) -> &Residue {
         &self.low[j & (self.low.len() - 1)]
+    }
+
+    /// The entries for the low bits of an index from those of j on.
+    fn low_from(&self, j: usize) -> &[Residue] {
+        &self.low[j & (self.low.len() - 1)..]
     }
 
     /// A range cut where the high bits change.

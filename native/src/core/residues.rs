@@ -11,9 +11,9 @@ use zeroize::DefaultIsZeroes;
 const LIMBS: usize = 4;
 type Limbs = [u64; LIMBS];
 
-const ORDER: Limbs = [0x5812_631a_5cf5_d3ed, 0x14de_f9de_a2f7_9cd6, 0, 0x1000_0000_0000_0000];
+pub(super) const ORDER: Limbs = [0x5812_631a_5cf5_d3ed, 0x14de_f9de_a2f7_9cd6, 0, 0x1000_0000_0000_0000];
 /// -1 / q mod 2^64.
-const FACTOR: u64 = 0xd2b5_1da3_1254_7e1b;
+pub(super) const FACTOR: u64 = 0xd2b5_1da3_1254_7e1b;
 /// 2^256 mod q.
 const RADIX: Limbs =
     [0xd6ec_3174_8d98_951d, 0xc6ef_5bf4_737d_cf70, 0xffff_ffff_ffff_fffe, 0x0fff_ffff_ffff_ffff];
@@ -23,7 +23,8 @@ const RADIX_SQUARED: Limbs =
 
 /// A residue mod the group order.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Residue(Limbs);
+#[repr(transparent)]
+pub struct Residue(pub(super) Limbs);
 
 impl DefaultIsZeroes for Residue {}
 
@@ -52,6 +53,11 @@ impl Residue {
             *word = limb.to_le_bytes();
         }
         Scalar::from_bytes_mod_order(bytes)
+    }
+
+    /// Its limbs of 52 bits.
+    pub(super) fn narrow_limbs(&self) -> [u64; 5] {
+        narrow(self.0)
     }
 
     /// The residue of a word.
@@ -177,11 +183,44 @@ impl WordSum {
         self.0[LIMBS + 1] += carry;
     }
 
+    /// A sum in limbs of 52 bits that were not carried.
+    pub(super) fn of_limbs(limbs: &[u64; 5]) -> Self {
+        let (mut sum, mut above) = (0u128, [0; LIMBS + 2]);
+        let mut cut = [0; 6];
+        for (slot, limb) in cut.iter_mut().zip(limbs.iter().chain([&0])) {
+            sum += u128::from(*limb);
+            *slot = sum as u64 & ((1 << 52) - 1);
+            sum >>= 52;
+        }
+        let [a, b, c, d, e, f] = cut;
+        above[..5].copy_from_slice(&[
+            a | b << 52,
+            b >> 12 | c << 40,
+            c >> 24 | d << 28,
+            d >> 36 | e << 16,
+            e >> 48 | f << 4,
+        ]);
+        Self(above)
+    }
+
     /// The sum as a residue.
     pub fn residue(&self) -> Residue {
         let [a, b, c, d, e, f] = self.0;
         product(&[a, b, c, d], &RADIX).plus(&product(&[e, f, 0, 0], &RADIX_SQUARED))
     }
+}
+
+/// A number in limbs of 52 bits.
+pub(super) const fn narrow(words: Limbs) -> [u64; 5] {
+    const MASK: u64 = (1 << 52) - 1;
+    let [a, b, c, d] = words;
+    [
+        a & MASK,
+        (a >> 52 | b << 12) & MASK,
+        (b >> 40 | c << 24) & MASK,
+        (c >> 28 | d << 36) & MASK,
+        d >> 16,
+    ]
 }
 
 /// A limb at a time, the lowest first, with what each of them hands to the next one.

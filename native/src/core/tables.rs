@@ -3,10 +3,13 @@
 //!
 //! Nothing branches on entries or indexes by them; lengths, bits and places are public.
 
+use std::ops::Range;
+
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::fault::Fault;
+use super::lanes::Lanes;
 use super::residues::{ProductSum, Residue, ShortSum, WordSum, sign_mask};
 use super::scalars::check_len;
 use super::workers::Workers;
@@ -14,12 +17,16 @@ use super::workers::Workers;
 /// The largest exponent of `power_sums`.
 pub const MOST: usize = 8;
 /// Bits that choose a sum from a table of sums.
-const GROUP: usize = ShortSum::MOST;
+pub(super) const GROUP: usize = ShortSum::MOST;
 
 /// lo + by (hi - lo), where lo are the first `half` entries and hi those behind them.
 pub fn fold(workers: &Workers, table: &[Residue], by: &Residue, half: usize) -> Vec<Residue> {
     let mut out = vec![Residue::ZERO; table.len().min(half)];
     workers.fill(&mut out, |start, piece| {
+        if let Some(lanes) = workers.lanes() {
+            let (low, high) = halves(table, half, start..start + piece.len());
+            return lanes.fold(piece, low, high, by);
+        }
         for (j, slot) in (start..).zip(piece) {
             let (low, step) = line(table, half, j);
             *slot = low.plus(&by.times(&step));
@@ -35,6 +42,13 @@ fn line(table: &[Residue], half: usize, j: usize) -> (Residue, Residue) {
     (low, high.minus(&low))
 }
 
+/// These entries of the first half, and those of the second half that there are.
+fn halves(table: &[Residue], half: usize, range: Range<usize>) -> (&[Residue], &[Residue]) {
+    let end = table.len().min(half.saturating_add(range.end));
+    let start = end.min(half.saturating_add(range.start));
+    (&table[range], &table[start..end])
+}
+
 /// The sum over j of (lo + X step)(lo' + X step') as a polynomial: its coefficients of 1 and X^2.
 pub fn pair_sums(
     workers: &Workers,
@@ -44,6 +58,9 @@ pub fn pair_sums(
 ) -> Result<[Residue; 2], Fault> {
     check_len(left.len(), right.len())?;
     let mut parts = workers.map(left.len().min(half), |range| {
+        if let Some(lanes) = workers.lanes() {
+            return lanes.pair_sums(halves(left, half, range.clone()), halves(right, half, range));
+        }
         let mut sums = Zeroizing::new([ProductSum::default(); 2]);
         for j in range {
             let ((a, c), (b, d)) = (line(left, half, j), line(right, half, j));
@@ -67,6 +84,9 @@ pub fn power_sums(
     check_exponent(exponent)?;
     let (less, more) = (exponent / 2, exponent.div_ceil(2));
     let mut parts = workers.map(table.len().min(half), |range| {
+        if let Some(lanes) = workers.lanes() {
+            return lanes.power_sums(halves(table, half, range), exponent);
+        }
         let mut sums = Zeroizing::new([ProductSum::default(); MOST + 1]);
         for j in range {
             let (low, step) = line(table, half, j);
@@ -188,6 +208,9 @@ pub(super) fn total<const N: usize>(parts: &[[Residue; N]]) -> [Residue; N] {
 pub fn inner(workers: &Workers, left: &[Residue], right: &[Residue]) -> Result<Residue, Fault> {
     check_len(left.len(), right.len())?;
     let mut parts = workers.map(left.len(), |range| {
+        if let Some(lanes) = workers.lanes() {
+            return [lanes.inner(&left[range.clone()], &right[range])];
+        }
         let mut sum = Zeroizing::new(ProductSum::default());
         for (a, b) in left[range.clone()].iter().zip(&right[range]) {
             sum.add(a, b);
@@ -203,6 +226,9 @@ pub fn inner(workers: &Workers, left: &[Residue], right: &[Residue]) -> Result<R
 pub fn inner_words(workers: &Workers, table: &[Residue], words: &[u64]) -> Result<Residue, Fault> {
     check_len(table.len(), words.len())?;
     let mut parts = workers.map(table.len(), |range| {
+        if let Some(lanes) = workers.lanes() {
+            return [lanes.inner_words(&table[range.clone()], &words[range])];
+        }
         let mut sum = Zeroizing::new(WordSum::default());
         for (entry, word) in table[range.clone()].iter().zip(&words[range]) {
             sum.add(entry, *word);
@@ -226,6 +252,9 @@ pub fn times(
     }
     let mut out = vec![Residue::ZERO; table.len()];
     workers.fill(&mut out, |start, piece| {
+        if let Some(lanes) = workers.lanes() {
+            return times_in_runs(lanes, piece, table, others, start);
+        }
         for (j, slot) in (start..).zip(piece) {
             *slot = table[j].times(&others[j % others.len()]);
         }
@@ -233,11 +262,35 @@ pub fn times(
     Ok(out)
 }
 
+/// The entries from `start` on, cut where the others are taken again.
+fn times_in_runs(
+    lanes: Lanes,
+    out: &mut [Residue],
+    table: &[Residue],
+    others: &[Residue],
+    mut start: usize,
+) {
+    let (mut rest, period) = (out, others.len());
+    while !rest.is_empty() {
+        let (run, later) = rest.split_at_mut(rest.len().min(period - start % period));
+        lanes.times(run, &table[start..start + run.len()], &others[start % period..]);
+        (start, rest) = (start + run.len(), later);
+    }
+}
+
 /// The sum of tables times factors; it is as long as the longest of them.
-pub fn combine(workers: &Workers, factors: &[Residue], tables: &[&[Residue]]) -> Vec<Residue> {
+pub fn combine<'a>(
+    workers: &Workers,
+    factors: &[Residue],
+    tables: &[&'a [Residue]],
+) -> Vec<Residue> {
     let len = tables.iter().map(|table| table.len()).max().unwrap_or(0);
     let mut out = vec![Residue::ZERO; len];
     workers.fill(&mut out, |start, piece| {
+        if let Some(lanes) = workers.lanes() {
+            let behind = |table: &&'a [Residue]| table.get(start..).unwrap_or_default();
+            return lanes.combine(piece, factors, &tables.iter().map(behind).collect::<Vec<_>>());
+        }
         for (factor, table) in factors.iter().zip(tables) {
             for (slot, entry) in piece.iter_mut().zip(table.iter().skip(start)) {
                 *slot = slot.plus(&factor.times(entry));
@@ -257,6 +310,9 @@ pub fn combine_rows(
     let negative: Vec<Residue> = weights.iter().map(|w| Residue::ZERO.minus(w)).collect();
     let mut out = vec![Residue::ZERO; width];
     workers.fill(&mut out, |start, piece| {
+        if let Some(lanes) = workers.lanes() {
+            return lanes.combine_rows(piece, rows, width, start, weights);
+        }
         let mut sums = Zeroizing::new(vec![WordSum::default(); piece.len()]);
         for (row, (plus, minus)) in rows.chunks_exact(width).zip(weights.iter().zip(&negative)) {
             for (sum, value) in sums.iter_mut().zip(&row[start..]) {
@@ -299,8 +355,22 @@ impl<'a> BitRows<'a> {
         self.bytes.len() / self.stride
     }
 
+    /// How long they are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// For each bit of a byte, those of up to 8 strings from `first` on, the first one lowest.
+    pub(super) fn across(&self, first: usize, count: usize, byte: usize) -> [u8; GROUP] {
+        let mut square = 0;
+        for k in 0..count {
+            square |= u64::from(self.bytes[(first + k) * self.stride + byte]) << (8 * k);
+        }
+        transposed(square).to_le_bytes()
+    }
+
     /// Byte `group` of string k, without bits behind its end.
-    fn group(&self, k: usize, group: usize) -> usize {
+    pub(super) fn group(&self, k: usize, group: usize) -> usize {
         let left = self.len - GROUP * group;
         let mask = if left < GROUP { (1u8 << left) - 1 } else { u8::MAX };
         usize::from(self.bytes[k * self.stride + group] & mask)
@@ -309,6 +379,16 @@ impl<'a> BitRows<'a> {
     fn bit(&self, k: usize, j: usize) -> usize {
         usize::from(self.bytes[k * self.stride + j / 8] >> (j % 8) & 1)
     }
+}
+
+/// Eight bytes as a square of bits, with rows for columns.
+fn transposed(mut square: u64) -> u64 {
+    for (shift, mask) in [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0xf0f0_f0f0)]
+    {
+        let swapped = (square ^ (square >> shift)) & mask;
+        square ^= swapped ^ (swapped << shift);
+    }
+    square
 }
 
 /// Sums of up to 8 values, by the bits of an index.
@@ -331,6 +411,9 @@ pub fn bit_inners(
     check_len(table.len(), bits.len)?;
     let mut out = vec![Residue::ZERO; bits.count()];
     workers.fill(&mut out, |start, piece| {
+        if let Some(lanes) = workers.lanes() {
+            return lanes.bit_inners(piece, table, bits, start);
+        }
         let mut totals = Zeroizing::new(vec![WordSum::default(); piece.len()]);
         for (group, values) in table.chunks(GROUP).enumerate() {
             let sums = Zeroizing::new(subset_sums(ShortSum::default(), values, ShortSum::plus));
@@ -352,6 +435,9 @@ pub fn combine_bits(
     check_len(weights.len(), bits.count())?;
     let mut out = vec![Residue::ZERO; bits.len];
     workers.fill(&mut out, |start, piece| {
+        if let Some(lanes) = workers.lanes() {
+            return lanes.combine_bits(piece, weights, bits, start);
+        }
         let mut totals = Zeroizing::new(vec![WordSum::default(); piece.len()]);
         for (group, values) in weights.chunks(GROUP).enumerate() {
             let sums = Zeroizing::new(subset_sums(ShortSum::default(), values, ShortSum::plus));
@@ -388,6 +474,10 @@ pub fn row_bit_sums(
     let add = |a: &i64, b: &i64| a.wrapping_add(*b);
     let mut slots: Vec<&mut [i64]> = out.chunks_mut(count.max(1)).collect();
     workers.fill(&mut slots, |start, piece| {
+        if let Some(lanes) = workers.lanes() {
+            let rows = &rows[start * bits.len..][..piece.len() * bits.len];
+            return lanes.row_bit_sums(piece, rows, bits);
+        }
         for (row, slots) in rows[start * bits.len..].chunks_exact(bits.len).zip(piece) {
             for (group, values) in row.chunks(GROUP).enumerate() {
                 let sums = Zeroizing::new(subset_sums(0, values, add));
@@ -444,6 +534,21 @@ impl<'a> Moves<'a> {
         let mask = (self.signs.bit(0, j) as u64).wrapping_neg();
         (self.places[j] as usize, table[j].negated_if(mask))
     }
+}
+
+/// The table of signed integers.
+pub fn from_integers(workers: &Workers, values: &[i64]) -> Vec<Residue> {
+    let mut out = vec![Residue::ZERO; values.len()];
+    workers.fill(&mut out, |start, piece| {
+        let values = &values[start..start + piece.len()];
+        if let Some(lanes) = workers.lanes() {
+            return lanes.from_integers(piece, values);
+        }
+        for (slot, value) in piece.iter_mut().zip(values) {
+            *slot = Residue::from_integer(*value);
+        }
+    });
+    out
 }
 
 /// The table with its entries moved.

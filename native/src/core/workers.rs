@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::fault::Fault;
+use super::lanes::Lanes;
 
 const MOST_THREADS: usize = 1024;
 const VARIABLE: &str = "GOPA_THREADS";
@@ -27,11 +28,12 @@ struct Shared {
 pub struct Workers {
     pool: Option<Arc<ThreadPool>>,
     grain: usize,
+    portable: bool,
 }
 
 impl Workers {
     /// No other threads.
-    pub const INLINE: Self = Self { pool: None, grain: usize::MAX };
+    pub const INLINE: Self = Self { pool: None, grain: usize::MAX, portable: false };
 
     /// Workers for a batch that is cut into pieces of at least `grain` items.
     ///
@@ -41,13 +43,23 @@ impl Workers {
         if items / 2 < grain {
             return Self::INLINE;
         }
-        Self { pool: shared_pool(threads()), grain }
+        Self { pool: shared_pool(threads()), grain, portable: false }
     }
 
     /// Exactly this many threads and pieces of at least `grain` items.
     pub fn fixed(threads: usize, grain: usize) -> Self {
         let pool = ThreadPoolBuilder::new().num_threads(threads).build().ok().map(Arc::new);
-        Self { pool, grain: grain.max(1) }
+        Self { pool, grain: grain.max(1), portable: false }
+    }
+
+    /// The same, with portable code alone.
+    pub fn without_lanes(self) -> Self {
+        Self { portable: true, ..self }
+    }
+
+    /// Lanes, where this machine has them.
+    pub fn lanes(&self) -> Option<Lanes> {
+        Lanes::here().filter(|_| !self.portable)
     }
 
     /// How many threads take part.

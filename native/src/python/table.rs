@@ -158,8 +158,8 @@ pub fn scalar_table(py: Python<'_>, scalars: &Bound<'_, PyAny>) -> PyResult<Resi
 #[pyo3(signature = (values, /))]
 pub fn integer_table(py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<ResidueTable> {
     let values = integers::<i64>(values)?;
-    Ok(ResidueTable::new(run(py, values.len(), nanos::PRODUCT, |_| {
-        values.iter().map(|&value| Residue::from_integer(value)).collect()
+    Ok(ResidueTable::new(run(py, values.len(), nanos::PRODUCT, |w| {
+        tables::from_integers(w, &values)
     })))
 }
 

@@ -1,0 +1,290 @@
+//! What `tables` and `equality` compute, eight entries at a time. Zeros fill up the last eight.
+
+use core::arch::x86_64::__m512i;
+
+use zeroize::{DefaultIsZeroes, Zeroizing};
+
+use super::eight::Eight;
+use super::fence::{Fill, Halves, LANES, load};
+use super::wide::{MOST, Wide};
+use crate::core::residues::Residue;
+use crate::core::tables;
+
+/// Entries between two reductions of a sum.
+const BLOCK: usize = LANES * MOST;
+/// The highest power of a line's ends.
+const HIGHEST: usize = tables::MOST.div_ceil(2);
+
+/// The items from `at` on, eight at most, and zeros behind them.
+#[inline]
+fn eight<T: DefaultIsZeroes>(items: &[T], at: usize) -> [T; LANES] {
+    let items = items.get(at..).unwrap_or_default();
+    if let Some(whole) = items.first_chunk() {
+        return *whole;
+    }
+    let mut found = [T::default(); LANES];
+    found[..items.len()].copy_from_slice(items);
+    found
+}
+
+#[target_feature(enable = "avx512ifma")]
+#[inline]
+fn entries(table: &[Residue], at: usize) -> Eight {
+    match table.get(at..).and_then(|entries| entries.first_chunk()) {
+        Some(whole) => Eight::load(whole),
+        None => Eight::load(&eight(table, at)),
+    }
+}
+
+#[target_feature(enable = "avx512ifma")]
+#[inline]
+fn words(words: &[u64], at: usize) -> __m512i {
+    match words.get(at..).and_then(|words| words.first_chunk()) {
+        Some(whole) => load(whole),
+        None => load(&eight(words, at)),
+    }
+}
+
+/// Write residues, as many as there is room for.
+#[target_feature(enable = "avx512ifma")]
+#[inline]
+fn write(out: &mut [Residue], at: usize, value: Eight) {
+    match out[at..].first_chunk_mut() {
+        Some(whole) => value.store(whole),
+        None => {
+            let (mut whole, left) = (Zeroizing::new([Residue::ZERO; LANES]), out.len() - at);
+            value.store(&mut whole);
+            out[at..].copy_from_slice(&whole[..left]);
+        }
+    }
+}
+
+/// The sum of all lanes, in which each product is what it is over 2^260, as if over 2^256.
+#[target_feature(enable = "avx512ifma")]
+fn settled(sum: &Wide) -> Residue {
+    sum.reduced().total().times(&sixteen(1))
+}
+
+/// 16^power.
+fn sixteen(power: usize) -> Residue {
+    Residue::from_word(1 << (4 * power))
+}
+
+#[target_feature(enable = "avx512ifma")]
+pub fn fold(out: &mut [Residue], low: &[Residue], high: &[Residue], by: &Residue) {
+    let by = Eight::repeated(&by.times(&sixteen(1)));
+    for at in (0..out.len()).step_by(LANES) {
+        let first = entries(low, at);
+        let moved = by.times(&entries(high, at).minus(&first));
+        write(out, at, first.plus(&moved).below_order_from_four());
+    }
+}
+
+#[target_feature(enable = "avx512ifma")]
+pub fn pair_sums(left: Halves<'_>, right: Halves<'_>) -> [Residue; 2] {
+    let mut total = [Residue::ZERO; 2];
+    for start in (0..left.0.len()).step_by(BLOCK) {
+        let (mut low, mut step) = (Wide::zero(), Wide::zero());
+        for at in (start..left.0.len().min(start + BLOCK)).step_by(LANES) {
+            let (a, b) = (entries(left.0, at), entries(right.0, at));
+            let (c, d) = (entries(left.1, at).minus(&a), entries(right.1, at).minus(&b));
+            low.add(&a, &b);
+            step.add(&c, &d);
+        }
+        total[0] = total[0].plus(&settled(&low));
+        total[1] = total[1].plus(&settled(&step));
+    }
+    total
+}
+
+#[target_feature(enable = "avx512ifma")]
+pub fn power_sums(line: Halves<'_>, exponent: usize) -> [Residue; tables::MOST + 1] {
+    let (less, more) = (exponent / 2, exponent.div_ceil(2));
+    let mut total = [Residue::ZERO; tables::MOST + 1];
+    for start in (0..line.0.len()).step_by(BLOCK) {
+        let mut sums = [Wide::zero(); tables::MOST + 1];
+        for at in (start..line.0.len().min(start + BLOCK)).step_by(LANES) {
+            let low = entries(line.0, at);
+            let step = entries(line.1, at).minus(&low);
+            let (low, step) = (powers(&low, more), powers(&step, more));
+            let second = monomials(&low, &step, more);
+            let first = if less == more { second } else { monomials(&low, &step, less) };
+            for (k, sum) in sums.iter_mut().enumerate().take(exponent + 1) {
+                if k != 1 {
+                    let i = k.min(less);
+                    sum.add(&first[i], &second[k - i]);
+                }
+            }
+        }
+        // Each of e - 1 products was over 2^260.
+        let factor = sixteen(exponent - 1);
+        for (slot, sum) in total.iter_mut().zip(&sums) {
+            *slot = slot.plus(&sum.reduced().total().times(&factor));
+        }
+    }
+    total
+}
+
+/// The powers from 1 up to the exponent, over as many factors 2^260 as there are products in them.
+#[target_feature(enable = "avx512ifma")]
+#[inline]
+fn powers(base: &Eight, exponent: usize) -> [Eight; HIGHEST + 1] {
+    let mut out = [*base; HIGHEST + 1];
+    for k in 2..=exponent {
+        out[k] = out[k / 2].times(&out[k - k / 2]);
+    }
+    out
+}
+
+/// low^(d-i) step^i for i = 0 .. d, from powers.
+#[target_feature(enable = "avx512ifma")]
+#[inline]
+fn monomials(
+    low: &[Eight; HIGHEST + 1],
+    step: &[Eight; HIGHEST + 1],
+    degree: usize,
+) -> [Eight; HIGHEST + 1] {
+    let mut out = *low;
+    (out[0], out[degree]) = (low[degree], step[degree]);
+    for i in 1..degree {
+        out[i] = low[degree - i].times(&step[i]);
+    }
+    out
+}
+
+#[target_feature(enable = "avx512ifma")]
+pub fn inner(left: &[Residue], right: &[Residue]) -> Residue {
+    let mut total = Residue::ZERO;
+    for start in (0..left.len()).step_by(BLOCK) {
+        let mut sum = Wide::zero();
+        for at in (start..left.len().min(start + BLOCK)).step_by(LANES) {
+            sum.add(&entries(left, at), &entries(right, at));
+        }
+        total = total.plus(&settled(&sum));
+    }
+    total
+}
+
+#[target_feature(enable = "avx512ifma")]
+pub fn inner_words(table: &[Residue], numbers: &[u64]) -> Residue {
+    let mut total = Residue::ZERO;
+    for start in (0..table.len()).step_by(BLOCK) {
+        let mut sum = Wide::zero();
+        for at in (start..table.len().min(start + BLOCK)).step_by(LANES) {
+            sum.add_words(&entries(table, at), words(numbers, at));
+        }
+        // Over 2^260, where a product with a word is over nothing.
+        total = total.plus(&sum.reduced().total());
+    }
+    total.times(&beyond())
+}
+
+/// 2^260.
+fn beyond() -> Residue {
+    let half = Residue::from_wide(1 << 65);
+    let half = half.times(&half);
+    half.times(&half)
+}
+
+#[target_feature(enable = "avx512ifma")]
+pub fn times(out: &mut [Residue], left: &[Residue], right: &[Residue]) {
+    for at in (0..out.len()).step_by(LANES) {
+        let left = match left.get(at..).and_then(|entries| entries.first_chunk()) {
+            Some(whole) => Eight::load_sixteenfold(whole),
+            None => Eight::load_sixteenfold(&eight(left, at)),
+        };
+        write(out, at, left.times(&entries(right, at)).below_order());
+    }
+}
+
+#[target_feature(enable = "avx512ifma")]
+pub fn scaled(out: &mut [Residue], table: &[Residue], factor: &Residue) {
+    let factor = Eight::repeated(&factor.times(&sixteen(1)));
+    for at in (0..out.len()).step_by(LANES) {
+        write(out, at, factor.times(&entries(table, at)).below_order());
+    }
+}
+
+#[target_feature(enable = "avx512ifma")]
+pub fn combine(out: &mut [Residue], factors: &[Residue], tables: &[&[Residue]]) {
+    for (factors, tables) in factors.chunks(MOST).zip(tables.chunks(MOST)) {
+        let factors: Vec<Residue> = factors.iter().map(|each| each.times(&sixteen(1))).collect();
+        let factors = Zeroizing::new(factors);
+        for at in (0..out.len()).step_by(LANES) {
+            let mut sum = Wide::zero();
+            for (factor, table) in factors.iter().zip(tables) {
+                sum.add(&Eight::repeated(factor), &entries(table, at));
+            }
+            let total = sum.reduced().plus(&entries(out, at));
+            write(out, at, total.below_order_from_four());
+        }
+    }
+}
+
+#[target_feature(enable = "avx512ifma")]
+pub fn combine_rows(
+    out: &mut [Residue],
+    rows: &[i64],
+    width: usize,
+    start: usize,
+    weights: &[Residue],
+) {
+    // Words are 2^63 more than the integers.
+    let surplus = weights.iter().fold(Residue::ZERO, |sum, each| sum.plus(each));
+    out.fill(Residue::ZERO.minus(&surplus.times(&Residue::from_word(TOP))));
+    let (beyond, end) = (beyond(), start + out.len());
+    let scaled: Vec<Residue> = weights.iter().map(|each| each.times(&beyond)).collect();
+    let weights = Zeroizing::new(scaled);
+    for (rows, weights) in rows.chunks(MOST * width).zip(weights.chunks(MOST)) {
+        for at in (start..end).step_by(LANES) {
+            let mut sum = Wide::zero();
+            for (row, weight) in rows.chunks_exact(width).zip(weights) {
+                let values = eight(&row[..end], at).map(raised);
+                sum.add_words(&Eight::repeated(weight), load(&values));
+            }
+            let total = sum.reduced().plus(&entries(out, at - start));
+            write(out, at - start, total.below_order_from_four());
+        }
+    }
+}
+
+/// 2^63.
+const TOP: u64 = 1 << 63;
+
+/// The integer and 2^63.
+fn raised(value: i64) -> u64 {
+    value.cast_unsigned() ^ TOP
+}
+
+#[target_feature(enable = "avx512ifma")]
+pub fn inners_of_products(tables: &[&[Residue]], fill: Fill<'_>) -> Vec<Residue> {
+    let len = tables.first().map_or(0, |table| table.len());
+    let mut totals = vec![Residue::ZERO; tables.len()];
+    let mut sums = vec![Wide::zero(); tables.len()];
+    let (mut left, mut right) = ([Residue::ZERO; LANES], [Residue::ZERO; LANES]);
+    for start in (0..len).step_by(BLOCK) {
+        sums.fill(Wide::zero());
+        for at in (start..len.min(start + BLOCK)).step_by(LANES) {
+            fill(at, &mut left, &mut right);
+            let product = Eight::load_sixteenfold(&left).times(&Eight::load(&right));
+            for (sum, table) in sums.iter_mut().zip(tables) {
+                sum.add(&entries(table, at), &product);
+            }
+        }
+        for (total, sum) in totals.iter_mut().zip(&sums) {
+            *total = total.plus(&settled(sum));
+        }
+    }
+    totals
+}
+
+#[target_feature(enable = "avx512ifma")]
+pub fn from_integers(out: &mut [Residue], values: &[i64]) {
+    let (beyond, top) = (Eight::repeated(&beyond()), Eight::repeated(&Residue::from_word(TOP)));
+    for at in (0..out.len()).step_by(LANES) {
+        let mut product = Wide::zero();
+        product.add_words(&beyond, load(&eight(values, at).map(raised)));
+        let residues = product.reduced().below_order();
+        write(out, at, residues.minus(&top).below_order());
+    }
+}

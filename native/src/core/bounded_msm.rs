@@ -1,10 +1,12 @@
 //! Constant-time sums with secret scalars that are known to be small.
 
+use curve25519_dalek::ristretto::CompressedRistretto;
 use curve25519_dalek::{RistrettoPoint, Scalar};
 use subtle::{Choice, ConditionallyNegatable, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use super::fault::Fault;
+use super::points::Points;
 use super::workers::Workers;
 
 /// The most bits of a small scalar.
@@ -12,9 +14,18 @@ pub const MOST_BITS: usize = 58;
 
 /// The bits of a digit at most.
 const LONGEST: usize = 6;
-/// What adding a point takes, and reading one of the multiples it may be.
-const ADD_NANOS: usize = 240;
-const READ_NANOS: usize = 12;
+/// Nanoseconds that adding a point takes, reading one of its multiples, and making one.
+const PORTABLE: Costs = Costs { add: 240, read: 12, make: 240 };
+const IN_LANES: Costs = Costs { add: 30, read: 0, make: 50 };
+
+struct Costs {
+    add: usize,
+    read: usize,
+    make: usize,
+}
+
+/// Smaller sums are not worth the way into lanes and back.
+const LEAST_IN_LANES: usize = 64;
 
 const MULTIPLES: usize = (1 << (LONGEST - 1)) + 1;
 type Multiples = [RistrettoPoint; MULTIPLES];
@@ -28,11 +39,21 @@ type Multiples = [RistrettoPoint; MULTIPLES];
 pub fn bounded_msms(
     workers: &Workers,
     rows: &[&[Scalar]],
-    points: &[RistrettoPoint],
+    bases: &Points,
     bits: usize,
 ) -> Result<Vec<RistrettoPoint>, Fault> {
-    let (digits, count) = (digits(bits, rows.len())?, rows.len());
+    let (points, count) = (bases.values(), rows.len());
+    let lanes = workers.lanes().filter(|_| count * points.len() >= LEAST_IN_LANES);
+    let digits = digits(bits, count, if lanes.is_some() { &IN_LANES } else { &PORTABLE })?;
     let columns = recoded(rows, points.len(), bits, &digits)?;
+    if let Some(lanes) = lanes {
+        let (encodings, _) = bases.encodings(workers).as_chunks();
+        let parts = workers.map(points.len(), |range| {
+            let words = &columns[range.start * count..range.end * count];
+            decoded(&lanes.row_sums(&encodings[range], words, count, &digits))
+        });
+        return Ok((0..count).map(|row| parts.iter().map(|part| part[row]).sum()).collect());
+    }
     let parts = workers.map(points.len(), |range| {
         let mut sums = Zeroizing::new(vec![RistrettoPoint::default(); count * digits.len()]);
         for (point, i) in points[range.clone()].iter().zip(range) {
@@ -48,25 +69,25 @@ pub fn bounded_msms(
 }
 
 /// Bits of scalars from `shift` on, read as an integer from -2^(size-1) to 2^(size-1).
-struct Digit {
-    shift: usize,
-    size: usize,
+pub struct Digit {
+    pub(super) shift: usize,
+    pub(super) size: usize,
     highest: bool,
 }
 
 /// The fastest digits that hold every integer of [-2^bits, 2^bits), for so many rows.
 ///
 /// All but the highest leave out 2^(size-1). The highest one has it: nothing is carried out of it.
-fn digits(bits: usize, rows: usize) -> Result<Vec<Digit>, Fault> {
+fn digits(bits: usize, rows: usize, costs: &Costs) -> Result<Vec<Digit>, Fault> {
     if !(1..=MOST_BITS).contains(&bits) {
         return Err(Fault::usage(format!("small scalars have 1 to {MOST_BITS} bits, not {bits}")));
     }
     let total = bits + 1;
     let size = |windows: usize, k: usize| (total + windows - 1 - k) / windows;
     let work = |windows: usize| {
-        let digit = |k| ADD_NANOS + (READ_NANOS << (size(windows, k) - 1));
+        let digit = |k| costs.add + (costs.read << (size(windows, k) - 1));
         let each: usize = (0..windows).map(digit).sum();
-        rows.saturating_mul(each).saturating_add(ADD_NANOS << (size(windows, 0) - 1))
+        rows.saturating_mul(each).saturating_add(costs.make << (size(windows, 0) - 1))
     };
     let fewest = total.div_ceil(LONGEST);
     let windows = (fewest..=total).min_by_key(|&windows| work(windows)).unwrap_or(total);
@@ -81,14 +102,23 @@ fn digits(bits: usize, rows: usize) -> Result<Vec<Digit>, Fault> {
 
 impl Digit {
     /// What is added so that no digit is negative; its largest magnitude, too.
-    fn offset(&self) -> u64 {
+    pub(super) fn offset(&self) -> u64 {
         1 << (self.size - 1)
+    }
+
+    /// How many multiples of a point it may choose, besides zero.
+    pub(super) fn multiples(&self) -> usize {
+        1 << (self.size - 1)
+    }
+
+    /// All bits of a raised digit.
+    pub(super) fn mask(&self) -> u64 {
+        (1 << (self.size + usize::from(self.highest))) - 1
     }
 
     /// The digit of a recoded scalar, in two's complement.
     fn of(&self, word: u64) -> u64 {
-        let size = self.size + usize::from(self.highest);
-        ((word >> self.shift) & ((1 << size) - 1)).wrapping_sub(self.offset())
+        ((word >> self.shift) & self.mask()).wrapping_sub(self.offset())
     }
 
     /// Add the multiples by this digit of each word.
@@ -168,6 +198,13 @@ fn select<const COUNT: usize>(multiples: &[RistrettoPoint; COUNT], digit: u64) -
     }
     found.conditional_negate(Choice::from(negative as u8));
     found
+}
+
+/// The points of encodings that lanes have made.
+fn decoded(encodings: &[[u8; 32]]) -> Zeroizing<Vec<RistrettoPoint>> {
+    let decode = |bytes: &[u8; 32]| CompressedRistretto(*bytes).decompress();
+    let points = encodings.iter().map(|bytes| decode(bytes).expect("lanes encode points"));
+    Zeroizing::new(points.collect())
 }
 
 /// The sum of one row: each digit's sums over all parts, shifted as the digit is.

@@ -7,8 +7,14 @@
 #[cfg(target_arch = "x86_64")]
 mod bits;
 #[cfg(target_arch = "x86_64")]
+mod bounded;
+#[cfg(target_arch = "x86_64")]
 mod eight;
 mod fence;
+#[cfg(target_arch = "x86_64")]
+mod field;
+#[cfg(target_arch = "x86_64")]
+mod points;
 #[cfg(target_arch = "x86_64")]
 mod tables;
 #[cfg(target_arch = "x86_64")]

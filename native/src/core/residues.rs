@@ -11,7 +11,8 @@ use zeroize::DefaultIsZeroes;
 const LIMBS: usize = 4;
 type Limbs = [u64; LIMBS];
 
-pub(super) const ORDER: Limbs = [0x5812_631a_5cf5_d3ed, 0x14de_f9de_a2f7_9cd6, 0, 0x1000_0000_0000_0000];
+pub(super) const ORDER: Limbs =
+    [0x5812_631a_5cf5_d3ed, 0x14de_f9de_a2f7_9cd6, 0, 0x1000_0000_0000_0000];
 /// -1 / q mod 2^64.
 pub(super) const FACTOR: u64 = 0xd2b5_1da3_1254_7e1b;
 /// 2^256 mod q.

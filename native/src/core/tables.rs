@@ -383,7 +383,8 @@ impl<'a> BitRows<'a> {
 
 /// Eight bytes as a square of bits, with rows for columns.
 fn transposed(mut square: u64) -> u64 {
-    for (shift, mask) in [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0xf0f0_f0f0)]
+    for (shift, mask) in
+        [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0xf0f0_f0f0)]
     {
         let swapped = (square ^ (square >> shift)) & mask;
         square ^= swapped ^ (swapped << shift);

@@ -130,7 +130,7 @@ impl PointVec {
         let bits = size(bits, "the number of bits")?;
         let digits = rows.len().saturating_mul(bits / 4 + 1);
         let nanos = digits.saturating_mul(nanos::DIGIT).saturating_add(8 * nanos::POINT_ADD);
-        let work = |w: &_| bounded_msm::bounded_msms(w, &rows, points, bits);
+        let work = |w: &_| bounded_msm::bounded_msms(w, &rows, &self.0, bits);
         Ok(run(py, points.len(), nanos, work).map_err(raise)?.into())
     }
 

@@ -215,8 +215,5 @@ fn write_words(rows: &mut [[u64; LANES]; 4], [a, b, c, d]: [__m512i; 4]) {
 #[target_feature(enable = "avx512ifma")]
 #[inline]
 fn pairs() -> [__m512i; 2] {
-    [
-        _mm512_setr_epi64(0, 4, 8, 12, 1, 5, 9, 13),
-        _mm512_setr_epi64(2, 6, 10, 14, 3, 7, 11, 15),
-    ]
+    [_mm512_setr_epi64(0, 4, 8, 12, 1, 5, 9, 13), _mm512_setr_epi64(2, 6, 10, 14, 3, 7, 11, 15)]
 }

@@ -5,9 +5,12 @@
 use std::sync::OnceLock;
 use std::{env, ptr};
 
+use zeroize::Zeroizing;
+
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::{__m512i, _mm512_loadu_epi64, _mm512_storeu_epi64};
 
+use crate::core::bounded_msm::Digit;
 use crate::core::residues::Residue;
 use crate::core::tables::BitRows;
 
@@ -107,6 +110,10 @@ entries! {
     bits::combine_bits(out: &mut [Residue], weights: &[Residue], bits: BitRows<'_>, start: usize) -> ();
     /// As in `tables`, for rows of integers; the sums of each row in a slice of its own.
     bits::row_bit_sums(out: &mut [&mut [i64]], rows: &[i64], bits: BitRows<'_>) -> ();
+    /// The encodings of sums of multiples of points, given by their encodings, one for each row.
+    bounded::row_sums(
+        encodings: &[[u8; 32]], words: &[u64], rows: usize, digits: &[Digit]
+    ) -> Zeroizing<Vec<[u8; 32]>>;
 }
 
 /// The entries of a table where the first bit is 0, and those where it is 1; zeros are left out.

@@ -181,12 +181,11 @@ fn moved_in_lanes(
         for part in halves[0].rows(range) {
             let lows: Vec<_> =
                 halves.iter().map(|half| &half.low_from(part.start)[..part.len()]).collect();
-            let sums = lanes.inners_of_products(&lows, &|at, high, low| {
-                let entries = part.start + at..part.end;
-                for ((j, high), low) in entries.zip(high.iter_mut()).zip(low.iter_mut()) {
+            let factors = [&signed[..], &there.low[..]];
+            let sums = lanes.inners_of_products(&lows, factors, &|at, places| {
+                for (j, slot) in (part.start + at..part.end).zip(places) {
                     let (place, sign) = moves.place(j);
-                    *high = signed[place >> shift << 1 | sign];
-                    *low = *there.low(place);
+                    *slot = [place >> shift << 1 | sign, place & (there.low.len() - 1)];
                 }
             });
             for (half, sum) in halves.iter().zip(&sums) {

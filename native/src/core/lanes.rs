@@ -17,6 +17,8 @@ mod field;
 mod points;
 #[cfg(target_arch = "x86_64")]
 mod tables;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 

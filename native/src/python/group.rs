@@ -20,7 +20,7 @@ use crate::core::codec::{SIZE, decode_points, decode_scalars, map_to_points};
 use crate::core::hedged::hedged_scalars;
 use crate::core::points::Points;
 use crate::core::scalars::{self, check_len};
-use crate::core::{cpu, workers};
+use crate::core::{cpu, lanes, workers};
 
 /// The group ristretto255 (RFC 9496) on curve25519-dalek.
 #[pyclass(frozen, module = "commitments._native")]
@@ -54,7 +54,8 @@ impl Ristretto255 {
 
     #[getter]
     fn details(&self) -> String {
-        format!("curve25519-dalek, {} code, {} threads", cpu::backend(), workers::threads())
+        let (curve, tables) = (cpu::backend(), lanes::status());
+        format!("curve25519-dalek, {curve} code, tables {tables}, {} threads", workers::threads())
     }
 
     #[getter]

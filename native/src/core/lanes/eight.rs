@@ -5,7 +5,7 @@
 
 use core::arch::x86_64::*;
 
-use super::fence::{LANES, limbs, limbs_mut, load, store};
+use super::fence::{LANES, limbs, limbs_mut, load, load_pair, store};
 use super::wide::Wide;
 use crate::core::residues::{ORDER, Residue, narrow};
 
@@ -46,6 +46,15 @@ impl Eight {
     #[inline]
     pub fn load(residues: &[Residue; LANES]) -> Self {
         Self::cut::<0, 52, 12, 40, 24, 28, 36, 16>(words(limbs(residues)))
+    }
+
+    /// The residues at these places.
+    #[target_feature(enable = "avx512ifma")]
+    #[inline]
+    pub fn gathered(table: &[Residue], places: &[usize; LANES]) -> Self {
+        let [a, b, c, d, e, f, g, h] = places.map(|place| &table[place]);
+        let rows = [load_pair(a, b), load_pair(c, d), load_pair(e, f), load_pair(g, h)];
+        Self::cut::<0, 52, 12, 40, 24, 28, 36, 16>(words_of_rows(rows))
     }
 
     /// Sixteen times each of these residues, which a product makes the residue again.
@@ -182,8 +191,14 @@ impl Eight {
 #[target_feature(enable = "avx512ifma")]
 #[inline]
 fn words(rows: &[[u64; LANES]; 4]) -> [__m512i; 4] {
+    words_of_rows([load(&rows[0]), load(&rows[1]), load(&rows[2]), load(&rows[3])])
+}
+
+/// The same, of registers that have two numbers each.
+#[target_feature(enable = "avx512ifma")]
+#[inline]
+fn words_of_rows([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
     let [first, second] = pairs();
-    let (a, b, c, d) = (load(&rows[0]), load(&rows[1]), load(&rows[2]), load(&rows[3]));
     let low = _mm512_permutex2var_epi64(a, first, b);
     let high = _mm512_permutex2var_epi64(c, first, d);
     let low_above = _mm512_permutex2var_epi64(a, second, b);

@@ -8,7 +8,10 @@ use std::{env, ptr};
 use zeroize::Zeroizing;
 
 #[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::{__m512i, _mm512_loadu_epi64, _mm512_storeu_epi64};
+use core::arch::x86_64::{
+    __m512i, _mm256_loadu_si256, _mm512_castsi256_si512, _mm512_inserti64x4, _mm512_loadu_epi64,
+    _mm512_storeu_epi64,
+};
 
 use crate::core::bounded_msm::Digit;
 use crate::core::residues::Residue;
@@ -100,8 +103,10 @@ entries! {
     tables::combine_rows(
         out: &mut [Residue], rows: &[i64], width: usize, start: usize, weights: &[Residue]
     ) -> ();
-    /// For tables of one length the inner products with one that has products as its entries.
-    tables::inners_of_products(tables: &[&[Residue]], fill: Fill<'_>) -> Vec<Residue>;
+    /// For tables of one length the inner products with one that has products of factors as entries.
+    tables::inners_of_products(
+        tables: &[&[Residue]], factors: [&[Residue]; 2], fill: Fill<'_>
+    ) -> Vec<Residue>;
     /// Signed integers as residues.
     tables::from_integers(out: &mut [Residue], values: &[i64]) -> ();
     /// As in `tables`, for the strings from `start` on.
@@ -116,11 +121,17 @@ entries! {
     ) -> Zeroizing<Vec<[u8; 32]>>;
 }
 
+#[cfg(all(test, target_arch = "x86_64"))]
+entries! {
+    /// What the operations of `field` make of two numbers.
+    field::all_of(left: &[[u8; 32]; LANES], right: &[[u8; 32]; LANES]) -> [[[u8; 32]; LANES]; 7];
+}
+
 /// The entries of a table where the first bit is 0, and those where it is 1; zeros are left out.
 pub type Halves<'a> = (&'a [Residue], &'a [Residue]);
 
-/// Writes the factors of the entries from an index on; behind the last entry they do not matter.
-pub type Fill<'a> = &'a dyn Fn(usize, &mut [Residue; LANES], &mut [Residue; LANES]);
+/// Writes where the factors of the entries from an index on stand, in a first table and a second.
+pub type Fill<'a> = &'a dyn Fn(usize, &mut [[usize; 2]; LANES]);
 
 /// Eight words, in this order.
 #[cfg(target_arch = "x86_64")]
@@ -138,6 +149,19 @@ pub fn load(words: &[u64; LANES]) -> __m512i {
 pub fn store(words: &mut [u64; LANES], value: __m512i) {
     // SAFETY: 64 bytes are written, which the array has; they need no alignment.
     unsafe { _mm512_storeu_epi64(words.as_mut_ptr().cast(), value) }
+}
+
+/// The limbs of two residues, one behind the other.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512ifma")]
+#[inline]
+pub fn load_pair(first: &Residue, second: &Residue) -> __m512i {
+    // SAFETY: 32 bytes are read of each residue, which is laid out as its four words are.
+    let (low, high) = unsafe {
+        let (first, second) = (ptr::from_ref(first), ptr::from_ref(second));
+        (_mm256_loadu_si256(first.cast()), _mm256_loadu_si256(second.cast()))
+    };
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
 }
 
 /// The limbs of eight residues, eight words at a time.

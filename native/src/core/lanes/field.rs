@@ -327,3 +327,20 @@ fn ripple(limbs: &mut [__m512i; LIMBS]) {
         limbs[i] = _mm512_and_si512(limbs[i], all(MASK));
     }
 }
+
+/// The sum, the difference, their product, the product, the square, the inverse of the first
+/// number, and which numbers are zero or odd.
+#[cfg(test)]
+#[target_feature(enable = "avx512ifma")]
+pub fn all_of(left: &[[u8; 32]; LANES], right: &[[u8; 32]; LANES]) -> [[[u8; 32]; LANES]; 7] {
+    let (a, b) = (Field::from_bytes(left), Field::from_bytes(right));
+    let (sum, difference) = (a.plus(&b), a.minus(&b));
+    let (zero, odd) = (a.is_zero(), a.is_negative());
+    let mut seen = [[0; 32]; LANES];
+    for (lane, slot) in seen.iter_mut().enumerate() {
+        (slot[0], slot[1]) = (zero >> lane & 1, odd >> lane & 1);
+    }
+    let made = [sum, difference, sum.times(&difference), a.times(&b), a.squared(), a.inverse()];
+    let [c, d, e, f, g, h] = made.map(|each| each.to_bytes());
+    [c, d, e, f, g, h, seen]
+}

@@ -257,22 +257,30 @@ fn raised(value: i64) -> u64 {
 }
 
 #[target_feature(enable = "avx512ifma")]
-pub fn inners_of_products(tables: &[&[Residue]], fill: Fill<'_>) -> Vec<Residue> {
+pub fn inners_of_products(
+    tables: &[&[Residue]],
+    [left, right]: [&[Residue]; 2],
+    fill: Fill<'_>,
+) -> Vec<Residue> {
     let len = tables.first().map_or(0, |table| table.len());
     let mut totals = vec![Residue::ZERO; tables.len()];
-    let mut sums = vec![Wide::zero(); tables.len()];
-    let (mut left, mut right) = ([Residue::ZERO; LANES], [Residue::ZERO; LANES]);
+    let (mut sums, mut places) = (vec![Wide::zero(); tables.len()], [[0; 2]; LANES]);
     for start in (0..len).step_by(BLOCK) {
         sums.fill(Wide::zero());
         for at in (start..len.min(start + BLOCK)).step_by(LANES) {
-            fill(at, &mut left, &mut right);
-            let product = Eight::load_sixteenfold(&left).times(&Eight::load(&right));
+            fill(at, &mut places);
+            let [left, right] = [
+                Eight::gathered(left, &places.map(|[place, _]| place)),
+                Eight::gathered(right, &places.map(|[_, place]| place)),
+            ];
+            let product = left.times(&right);
             for (sum, table) in sums.iter_mut().zip(tables) {
                 sum.add(&entries(table, at), &product);
             }
         }
+        // Both products are over 2^260.
         for (total, sum) in totals.iter_mut().zip(&sums) {
-            *total = total.plus(&settled(sum));
+            *total = total.plus(&sum.reduced().total().times(&sixteen(2)));
         }
     }
     totals

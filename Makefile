@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 CARGO := $(shell command -v cargo)
-RUST := $(wildcard .cargo/config.toml native/src/*.rs native/src/*/*.rs) native/Cargo.toml native/Cargo.lock
+RUST := $(wildcard .cargo/config.toml native/src/*.rs native/src/*/*.rs native/src/*/*/*.rs) native/Cargo.toml native/Cargo.lock
 # Two workers more than there are cores: many tests wait for processes of their own.
 WORKERS = $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 2)" 2>/dev/null || echo 2)
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal

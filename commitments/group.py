@@ -20,6 +20,7 @@ Rules that hold for every implementation:
   needed raise `UsageError`. Received bytes that do not decode raise
   `MalformedMessage`, with `offset` at the first bad element. Nothing is half-done.
 * Large batches release the GIL and use all cores (`GOPA_THREADS` limits them).
+* The native core uses AVX-512 IFMA where the CPU has it (`GOPA_LANES=0` leaves it unused).
 """
 
 from __future__ import annotations

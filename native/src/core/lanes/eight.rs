@@ -5,6 +5,8 @@
 
 use core::arch::x86_64::*;
 
+use zeroize::Zeroizing;
+
 use super::fence::{LANES, limbs, limbs_mut, load, load_pair, store};
 use super::wide::Wide;
 use crate::core::residues::{ORDER, Residue, narrow};
@@ -181,7 +183,7 @@ impl Eight {
     /// The sum of all eight, which are below eight times the order.
     #[target_feature(enable = "avx512ifma")]
     pub fn total(&self) -> Residue {
-        let mut residues = [Residue::ZERO; LANES];
+        let mut residues = Zeroizing::new([Residue::ZERO; LANES]);
         self.less::<2>().less::<1>().less::<0>().store(&mut residues);
         residues.iter().fold(Residue::ZERO, |sum, residue| sum.plus(residue))
     }

@@ -84,15 +84,16 @@ pub fn fold(out: &mut [Residue], low: &[Residue], high: &[Residue], by: &Residue
 pub fn pair_sums(left: Halves<'_>, right: Halves<'_>) -> [Residue; 2] {
     let mut total = [Residue::ZERO; 2];
     for start in (0..left.0.len()).step_by(BLOCK) {
-        let (mut low, mut step) = (Wide::zero(), Wide::zero());
+        let mut sums = Zeroizing::new([Wide::zero(); 2]);
         for at in (start..left.0.len().min(start + BLOCK)).step_by(LANES) {
             let (a, b) = (entries(left.0, at), entries(right.0, at));
             let (c, d) = (entries(left.1, at).minus(&a), entries(right.1, at).minus(&b));
-            low.add(&a, &b);
-            step.add(&c, &d);
+            sums[0].add(&a, &b);
+            sums[1].add(&c, &d);
         }
-        total[0] = total[0].plus(&settled(&low));
-        total[1] = total[1].plus(&settled(&step));
+        for (slot, sum) in total.iter_mut().zip(sums.iter()) {
+            *slot = slot.plus(&settled(sum));
+        }
     }
     total
 }
@@ -102,11 +103,11 @@ pub fn power_sums(line: Halves<'_>, exponent: usize) -> [Residue; tables::MOST +
     let (less, more) = (exponent / 2, exponent.div_ceil(2));
     let mut total = [Residue::ZERO; tables::MOST + 1];
     for start in (0..line.0.len()).step_by(BLOCK) {
-        let mut sums = [Wide::zero(); tables::MOST + 1];
+        let mut sums = Zeroizing::new([Wide::zero(); tables::MOST + 1]);
         for at in (start..line.0.len().min(start + BLOCK)).step_by(LANES) {
             let low = entries(line.0, at);
             let step = entries(line.1, at).minus(&low);
-            let (low, step) = (powers(&low, more), powers(&step, more));
+            let [low, step] = powers([&low, &step], more);
             let second = monomials(&low, &step, more);
             let first = if less == more { second } else { monomials(&low, &step, less) };
             for (k, sum) in sums.iter_mut().enumerate().take(exponent + 1) {
@@ -118,20 +119,23 @@ pub fn power_sums(line: Halves<'_>, exponent: usize) -> [Residue; tables::MOST +
         }
         // Each of e - 1 products was over 2^260.
         let factor = sixteen(exponent - 1);
-        for (slot, sum) in total.iter_mut().zip(&sums) {
+        for (slot, sum) in total.iter_mut().zip(sums.iter()) {
             *slot = slot.plus(&sum.reduced().total().times(&factor));
         }
     }
     total
 }
 
-/// The powers from 1 up to the exponent, over as many factors 2^260 as there are products in them.
+/// The powers of two numbers from 1 up to the exponent, over as many factors 2^260 as there are
+/// products in them. Those of both take turns: each waits long for the one before.
 #[target_feature(enable = "avx512ifma")]
 #[inline]
-fn powers(base: &Eight, exponent: usize) -> [Eight; HIGHEST + 1] {
-    let mut out = [*base; HIGHEST + 1];
+fn powers(bases: [&Eight; 2], exponent: usize) -> [[Eight; HIGHEST + 1]; 2] {
+    let mut out = bases.map(|base| [*base; HIGHEST + 1]);
     for k in 2..=exponent {
-        out[k] = out[k / 2].times(&out[k - k / 2]);
+        for powers in &mut out {
+            powers[k] = powers[k / 2].times(&powers[k - k / 2]);
+        }
     }
     out
 }
@@ -156,7 +160,7 @@ fn monomials(
 pub fn inner(left: &[Residue], right: &[Residue]) -> Residue {
     let mut total = Residue::ZERO;
     for start in (0..left.len()).step_by(BLOCK) {
-        let mut sum = Wide::zero();
+        let mut sum = Zeroizing::new(Wide::zero());
         for at in (start..left.len().min(start + BLOCK)).step_by(LANES) {
             sum.add(&entries(left, at), &entries(right, at));
         }
@@ -169,7 +173,7 @@ pub fn inner(left: &[Residue], right: &[Residue]) -> Residue {
 pub fn inner_words(table: &[Residue], numbers: &[u64]) -> Residue {
     let mut total = Residue::ZERO;
     for start in (0..table.len()).step_by(BLOCK) {
-        let mut sum = Wide::zero();
+        let mut sum = Zeroizing::new(Wide::zero());
         for at in (start..table.len().min(start + BLOCK)).step_by(LANES) {
             sum.add_words(&entries(table, at), words(numbers, at));
         }

@@ -2,6 +2,8 @@
 
 use core::arch::x86_64::*;
 
+use zeroize::Zeroize;
+
 use super::eight::{BITS, Eight, LIMBS, MASK, ORDER_LIMBS, all, carried};
 
 /// How many products may be added to a sum before it is reduced.
@@ -13,6 +15,12 @@ const FACTOR: u64 = crate::core::residues::FACTOR & MASK;
 /// the products adds less than 10 times 2^52 to a limb.
 #[derive(Clone, Copy)]
 pub struct Wide([__m512i; 2 * LIMBS]);
+
+impl Zeroize for Wide {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 impl Wide {
     /// No product.

@@ -1,10 +1,12 @@
 //! What `tables` computes with strings of bits: sums of up to 8 values for each byte of a string,
-//! eight words at a time. Arrays are enough for that: the compiler puts each in a register.
+//! eight words at a time.
+
+use core::arch::x86_64::_mm512_add_epi64;
 
 use zeroize::Zeroizing;
 
 use super::eight::MASK;
-use super::fence::LANES;
+use super::fence::{LANES, load, store};
 use crate::core::residues::{Residue, WordSum};
 use crate::core::tables::{BitRows, GROUP};
 
@@ -18,9 +20,7 @@ const MOST: usize = 256;
 #[target_feature(enable = "avx512ifma")]
 #[inline]
 fn add(sum: &mut Words, words: &Words) {
-    for (slot, word) in sum.iter_mut().zip(words) {
-        *slot = slot.wrapping_add(*word);
-    }
+    store(sum, _mm512_add_epi64(load(sum), load(words)));
 }
 
 #[target_feature(enable = "avx512ifma")]

@@ -17,10 +17,11 @@ from bench.vectors import ALL, PARTIES, measured
 
 PICTURE = Path("vectors-growth.svg")
 _FIGURES = {
-    "client_s": "s, a party",
-    "verify_ms": "ms, rules for a party",
-    "peak_mb": "MB, a party",
+    "client_s": "a party's time, seconds",
+    "verify_ms": "an audit of one party, milliseconds",
+    "peak_mb": "a party's memory, megabytes",
 }
+_AXES = {"dimension": "numbers in a vector", "parties": "parties"}
 _QUICK = ((1_000, 4_000, 16_000), (10, 20))
 _FULL = (ALL, (10, 20, 40, 80))
 _SMALL = 1_000
@@ -60,14 +61,14 @@ def draw(lines: Lines) -> None:
 
     mpl.rcParams["svg.hashsalt"] = "gopa"  # the same numbers make the same file
 
-    figure = Figure(figsize=(8, 3.2), layout="constrained")
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
     for panel, (along, sizes) in zip(figure.subplots(1, 2), lines.items(), strict=True):
         for name, label in _FIGURES.items():
             values = [float(str(each[name])) for each in sizes.values()]
             panel.loglog(list(sizes), values, marker="o", label=label)
         panel.set_xticks(list(sizes), [f"{size:,}" for size in sizes])
         panel.minorticks_off()
-        panel.set_xlabel(along)
+        panel.set_xlabel(_AXES[along])
         panel.grid(alpha=0.3)
-    panel.legend()
+    figure.legend(*panel.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     figure.savefig(PICTURE, metadata={"Date": None})

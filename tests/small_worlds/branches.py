@@ -148,7 +148,7 @@ class _Telling:
         for u in sorted(self.corrupt & self.branch.listed):
             posts[u] = _posted(self._said_by(u, right=True))
             if self.misled:
-                (false,) = _posted(self._said_by(u, right=False), self.index)
+                false, *_ = _posted(self._said_by(u, right=False), self.index)
                 self.leaves.append(false.leaf)
                 self.false[u] = false
         return frozenset(self._log(posts, Phase.PROVE))
@@ -251,7 +251,8 @@ class _Telling:
     def _understand(self, u: int, posted: Posted) -> None:
         body = posted.entry.body
         if posted.entry.phase in {Phase.PROVE, Phase.CONFIRM}:
-            self.said[u] = posted
+            if not posted.entry.chunk:  # what follows a head is for audits
+                self.said[u] = posted
         elif posted.entry.phase == Phase.ROLLBACK:
             edges = OPENING.decode(body).edges
             self.gained |= Gained(opened=frozenset(pair(u, each.neighbour) for each in edges))

@@ -157,10 +157,10 @@ WITNESSED: Final = World(witnesses=_witnesses)
 DRAND: Final = _drand()
 ROWS: Final = World(replace(IN_ROWS, parties=4, k=3, loss=1, late=1))
 ROWS_WEIGHING: Final = World(
-    replace(ROWS_WEIGHTED.terms, parties=4, k=3, loss=1, late=1, low=Decimal("0.5")),
+    replace(ROWS_WEIGHTED.terms, parties=3, k=2, loss=0, late=0, low=Decimal("0.5")),
     SessionSetting(weighted=True),
 )
-"""Vectors between a half and one: lengths are measured from three quarters."""
+"""Three vectors between a half and one: lengths are measured from three quarters."""
 
 ROWS_RECOVERING: Final = World(replace(ROWS.terms, threshold_numerator=1, threshold_denominator=2))
 IMPATIENT: Final = World(FIVE, SessionSetting(max_rollbacks=1))

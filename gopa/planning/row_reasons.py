@@ -57,6 +57,8 @@ def _inputs(request: Request, terms: Terms) -> PlanReason:
             why += "; a party rounds again where that made it longer, hardly ever"
         if request.weighted:
             why += "; and each vector is as short as its weight is small"
+            centre = (float(request.low) + float(request.high)) / 2
+            why += f"; measured from the middle of the range, {centre:.6g}" if centre else ""
         return PlanReason("length", value, why)
     farther = math.sqrt(terms.dimension)
     why = (

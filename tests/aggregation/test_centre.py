@@ -60,6 +60,9 @@ def test_a_range_aside_of_zero_has_rows_and_a_ball_around_its_middle() -> None:
     assert found.terms.high - 180 == around.terms.high
     moved = replace(found.terms, low=around.terms.low, high=around.terms.high)
     assert moved == around.terms
+    said = {reason.name: reason.why for reason in found.reasons}
+    assert "from the middle of the range, 180" in said["length"]
+    assert "middle" not in {reason.name: reason.why for reason in around.reasons}["length"]
 
 
 def test_a_mean_on_the_grid_is_exact() -> None:

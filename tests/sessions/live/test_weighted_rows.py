@@ -60,7 +60,7 @@ def session(root: Path, epsilon: float | None) -> Iterator[tuple[Gathering, Sess
 
 
 def in_a_simulation(epsilon: float | None) -> Result:
-    with LocalAggregator(planned(epsilon), max_weight=MOST, seed=1) as aggregator:
+    with LocalAggregator(planned(epsilon), max_weight=MOST, seed=2) as aggregator:
         return aggregator.average(vectors(), weights=WEIGHTS)
 
 

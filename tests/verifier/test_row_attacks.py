@@ -9,6 +9,7 @@ import pytest
 
 from gopa.adversary import AttackRoles, SessionAttack, SessionSetup, attacks, script_of
 from gopa.adversary.malicious import NotApplicable
+from gopa.adversary.needs import require_met
 from gopa.adversary.setup import ROWS, ROWS_RECOVERING
 from tests.verifier.answers import ACCEPTED, Answer, first, second
 from tests.verifier.test_sessions import archive_of
@@ -21,8 +22,12 @@ OTHERS: Final = {
 
 
 def found_in(setup: SessionSetup, attack: SessionAttack) -> Answer:
-    """What both say about a session in which somebody tries this."""
+    """What both say about a session in which somebody tries this.
+
+    Raises `NotApplicable` where the session lacks what the attack needs.
+    """
     simulation = setup.simulation(script_of(attack.actors(AttackRoles())))
+    require_met(attack.needs, simulation.manifest)
     for _ in range(setup.rounds):
         if not simulation.over:
             simulation.run_round(setup.inputs())
@@ -55,15 +60,30 @@ def test_both_catch_what_is_tried_with_rows(name: str) -> None:
     assert found.verdict in ({"INVALID"} if attack.family == "organiser" else ACCEPTED)
 
 
+def tried_with_rows(name: str) -> Answer:
+    """What both say about an attack that was made for another session."""
+    attack = OTHERS[name]
+    base = ROWS_RECOVERING if attack.setup.terms.threshold is not None else ROWS
+    terms = replace(base.terms, rounds=attack.setup.rounds)
+    return found_in(replace(base, terms=terms, rounds=attack.setup.rounds), attack)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["stranger", "replayed-possession"])
+def test_what_is_tried_with_keys_is_caught_with_rows_as_well(name: str) -> None:
+    found = tried_with_rows(name)
+    assert found.rounds
+    # A stranger is on no roll, and nobody has anything to convict it of.
+    convicting = set(OTHERS[name].expects) - {"04-J1"}
+    assert convicting == {rule for *_, rule in found.faults}
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("name", OTHERS)
 def test_both_find_the_same_where_other_attacks_are_tried_with_rows(name: str) -> None:
     """Whether or not the attack has a meaning there."""
-    attack = OTHERS[name]
-    base = ROWS_RECOVERING if attack.setup.terms.threshold is not None else ROWS
-    terms = replace(base.terms, rounds=attack.setup.rounds)
     try:
-        found = found_in(replace(base, terms=terms, rounds=attack.setup.rounds), attack)
+        found = tried_with_rows(name)
     except NotApplicable:
         return
     assert found.rounds or found.faults

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from commitments import ristretto255
 from gopa.adversary.deeds.kinds import (
@@ -16,8 +17,9 @@ from gopa.adversary.deeds.kinds import (
     only_at,
 )
 from gopa.adversary.malicious import Deed
+from gopa.messages.bodies import bodies_of
 from gopa.messages.framing import NO_LEAF, MessageSlot, party_id, sign_message
-from gopa.messages.party import JOIN, Join
+from gopa.messages.party import Join
 from gopa.messages.phases import KIND_IN, Phase
 from gopa.party import Post, Supplied
 from gopa.party.joining import take_input
@@ -27,6 +29,7 @@ from gopa.rounds.proofs import PossessionClaim
 from gopa.simulation.access import PartyAccess, body_of
 from gopa.simulation.randomness import SeededStreams
 from gopa.simulation.script import Honest, Rounds, acts
+from wire.codec import Codec
 from wire.ed25519 import SigningKey
 
 
@@ -134,14 +137,15 @@ def bring_stranger() -> Deed:
         context = RoundContext(access.manifest, access.session, access.round, group)
         secrets = group.random_scalars(3, access.rng)
         key, given, seed = ((group.generator * secrets[at]).to_bytes() for at in range(3))
-        own, content = party_id(stranger.public.data), JOIN.decode(body_of(post.entries))
+        codec = _codec(access)
+        own, content = party_id(stranger.public.data), codec.decode(body_of(post.entries))
         claim = PossessionClaim(context, content.acts_on, own, key, b"")
         proof = access.toolkit.proofs.prove_possession(claim, secrets[0], access.rng)
         content = replace(content, key=key, possession=proof)
-        if context.proved:
+        if context.proved and not context.in_rows:
             content = replace(content, input=given, seed=seed)
         place = MessageSlot(access.session, Phase.JOIN, KIND_IN[Phase.JOIN], post.round, 0, NO_LEAF)
-        entries = sign_message(JOIN.encode(content), place, stranger).entries
+        entries = sign_message(codec.encode(content), place, stranger).entries
         return [post, Post(Phase.JOIN, post.round, entries)]
 
     return only_at(Phase.JOIN, instead(both))
@@ -164,17 +168,23 @@ class _OldKey(Honest):
         if post.phase is not self.phase or not isinstance(joined, Joined):
             return [post]
         before = access.memory.get("key before")
-        content = JOIN.decode(body_of(post.entries))
+        codec = _codec(access)
+        content = codec.decode(body_of(post.entries))
         access.memory["key before"] = joined.secret, content
         if before is None or not acts(self.rounds, post):
             return [post]
         secret, old = before
         access.state = replace(access.state, stage=replace(joined, secret=secret, key=old.key))
 
-        def lie(own: Join) -> Join:
+        def lie(own: Any) -> Any:
             return replace(own, key=old.key, possession=old.possession)
 
-        return [access.altered(post, JOIN, lie)]
+        return [access.altered(post, codec, lie)]
+
+
+def _codec(access: PartyAccess) -> Codec[Any]:
+    """How a join is written in this session: with one commitment, or with rows."""
+    return bodies_of(access.manifest.path)[KIND_IN[Phase.JOIN]]
 
 
 def _mirrored(access: PartyAccess, post: Post) -> Sequence[Post]:

@@ -73,6 +73,34 @@ def test_losses_behind_the_proofs_count_with_those_before(late: int) -> None:
 
 
 @pytest.mark.slow
+def test_losses_in_front_of_the_close_of_publish_are_none_behind_it() -> None:
+    """[P11] counts from the list of publish, and not from the roll."""
+    script = Script().drop(GONE, before=Phase.PUBLISH)
+    assert play(script, replace(ROWS, late=1))[1].included == (0, 1, 2, 3)
+    _, record = play(script.misbehave(LIAR, LEAVES), replace(ROWS, late=1))
+    assert record.attempts[0].abort is None
+    assert record.included == (0, 1, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gone", [1, 2])
+def test_who_lost_too_many_neighbours_without_a_proof_is_off_the_list(gone: int) -> None:
+    """[P8]: as all are neighbours here, that is everybody."""
+    script = Script()
+    for each in (GONE, LIAR)[:gone]:
+        script = script.misbehave(each, LEAVES)
+    _, record = play(script, replace(ROWS, loss=1))
+    first = record.attempts[0]
+    if gone == 1:
+        assert record.included == (0, 1, 2, 3)
+        return
+    assert first.abort is AbortReason.TOO_FEW_LEFT
+    assert [each.phase for each in first.lists][-1] is Phase.PUBLISH
+    lost = {row.position for row in first.removals if row.cause is RemovalCause.LOST}
+    assert lost == {0, 1, 3}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [0, 1])
 def test_a_session_without_rollbacks_ends_where_one_is_needed(steps: int) -> None:
     setting = replace(IN_ROWS, max_rollbacks=steps)

@@ -92,6 +92,17 @@ def test_who_owes_nothing_opens_nothing() -> None:
     require(world, [FIRST, refused(0, RemovalCause.INVALID, "04-O1")], [(0, "04-O1")], [1, 3, 4])
 
 
+def test_an_opening_of_somebody_who_is_gone_changes_nothing() -> None:
+    baseline()
+    world = make()
+    to_rollback(world)
+    key = world.at(2)._edge_key(0).reveal()
+    opening = EdgeOpenings(world.view.acts_on, (OpenedEdge(0, key),))
+    world.say(world.at(2), Phase.ROLLBACK, opening)
+    world.run()
+    require(world, [FIRST], (), [0, 1, 3, 4])
+
+
 def test_a_late_opening_does_not_count() -> None:
     baseline()
     world = make()

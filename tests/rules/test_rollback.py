@@ -103,6 +103,25 @@ def test_an_opening_of_somebody_who_is_gone_changes_nothing() -> None:
     require(world, [FIRST], (), [0, 1, 3, 4])
 
 
+@pytest.mark.parametrize("kind", ["scalar", "signed"])
+@pytest.mark.parametrize("right_first", [True, False])
+def test_of_two_openings_the_first_counts(kind: str, right_first: bool) -> None:
+    baseline(kind)
+    world = make(kind)
+    to_rollback(world)
+    right = world.at(4).opening(world.view)
+    wrong = replace(right, edges=(*right.edges, OpenedEdge(3, bytes(32))))
+    said, again = (right, wrong) if right_first else (wrong, right)
+    world.phase(change={4: lambda _: said})
+    world.say(world.at(4), Phase.ROLLBACK, again)
+    world.run()
+    if right_first:
+        require(world, [FIRST], (), [0, 1, 3, 4])
+        return
+    row = refused(4, RemovalCause.INVALID, "04-O1")
+    require(world, [FIRST, row], [(4, "04-O1")], [0, 1, 3])
+
+
 def test_a_late_opening_does_not_count() -> None:
     baseline()
     world = make()

@@ -9,19 +9,26 @@ from typing import Any
 import pytest
 
 from bulletin_board import Submission
+from gopa.adversary.deeds import instead, overlook
 from gopa.messages.long_vectors import Prove
 from gopa.messages.organiser import AbortReason, RemovalCause
+from gopa.messages.party import OPENING
 from gopa.messages.phases import Phase
+from gopa.party import Post
 from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
 from gopa.simulation import RoundRecord, Script, Simulation
+from gopa.simulation.access import PartyAccess, body_of, first_entry
 from gopa.simulation.script import Drop, Twice
+from tests.lies import lying
 from tests.rounds.doubles import ProofDoubles
 from tests.simulation.row_worlds import (
     IN_ROWS,
+    MANY_ROWS,
     ROWS,
     SaysInstead,
     shifted,
+    shifted_together,
     simulate_rows,
     vectors_for,
 )
@@ -124,6 +131,43 @@ def test_who_is_struck_in_rollback_is_convicted_by_the_other_end(struck: bool) -
     (removal,) = (row for row in record.attempts[0].removals if row.phase is Phase.ROLLBACK)
     cause = (RemovalCause.STRUCK, "04-E3") if struck else (RemovalCause.CONVICTED, "14-K6")
     assert (removal.position, removal.cause, removal.rule) == (LIAR, *cause)
+
+
+def names_another_first(access: PartyAccess, post: Post) -> list[Post]:
+    """Says first that what it opens is its edge to party 0, and opens what it owes then."""
+    body, seq = body_of(post.entries), first_entry(post.entries).seq
+    said = OPENING.decode(body)
+    wrong = replace(said, edges=tuple(replace(each, neighbour=0) for each in said.edges))
+    bodies = OPENING.encode(wrong), body
+    return [access.sign(post.phase, each, seq + at) for at, each in enumerate(bodies)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("counts", [True, False])
+def test_a_key_convicts_in_an_opening_that_counts(counts: bool) -> None:
+    """[K6]: of two openings of an author the first one does, whatever is wrong with it."""
+    lies = [] if counts else [lying("rollback", instead(names_another_first))]
+    script = Script().misbehave(LIAR, shifted(3)).drop(LIAR, before=Phase.ROLLBACK)
+    simulation, record = play(script.misbehave(3, *lies))
+    assert record.included == ((0, 1, 3, 4) if counts else (0, 1, 4))
+    assert culprits(simulation, record) == ({LIAR: {"14-K6"}} if counts else {3: {"04-O1"}})
+
+
+@pytest.mark.slow
+def test_who_is_off_the_list_is_convicted_and_not_removed_again() -> None:
+    """A liar that opens nothing is out; its accomplice has to open their edge in the next step."""
+    told = shifted_together(3), lying("prove", overlook(3))
+    alike = shifted_together(LIAR), lying("prove", overlook(LIAR))
+    script = Script().misbehave(LIAR, *told).misbehave(3, *alike)
+    script = script.misbehave(GONE, LEAVES).drop(LIAR, before=Phase.ROLLBACK)
+    simulation, record = play(script, MANY_ROWS)
+    assert culprits(simulation, record) == {LIAR: {"14-K6"}, 3: {"14-K6"}}
+    removals = sorted(record.attempts[0].removals, key=lambda row: row.step)
+    assert [(row.position, row.step, row.cause) for row in removals] == [
+        (GONE, 0, RemovalCause.ABSENT),
+        (LIAR, 1, RemovalCause.ABSENT),
+        (3, 2, RemovalCause.CONVICTED),
+    ]
 
 
 @pytest.mark.slow

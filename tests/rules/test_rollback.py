@@ -137,6 +137,22 @@ def test_a_late_opening_does_not_count() -> None:
     assert [note.rule for note in found.notes] == ["04-C6"]
 
 
+def test_who_lost_too_many_neighbours_by_refusals_is_off_the_list() -> None:
+    """All are neighbours, and each may lose one: one refusal on top of a dropout is too many."""
+    world = make(loss=1)
+    world.run(skip={Phase.PUBLISH: [2]})
+    require(world, [FIRST], (), [0, 1, 3, 4])
+    world = make(loss=1)
+    to_rollback(world)
+    world.phase(skip=[4])
+    world.control()
+    ended = world.view.ended
+    assert isinstance(ended, Abort)
+    assert (ended.reason, ended.culprits) == (AbortReason.TOO_FEW_LEFT, (4,))
+    lost = {row.position for row in world.check().rounds[0].removals if row.rule == "04-L2"}
+    assert lost == {0, 1, 3}
+
+
 def test_rollbacks_are_bounded() -> None:
     baseline()
     world = make(max_rollbacks=1)

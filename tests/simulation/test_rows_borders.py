@@ -80,6 +80,19 @@ def test_losses_behind_the_proofs_count_with_those_before(late: int) -> None:
 
 
 @pytest.mark.slow
+def test_who_proves_or_opens_nothing_sits_out_the_retry() -> None:
+    """[X5] of 04: else a few could end every attempt behind publish."""
+    script = Script().misbehave(GONE, replace(LEAVES, rounds=frozenset({1})))
+    script = script.drop(LIAR, before=Phase.ROLLBACK, rounds={1})
+    simulation, record = play(script, replace(ROWS, late=1))
+    first, second = record.attempts
+    assert first.abort is AbortReason.TOO_FEW_LEFT
+    assert not first.barred
+    assert set(second.barred) == {simulation.parties[each].author for each in (LIAR, GONE)}
+    assert record.included == (0, 1, 3)
+
+
+@pytest.mark.slow
 def test_losses_in_front_of_the_close_of_publish_are_none_behind_it() -> None:
     """[P11] counts from the list of publish, and not from the roll."""
     script = Script().drop(GONE, before=Phase.PUBLISH)

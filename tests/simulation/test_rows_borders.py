@@ -25,7 +25,9 @@ from tests.rounds.doubles import ProofDoubles
 from tests.simulation.row_worlds import (
     IN_ROWS,
     MANY_ROWS,
+    RECOVERING,
     ROWS,
+    AddsToTheSum,
     SaysInstead,
     shifted,
     shifted_together,
@@ -90,6 +92,20 @@ def test_who_proves_or_opens_nothing_sits_out_the_retry() -> None:
     assert not first.barred
     assert set(second.barred) == {simulation.parties[each].author for each in (LIAR, GONE)}
     assert record.included == (0, 1, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("terms", [ROWS, RECOVERING], ids=["veto", "recovered as well"])
+def test_who_lied_about_its_own_mask_is_convicted_once_and_barred_for_good(terms: Terms) -> None:
+    """[P10]: its seed shows it in unmask, and with recovery its neighbours' shares once more."""
+    simulation, record = play(Script().misbehave(LIAR, AddsToTheSum(7)), terms)
+    assert record.attempts[0].abort is AbortReason.NOT_UNMASKED
+    found = [(fault.author, fault.rule) for fault in record.findings.faults]
+    author = simulation.parties[LIAR].author
+    assert found == [(author, "14-K6")]
+    assert record.sums is not None
+    second = simulation.run_round(vectors_for(terms))
+    assert second.attempts[0].barred == (author,)
 
 
 @pytest.mark.slow

@@ -75,6 +75,18 @@ def test_who_lied_about_an_edge_is_convicted(kind: str, real: bool) -> None:
     assert found.rounds[0].opened == ((0, 1), (1, 2), (1, 4))
 
 
+def test_who_is_convicted_sits_out_all_that_follows() -> None:
+    """[X5]: it failed in publish, which bars from retries; the conviction bars for good."""
+    baseline(rounds=2)
+    world = make(rounds=2)
+    to_publish(world, [(1, 3)])
+    accuse(world, 3, 1)
+    world.run()
+    require(world, [convicted(1, "04-A3")], [(1, "04-A3")], [0, 2, 3, 4])
+    world.control()
+    assert world.view.barred == {world.parties[1].author}
+
+
 def test_both_can_be_convicted() -> None:
     baseline()
     world = make()

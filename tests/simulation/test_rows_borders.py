@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bulletin_board import Submission
-from gopa.adversary.deeds import instead, overlook
+from gopa.adversary.deeds import instead, other_seed, overlook
 from gopa.messages.long_vectors import Prove
 from gopa.messages.organiser import AbortReason, RemovalCause
 from gopa.messages.party import OPENING
@@ -19,7 +19,7 @@ from gopa.planning.terms import Terms
 from gopa.rounds.toolkit import Toolkit
 from gopa.simulation import RoundRecord, Script, Simulation
 from gopa.simulation.access import PartyAccess, body_of, first_entry
-from gopa.simulation.script import Drop, Twice
+from gopa.simulation.script import Drop, Skip, Twice
 from tests.lies import lying
 from tests.rounds.doubles import ProofDoubles
 from tests.simulation.row_worlds import (
@@ -106,6 +106,16 @@ def test_who_lied_about_its_own_mask_is_convicted_once_and_barred_for_good(terms
     assert record.sums is not None
     second = simulation.run_round(vectors_for(terms))
     assert second.attempts[0].barred == (author,)
+
+
+@pytest.mark.slow
+def test_who_dealt_another_seed_is_convicted_of_that_alone() -> None:
+    """[P10]: a seed that has another hash shows nothing about M_b."""
+    script = Script().misbehave(LIAR, lying("commit", other_seed()))
+    assert culprits(*play(script, RECOVERING)) == {}
+    simulation, record = play(script.misbehave(LIAR, Skip(Phase.UNMASK)), RECOVERING)
+    found = [(fault.author, fault.rule) for fault in record.findings.faults]
+    assert found == [(simulation.parties[LIAR].author, "04-U5")]
 
 
 @pytest.mark.slow

@@ -267,6 +267,15 @@ def test_strangers_bytes_are_bad_claims_and_stop_no_check(made: LongRound, kind:
     assert bad([first, *wrong, second]) == frozenset(range(1, len(wrong) + 1))
 
 
+def test_rows_that_are_cut_elsewhere_are_bad(made: LongRound) -> None:
+    """The bytes are the same, and two messages would say so."""
+    claim = made.lengths[0]
+    first, second, *others = claim.pads
+    cut = (first + second[:1], second[1:], *others)
+    assert b"".join(cut) == b"".join(claim.pads)
+    assert bad([claim, replace(claim, pads=cut)]) == {1}
+
+
 @pytest.mark.parametrize("kind", ["lengths", "words"])
 def test_a_flipped_bit_anywhere_is_noticed(made: LongRound, kind: str) -> None:
     claim = getattr(made, kind)[0]

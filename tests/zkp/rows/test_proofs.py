@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commitments.group import Group
+from commitments.group import Group, SecretScalarVec
 from tests.group.backends import proving_groups
 from tests.randomness import seeded
 from tests.zkp.rows.worlds import (
@@ -34,6 +34,7 @@ from zkp.rows.product_tests import (
     scalars_of_tests,
 )
 from zkp.rows.shape import TESTS, RowShape
+from zkp.transcript import NonceSource
 
 GROUP = proving_groups()[-1]
 SMALL = 70
@@ -209,6 +210,35 @@ def test_words_that_are_something_else_are_not_proved(proved: Proved) -> None:
     prove(statement, proved.hidden, transcript(), rng=seeded("again"))
     with pytest.raises((UsageError, ComputationFault)):
         prove(changed, proved.hidden, transcript(), rng=seeded("again"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_blinding_that_is_not_as_it_was_drawn_is_noticed(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each in its turn. With any other the proof holds as well, and may show what it hides."""
+    proved = KINDS[kind](GROUP, vectors_of(kind, SMALL))
+    prove = prove_masks if kind == "masks" else prove_lengths
+    draw, seen, wrong = NonceSource.draw, list[NonceSource](), list[int]()
+
+    def faulty(source: NonceSource) -> SecretScalarVec:
+        found = draw(source)
+        if any(source is each for each in seen):
+            return found
+        seen.append(source)
+        one = GROUP.secret_scalars([1] * len(found))
+        return found + one if len(seen) in wrong else found
+
+    monkeypatch.setattr(NonceSource, "draw", faulty)
+    prove(proved.statement, proved.hidden, transcript(), rng=seeded("again"))
+    shape = proved.statement.shape
+    assert len(seen) > shape.bits + shape.column_bits
+    for number in range(1, len(seen) + 1):
+        seen.clear()
+        wrong[:] = [number]
+        with pytest.raises(ComputationFault):
+            prove(proved.statement, proved.hidden, transcript(), rng=seeded("again"))
 
 
 def test_a_batch_names_the_bad_ones(group: Group) -> None:

@@ -314,8 +314,9 @@ def test_what_is_no_range_is_refused(span: Any) -> None:
 def test_inputs_are_looked_at_before_a_plan_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planning takes seconds, and what is no number stays none."""
     vectors: list[Any] = [np.array([0.1, 0.2])] * 10
-    weighted: dict[str, Any] = {"weights": [1] * 10, "max_weight": 1}
-    assert gopa.average(vectors, **weighted, **TARGET).count == 10
+    weighted: dict[str, Any] = {"weights": [1] * 10, "max_weight": 1, "epsilon": 16}
+    target = TARGET | weighted
+    assert gopa.average(vectors, **target).count == 10
     monkeypatch.setattr("gopa.aggregation.options.plan", None)
     for wrong, error in (
         (np.array([0.1, math.nan]), InvalidValue),
@@ -325,7 +326,7 @@ def test_inputs_are_looked_at_before_a_plan_is_made(monkeypatch: pytest.MonkeyPa
         with pytest.raises(error):
             gopa.average([*vectors[1:], wrong], **TARGET)
     with pytest.raises(InvalidWeight):
-        gopa.average(vectors, **weighted | {"weights": [2] * 10}, **TARGET)
+        gopa.average(vectors, **target | {"weights": [2] * 10})
 
 
 def test_a_norm_that_is_no_number_is_refused() -> None:

@@ -43,7 +43,7 @@ def test_whoever_opens_an_edge_with_another_key_is_out_and_named() -> None:
     """It has to open the edge to a party that is gone behind publish."""
     world = Mortals(exact_terms("1/2", 1), seed=1, rate=0.0, most_hurt=0, liar=2)
     world.lies, gone = ("key",), world.mortals[4]
-    gone.events, gone.hurt = iter([None] * 6 + ["gone"]), True
+    gone.events, gone.hurt = iter([None] * 5 + ["gone"]), True
     assert held(world) == 1
     findings = world.findings()
     assert {each.author for each in findings.faults} == {world.identities[2].public.data}

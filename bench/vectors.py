@@ -7,6 +7,7 @@ own, which measures its time and memory alone, and a third process audits the lo
 
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import pickle
@@ -194,8 +195,11 @@ def _proofs(simulation: Simulation, record: RoundRecord) -> Numbers:
 
     Proofs are checked in batches, as audits do, and those of one party alone. Bases are there
     already: an audit of few parties derives them as well, and more than half of its time is that.
-    Points that the simulation has decoded are forgotten.
+    Points that the simulation has decoded are forgotten, and its objects are kept from the garbage
+    collector, which would walk through them in the middle of a check: an audit has none of them.
     """
+    gc.collect()
+    gc.freeze()
     raws, parties = list(simulation.log().entries()), len(record.included)
     measured: list[tuple[float, TimedProofs]] = []
     for _ in range(_REPLAYS):

@@ -236,9 +236,9 @@ class WeightedRows:
                 held = self.span.admit(vector, structure, party, clip=clip)
                 vector, clipped = held.values, held.clipped
             beside = vector - self._middle
-            short = self._admitted(beside, party, clip=clip)
+            short, scaled = self._admitted(beside, party, clip=clip)
             integers = self._rounded(short, party, stream)
-            return EncodedRow(integers, clipped, short is not beside, exact=False)
+            return EncodedRow(integers, clipped, scaled, exact=False)
 
         return encode_rows(values, structure, row)
 
@@ -263,21 +263,26 @@ class WeightedRows:
         half = _EXACT.divide(_EXACT.subtract(self.terms.high, self.terms.low), Decimal(2))
         return Grid(-half, half, self.terms.steps)
 
-    def _admitted(self, vector: Floats, party: int, *, clip: bool) -> Floats:
-        """What is beside the middle, or with `clip` what is short enough in that direction."""
-        longest = _heaviest(self.terms)
-        # Coordinates far from zero are floats that are as far apart as the middle's.
+    def _admitted(self, vector: Floats, party: int, *, clip: bool) -> tuple[Floats, bool]:
+        """What is beside the middle, made short enough, and whether `clip` had to.
+
+        Coordinates far from zero are floats that are as far apart as the middle's. What is too
+        long by that alone is admitted, and shortened all the same: else no rounding would make it
+        as short as the proof needs it.
+        """
+        longest, found = _heaviest(self.terms), length(vector)
+        if found <= longest * _NORM_OF_FLOATS:
+            return vector, False
         blur = math.ulp(self._middle) * math.sqrt(len(vector)) if self._middle else 0.0
-        if length(vector) <= longest * _NORM_OF_FLOATS + blur:
-            return vector
-        if not clip:
+        within = found <= longest * _NORM_OF_FLOATS + blur
+        if not (within or clip):
             where = f" from {self._middle:.6g}" if self._middle else ""
             message = (
                 f"is a vector longer than the plan allows ({longest:.6g}{where}), whatever its "
                 "weight: scale it, pass clip=True, or plan with a larger norm"
             )
             raise OutOfRange(message, party)
-        return vector * (longest / length(vector))
+        return vector * (longest / found), not within
 
     def _rounded(self, vector: Floats, party: int, stream: Stream) -> Integers:
         """Vector and weight on the grid, rounded again while that made them too long ([W1])."""

@@ -150,6 +150,23 @@ def test_corners_are_admitted_although_floats_are_coarse(span: tuple[str, str]) 
         encoded(plan, "far", far)
 
 
+def test_what_is_too_long_by_coarse_floats_alone_is_shortened() -> None:
+    """Here floats are as far apart as the range is wide: no rounding would make that short."""
+    plan = planned(range=(8 * 10**15, 8 * 10**15 + 1), dimension=101)
+    values = [np.full(100, 8e15 + 1)] * PARTIES
+    with_all = encoding(plan, [10.0] * PARTIES)
+    stream = fresh_stream(ristretto255(), seeded("coarse"), ROUNDING)
+    found = with_all.encode(values, stream, clip=False)
+    assert not found.scaled
+    for row in found.rows:
+        assert row is not None
+        beside = [each - origin(plan.terms) for each in row[:-1].tolist()]
+        assert sum(each**2 for each in beside) + row[-1] ** 2 <= plan.terms.squared_norm
+    with pytest.raises(OutOfRange):
+        with_all.encode([values[0] + 2, *values[1:]], stream, clip=False)
+    assert with_all.encode([values[0] + 2, *values[1:]], stream, clip=True).scaled
+
+
 def test_a_middle_of_many_digits_is_rounded_and_the_ball_has_room() -> None:
     low, high = Decimal("0.1234567890123456789012345"), Decimal("1.1")
     terms = planned(range=(low, high), dimension=3).terms

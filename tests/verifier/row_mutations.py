@@ -9,14 +9,17 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from enum import IntEnum
 from functools import cache, lru_cache
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import pytest
 
 from bulletin_board import Submission, sign_entry
+from bulletin_board.tree import leaf_hash
 from commitments import ristretto255
 from gopa.adversary.deeds import accuse, wrong_edge
 from gopa.messages.bodies import BODIES_OF_ROWS
+from gopa.messages.cutting import pieces_of
 from gopa.messages.organiser import Close
 from gopa.messages.phases import Kind
 from gopa.rules.rounds import RoundSequence
@@ -100,37 +103,70 @@ def _messages_of(entries: tuple[bytes, ...]) -> dict[tuple[int, str], list[int]]
     found: dict[tuple[int, str], list[int]] = {}
     for at, raw in enumerate(entries):
         entry = Submission.decode(raw).entry
-        if entry.chunks == 1 and at:
-            content = BODIES_OF_ROWS[entry.kind].decode(entry.body)
+        if entry.chunk == 0 and at:
+            content = BODIES_OF_ROWS[entry.kind].decode(_body(entries, at))
             for field in fields(content):
                 found.setdefault((entry.kind, field.name), []).append(at)
     return found
+
+
+@lru_cache(maxsize=256)
+def _entries_of(entries: tuple[bytes, ...], at: int) -> tuple[int, ...]:
+    """Where the entries of the message stand that begins here."""
+    begun = Submission.decode(entries[at]).entry
+    places = {begun.slot._replace(seq=begun.seq + chunk): chunk for chunk in range(begun.chunks)}
+    found = [
+        number
+        for number, raw in enumerate(entries[at:], at)
+        if Submission.decode(raw).entry.slot in places
+    ]
+    return tuple(found)
+
+
+def _body(entries: tuple[bytes, ...], at: int) -> bytes:
+    """The body of the message that begins here."""
+    return b"".join(Submission.decode(entries[n]).entry.body for n in _entries_of(entries, at))
 
 
 def changed(given: Material, place: tuple[int, str], source: random.Random) -> tuple[bytes, str]:
     """Somebody says something else in one field; and what was done to it."""
     kind, name = place
     at = source.choice(messages_of(given)[place])
-    codec = BODIES_OF_ROWS[kind]
+    codec, own = BODIES_OF_ROWS[kind], _body(given.entries, at)
     others = [
-        getattr(codec.decode(Submission.decode(given.entries[other]).entry.body), name)
+        getattr(codec.decode(_body(given.entries, other)), name)
         for other in messages_of(given)[place]
     ]
-    entry = Submission.decode(given.entries[at]).entry
-    content = codec.decode(entry.body)
+    content = codec.decode(own)
     for _ in range(30):
         value, deed = other_value(getattr(content, name), others, source)
         try:
             body = codec.encode(replace(content, **{name: value}))
         except (GopaError, OverflowError):
             continue
-        if body != entry.body:
+        if body != own:
             break
     else:
-        body, deed = flipped(entry.body, source), "a bit of the body"
-    entries = list(given.entries)
-    entries[at] = sign_entry(replace(entry, body=body), given.keys[entry.author.data])
-    return given.packed(entries), f"{Kind(kind).name} {at} {name}: {deed}"
+        body, deed = flipped(own, source), "a bit of the body"
+    return given.packed(_said(given, at, body)), f"{Kind(kind).name} {at} {name}: {deed}"
+
+
+def _said(given: Material, at: int, body: bytes) -> list[bytes]:
+    """The log in which this is the message that begins here, in as many entries.
+
+    Where it would be cut into fewer or more, it is cut where it was.
+    """
+    entries, places = list(given.entries), _entries_of(given.entries, at)
+    made = [Submission.decode(entries[number]).entry for number in places]
+    before, pieces = made[0].prev_own_leaf, pieces_of(made[0].kind, body)
+    if len(pieces) != len(places):
+        ends = [0, *accumulate(len(entry.body) for entry in made[:-1]), len(body)]
+        pieces = [body[begin:end] for begin, end in pairwise(ends)]
+    for number, entry, piece in zip(places, made, pieces, strict=True):
+        said = replace(entry, body=piece, prev_own_leaf=before)
+        entries[number] = sign_entry(said, given.keys[entry.author.data])
+        before = leaf_hash(entries[number])
+    return entries
 
 
 def other_value(value: Any, others: list[Any], source: random.Random) -> tuple[Any, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Final
 
 import pytest
@@ -60,7 +61,7 @@ def pieces(source: random.Random, kind: Kind, body: bytes) -> list[bytes]:
     cuts = {source.choice(borders) + source.choice([0, 0, 0, -1, 1]) for _ in range(3)}
     cuts |= set(range(max(cuts), len(body), LARGEST_BODY)) if source.randrange(2) else set()
     ends = [0, *sorted(each for each in cuts if 0 < each < len(body)), len(body)]
-    found = [body[a:b][:LARGEST_BODY] for a, b in zip(ends, ends[1:], strict=False)]
+    found = [body[a:b][:LARGEST_BODY] for a, b in pairwise(ends)]
     return [*found, b""] if source.randrange(8) == 0 else found
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from gopa.messages.phases import Kind
 from tests.verifier.answers import ACCEPTED, first, second
 from tests.verifier.row_mutations import (
     NAMES,
@@ -33,6 +34,7 @@ def test_both_find_the_same_whatever_field_is_changed(name: str, tries: int) -> 
     assert second(given.archive, given.anchors) == original
     source, seen = random.Random(f"{name} {tries}"), Counter[str]()
     places = list(messages_of(given))
+    assert {Kind.COMMIT, Kind.PROVE} <= {kind for kind, _ in places}
     for number in range(tries):
         place = source.choice(places) if tries < len(places) else places[number % len(places)]
         archive, deed = changed(given, place, source)

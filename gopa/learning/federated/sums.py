@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from time import perf_counter
 from typing import Any, Final, Self, TypeAlias
 
@@ -79,7 +80,9 @@ class SumSession:
         self._ledger = PrivacyLedger(setting.privacy, assumptions=assumed)
         for ledger in (setting.ledger, self._ledger):
             if ledger is not None:
-                ledger.charge(_price(setting.privacy), note=f"{name}, {rounds} rounds")
+                ledger.charge(
+                    _price(setting.privacy, self.terms.epsilon), note=f"{name}, {rounds} rounds"
+                )
         self._aggregator: Aggregator = given or gopa.LocalAggregator(
             self.terms,
             mode=setting.mode,
@@ -245,7 +248,8 @@ class SumRun(ABC):
         return ()
 
 
-def _price(privacy: Privacy | None) -> Charge:
-    if privacy is None:
+def _price(privacy: Privacy | None, kept: Decimal | None) -> Charge:
+    """What a session costs: its terms may keep less epsilon than was asked for."""
+    if privacy is None or kept is None:
         return Charge.exact()
-    return Charge.guarantee(privacy.epsilon, privacy.delta)
+    return Charge.guarantee(min(privacy.epsilon, float(kept)), privacy.delta)

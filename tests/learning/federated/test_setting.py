@@ -8,7 +8,10 @@ import pytest
 
 import gopa
 from gopa.learning import Privacy
+from gopa.learning.charges import Charge
 from gopa.learning.federated.setting import Mode, Setting
+from gopa.learning.federated.sums import SumSession
+from gopa.learning.ledger import PrivacyLedger
 from tests.learning.federated.problems import NEAR
 
 
@@ -44,6 +47,17 @@ def test_an_epsilon_beyond_rows_is_kept_by_a_smaller_one() -> None:
     assert (found.path, found.wished) == ("rows", Decimal(40))
     assert found.terms.epsilon is not None
     assert 20 < found.terms.epsilon < 40
+
+
+@pytest.mark.slow
+def test_a_smaller_epsilon_is_all_that_is_charged() -> None:
+    own = PrivacyLedger(Privacy(40.0, 1e-5))
+    setting = Setting(Privacy(40.0, 1e-5), 1, 9, "full", NEAR, ledger=own)
+    with SumSession("sums", setting, users=10, width=32, half=1.01, rounds=2) as session:
+        kept = float(session.terms.epsilon or 0)
+        assert 20 < kept < 40
+        assert session.spent().epsilon == own.spent().epsilon == kept
+        assert own.entries[0].charge == Charge.guarantee(kept, 1e-5)
 
 
 @pytest.mark.slow

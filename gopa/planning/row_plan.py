@@ -60,9 +60,11 @@ def most_charged(request: Request) -> float:
         return 0.0
     charged = _charged(request, None if request.exact else request.epsilon)
     if charged > request.delta / 2:
+        # A smaller epsilon was tried (`within_reach`).
+        least = _charged(request, None if request.exact else 0.0)
         message = (
-            f"proofs about long vectors may give away {min(1, charged):.2g} at this epsilon: "
-            "raise delta, or lower epsilon, `attempts` or `rounds`"
+            f"proofs about long vectors give away {min(1, least):.2g} at the least, and delta has "
+            "to be more than twice as much: raise it, or take fewer `attempts` or `rounds`"
         )
         raise UsageError(message, "delta")
     return charged

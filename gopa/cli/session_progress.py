@@ -421,9 +421,11 @@ def _asked_value(manifest: Manifest) -> str:
     """Says what a party gives: numbers, how long they may be together, and whether a weight."""
     terms = manifest.terms
     count = terms.dimension - manifest.weighted
-    value = "a number" if terms.dimension == 1 else f"{counted(count, 'number')}, each"
+    value = "a number" if count == 1 else f"{counted(count, 'number')}, each"
     text = f"{value} from {terms.low} to {terms.high}"
-    longest = longest_value(terms)
+    # The range says how far from its middle a single number may be.
+    single = count == 1 and bool(terms.weight_length)
+    longest = None if single else longest_value(terms)
     if longest is not None and terms.weight_length and middle(terms):
         text += f", together no farther than {longest:.6g} from {float(middle(terms)):.6g}"
     elif longest is not None:

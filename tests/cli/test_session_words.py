@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import gopa
 from gopa.cli.join_words import facts_of, sentence
 from gopa.cli.roster import NOBODY, Names
 from gopa.cli.session import _table
@@ -19,6 +20,7 @@ from gopa.cli.session_progress import (
     ProgressDisplay,
     ProgressEvent,
     ended_line,
+    question_rows,
     result_facts,
     result_text,
 )
@@ -39,6 +41,7 @@ from gopa.sessions.ticket import Ticket
 from gopa.simulation import Script
 from gopa.wording import PARTS, name_of
 from tests.board.tools import log_key
+from tests.messages.samples import row_manifest
 from tests.vectors.transcripts.worlds import VECTORS
 
 MANIFEST = VECTORS.simulation(Script()).manifest
@@ -180,3 +183,17 @@ def test_a_party_is_warned_where_the_result_is_mostly_noise() -> None:
         assert "this is mostly noise" in shown
     assert facts_of(warned)["warnings"] == ["this is mostly noise"]
     assert facts_of(FOUND)["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    ("dimension", "value"),
+    [
+        (2, "a number from 170 to 190; and a weight"),
+        (5, "4 numbers, each from 160 to 200, together no farther than 20 from 180; and a weight"),
+    ],
+)
+def test_a_party_reads_from_where_lengths_are_measured(dimension: int, value: str) -> None:
+    asked = {"n": 12, "epsilon": None, "range": (170, 190), "corrupt": 1, "least_chance": 0}
+    terms = gopa.plan(**asked, dimension=dimension, weighted=True).terms  # type: ignore[arg-type]
+    manifest = row_manifest(terms, weighted=True, word_width=64)
+    assert dict(question_rows(manifest))["value"].startswith(value)

@@ -11,7 +11,8 @@ from typing import Any, Final
 import pytest
 
 from bulletin_board.entry import LARGEST_BODY, VERSION, Entry
-from gopa.messages.cutting import pieces_of
+from gopa.messages.bodies import widest_body
+from gopa.messages.cutting import chunks_of, pieces_of
 from gopa.messages.framing import Assembler, Broken, Equivocation, Message, Posted
 from gopa.messages.heads import LEAST_TAIL, head_end, is_head
 from gopa.messages.organiser import SUMS_BEGIN
@@ -73,7 +74,9 @@ def planned(source: random.Random) -> list[Planned]:
         if source.randrange(6) == 0:
             body = body[: head_end(kind, body[:LARGEST_BODY]) or LARGEST_BODY]
         found = pieces(source, kind, body + source.choice([b"", b"", b"\0"]))
-        count = source.choice([len(found)] * 6 + [len(found) + 1, len(found) + 2, 600, 65_535])
+        widest = chunks_of(widest_body(kind))
+        odd = [len(found) + 1, len(found) + 2, 65_535, *range(widest, widest + 4)]
+        count = source.choice([len(found)] * 10 + odd)
         begin = len(made)
         made += [
             Planned(kind, begin + at, at, count, each)

@@ -87,6 +87,9 @@ def command_group(table: Mapping[str, str]) -> click.Group:
 
 def run(commands: click.Group) -> None:
     """Runs what the command line names: errors become one line and exit code 2, Ctrl-C is quiet."""
+    # Small sums of linear algebra are all that a command has: threads for them wait for each other,
+    # which takes more time of processors than the sums. Whoever wants more sets the variable.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     if _is_audit(sys.argv[1:]):
         _audit(commands)
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import pytest
@@ -23,6 +25,27 @@ def test_help_lists_every_command(
     assert ended(monkeypatch, "--help") == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
     assert set(COMMANDS) <= set(listed)
+
+
+def test_a_command_has_one_thread_for_linear_algebra_unless_it_is_told_otherwise() -> None:
+    """The variable counts only if it is there before numpy is."""
+    script = (
+        "import os, sys; sys.argv = ['gopa', '--version']\n"
+        "from gopa.cli import main\n"
+        "assert 'numpy' not in sys.modules\n"
+        "try: main()\n"
+        "finally: print(os.environ['OMP_NUM_THREADS'])"
+    )
+    for given, expected in (({}, "1"), ({"OMP_NUM_THREADS": "3"}, "3")):
+        plain = {name: each for name, each in os.environ.items() if name != "OMP_NUM_THREADS"}
+        ran = subprocess.run(
+            [sys.executable, "-c", script],
+            env=plain | given,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ran.stdout.split()[-1] == expected
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,19 @@ fn rows_and_bits() {
 }
 
 #[test]
+fn more_bits_than_five_limbs_have_room_for() {
+    let Some(portable) = portable() else { return };
+    let long = (1 << 20) + 9;
+    let (table, ones) = (largest(long), vec![255; long]);
+    let strings = BitRows::new(&ones[..long.div_ceil(8)], long).unwrap();
+    let [left, right] = [&LANES, &portable].map(|w| bit_inners(w, &table, strings).unwrap());
+    same(&left, &right);
+    let strings = BitRows::new(&ones, 7).unwrap();
+    let [left, right] = [&LANES, &portable].map(|w| combine_bits(w, &table, strings).unwrap());
+    same(&left, &right);
+}
+
+#[test]
 fn equality_with_points() {
     let Some(portable) = portable() else { return };
     for bits in [0, 1, 4, 9, 13] {

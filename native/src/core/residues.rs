@@ -184,11 +184,11 @@ impl WordSum {
         self.0[LIMBS + 1] += carry;
     }
 
-    /// A sum in limbs of 52 bits that were not carried.
-    pub(super) fn of_limbs(limbs: &[u64; 5]) -> Self {
+    /// A sum in limbs of 52 bits that were not carried; it is below 2^312.
+    pub(super) fn of_limbs(limbs: &[u64; 6]) -> Self {
         let (mut sum, mut above) = (0u128, [0; LIMBS + 2]);
         let mut cut = [0; 6];
-        for (slot, limb) in cut.iter_mut().zip(limbs.iter().chain([&0])) {
+        for (slot, limb) in cut.iter_mut().zip(limbs) {
             sum += u128::from(*limb);
             *slot = sum as u64 & ((1 << 52) - 1);
             sum >>= 52;

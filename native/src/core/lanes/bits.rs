@@ -44,10 +44,10 @@ fn limbs(residues: &[Residue]) -> Zeroizing<[Words; GROUP]> {
     found
 }
 
-/// What limbs have above 52 bits is carried.
+/// What limbs have above 52 bits is carried. A sixth limb has what more than 2^20 residues reach.
 fn carry(totals: &mut [Words]) {
     for total in totals {
-        for i in 0..4 {
+        for i in 0..5 {
             total[i + 1] += total[i] >> 52;
             total[i] &= MASK;
         }
@@ -55,8 +55,8 @@ fn carry(totals: &mut [Words]) {
 }
 
 fn write(out: &mut [Residue], totals: &[Words]) {
-    for (slot, [a, b, c, d, e, ..]) in out.iter_mut().zip(totals) {
-        *slot = WordSum::of_limbs(&[*a, *b, *c, *d, *e]).residue();
+    for (slot, [a, b, c, d, e, f, ..]) in out.iter_mut().zip(totals) {
+        *slot = WordSum::of_limbs(&[*a, *b, *c, *d, *e, *f]).residue();
     }
 }
 

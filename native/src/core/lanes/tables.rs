@@ -1,10 +1,10 @@
 //! What `tables` and `equality` compute, eight entries at a time. Zeros fill up the last eight.
 
-use core::arch::x86_64::__m512i;
+use core::arch::x86_64::{__m512i, _mm512_xor_si512};
 
 use zeroize::{DefaultIsZeroes, Zeroizing};
 
-use super::eight::Eight;
+use super::eight::{Eight, all};
 use super::fence::{Fill, Halves, LANES, load};
 use super::wide::{MOST, Wide};
 use crate::core::residues::Residue;
@@ -15,14 +15,11 @@ const BLOCK: usize = LANES * MOST;
 /// The highest power of a line's ends.
 const HIGHEST: usize = tables::MOST.div_ceil(2);
 
-/// The items from `at` on, eight at most, and zeros behind them.
+/// The last items, from `at` on, and zeros behind them. They may be secret.
 #[inline]
-fn eight<T: DefaultIsZeroes>(items: &[T], at: usize) -> [T; LANES] {
+fn last<T: DefaultIsZeroes>(items: &[T], at: usize) -> Zeroizing<[T; LANES]> {
     let items = items.get(at..).unwrap_or_default();
-    if let Some(whole) = items.first_chunk() {
-        return *whole;
-    }
-    let mut found = [T::default(); LANES];
+    let mut found = Zeroizing::new([T::default(); LANES]);
     found[..items.len()].copy_from_slice(items);
     found
 }
@@ -32,7 +29,7 @@ fn eight<T: DefaultIsZeroes>(items: &[T], at: usize) -> [T; LANES] {
 fn entries(table: &[Residue], at: usize) -> Eight {
     match table.get(at..).and_then(|entries| entries.first_chunk()) {
         Some(whole) => Eight::load(whole),
-        None => Eight::load(&eight(table, at)),
+        None => Eight::load(&last(table, at)),
     }
 }
 
@@ -41,7 +38,7 @@ fn entries(table: &[Residue], at: usize) -> Eight {
 fn words(words: &[u64], at: usize) -> __m512i {
     match words.get(at..).and_then(|words| words.first_chunk()) {
         Some(whole) => load(whole),
-        None => load(&eight(words, at)),
+        None => load(&last(words, at)),
     }
 }
 
@@ -195,7 +192,7 @@ pub fn times(out: &mut [Residue], left: &[Residue], right: &[Residue]) {
     for at in (0..out.len()).step_by(LANES) {
         let left = match left.get(at..).and_then(|entries| entries.first_chunk()) {
             Some(whole) => Eight::load_sixteenfold(whole),
-            None => Eight::load_sixteenfold(&eight(left, at)),
+            None => Eight::load_sixteenfold(&last(left, at)),
         };
         write(out, at, left.times(&entries(right, at)).below_order());
     }
@@ -243,8 +240,7 @@ pub fn combine_rows(
         for at in (start..end).step_by(LANES) {
             let mut sum = Wide::zero();
             for (row, weight) in rows.chunks_exact(width).zip(weights) {
-                let values = eight(&row[..end], at).map(raised);
-                sum.add_words(&Eight::repeated(weight), load(&values));
+                sum.add_words(&Eight::repeated(weight), raised(&row[..end], at));
             }
             let total = sum.reduced().plus(&entries(out, at - start));
             write(out, at - start, total.below_order_from_four());
@@ -255,9 +251,15 @@ pub fn combine_rows(
 /// 2^63.
 const TOP: u64 = 1 << 63;
 
-/// The integer and 2^63.
-fn raised(value: i64) -> u64 {
-    value.cast_unsigned() ^ TOP
+/// The integers from `at` on, each and 2^63.
+#[target_feature(enable = "avx512ifma")]
+#[inline]
+fn raised(values: &[i64], at: usize) -> __m512i {
+    let values = match values.get(at..).and_then(|values| values.first_chunk()) {
+        Some(whole) => load(&whole.map(i64::cast_unsigned)),
+        None => load(&Zeroizing::new(last(values, at).map(i64::cast_unsigned))),
+    };
+    _mm512_xor_si512(values, all(TOP))
 }
 
 #[target_feature(enable = "avx512ifma")]
@@ -295,7 +297,7 @@ pub fn from_integers(out: &mut [Residue], values: &[i64]) {
     let (beyond, top) = (Eight::repeated(&beyond()), Eight::repeated(&Residue::from_word(TOP)));
     for at in (0..out.len()).step_by(LANES) {
         let mut product = Wide::zero();
-        product.add_words(&beyond, load(&eight(values, at).map(raised)));
+        product.add_words(&beyond, raised(values, at));
         let residues = product.reduced().below_order();
         write(out, at, residues.minus(&top).below_order());
     }

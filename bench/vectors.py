@@ -35,7 +35,7 @@ from gopa.planning.defaults import PlannedMode
 from gopa.planning.lengths import word_width
 from gopa.planning.result import NoiseName
 from gopa.planning.terms import Terms
-from gopa.rounds.long.statements import decoded_points
+from gopa.rounds.long.statements import KNOWN_POINTS
 from gopa.rounds.proofs import LengthClaim, MaskClaim
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.toolkit import Toolkit
@@ -204,7 +204,7 @@ def _proofs(simulation: Simulation, record: RoundRecord) -> Numbers:
     measured: list[tuple[float, TimedProofs]] = []
     for _ in range(_REPLAYS):
         timed = TimedProofs()
-        decoded_points.cache_clear()
+        KNOWN_POINTS.clear()
         begun = time.process_time()
         found = check(read_session(raws), Toolkit(proofs=timed), rng=seeded(2))
         measured.append((time.process_time() - begun, timed))
@@ -213,7 +213,7 @@ def _proofs(simulation: Simulation, record: RoundRecord) -> Numbers:
     claims, together = (timed.lengths[0], timed.masks[0]), timed.seconds
     spent = []
     for _ in range(_REPLAYS):
-        decoded_points.cache_clear()
+        KNOWN_POINTS.clear()
         begun, real = time.process_time(), RealProofs()
         bad = real.bad_lengths(claims[:1], seeded(3)) | real.bad_masks(claims[1:], seeded(3))
         spent.append(time.process_time() - begun)

@@ -6,8 +6,8 @@ that no honest party posts.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from hashlib import sha256
+from typing import Final
 
 import numpy as np
 
@@ -24,12 +24,15 @@ from gopa.rounds.long.challenges import (
     shape_of,
     signed_permutation,
 )
+from gopa.rounds.long.known_points import MOST_POINTS, KnownPoints
 from gopa.rounds.proofs import LengthClaim, MaskClaim
 from wire.errors import MalformedMessage, UsageError
 from zkp.rows.lengths import LengthStatement
 from zkp.rows.masking import MaskStatement
 
 _POINT = 32
+
+KNOWN_POINTS: Final = KnownPoints(MOST_POINTS)
 
 
 def require_rows_path(context: RoundContext) -> None:
@@ -94,10 +97,9 @@ def decoded_rows(
     return decoded_points(context.group, b"".join(rows), count)
 
 
-@lru_cache(maxsize=256)
 def decoded_points(group: Group, data: bytes, count: int) -> PointVec:
     """The same of their bytes; rows are read with the message and for each proof about them."""
-    return group.decode_points(data, count)
+    return KNOWN_POINTS.decoded(group, data, count)
 
 
 def encoded_rows(points: PointVec) -> tuple[bytes, ...]:

@@ -25,7 +25,8 @@ def exponential_sums(weights: Floats, angles: Floats, first: int, last: int) -> 
 
     Weights are spread over the grid by a bell whose own transform is known, and what comes out is
     divided by that. It is as close as adding up is, where rounding of k times an angle decides:
-    some 2^-50 of all weights, times k where that is large. Adding up took a hundred times as long.
+    some 2^-47 of all weights, or 2^-52 of k times the angle where that is more. Adding up took a
+    hundred times as long.
     """
     count = last - first
     size = _FINER * count

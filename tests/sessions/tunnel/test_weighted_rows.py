@@ -34,7 +34,7 @@ def test_sums_are_those_of_the_simulation() -> None:
     for number in range(PARTIES):
         world.caller(number).supply = weighted(number)
     (found,) = world.run().findings().rounds
-    (expected,) = in_a_simulation(None).transcript.check().rounds
+    (expected,) = in_a_simulation(None, WEIGHTS).transcript.check().rounds
     assert found.sums == expected.sums
     assert found.sums is not None
 
@@ -68,7 +68,7 @@ def test_a_plug_in_reads_the_mean() -> None:
     requests = hosted.open(frozenset(ids))
     while requests:
         requests = hosted.advance(told(requests))
-    found, expected = hosted.outcome(str(MOST)), in_a_simulation(None)
+    found, expected = hosted.outcome(str(MOST)), in_a_simulation(None, WEIGHTS)
     assert found.included == set(ids)
     assert found.mean.tobytes() == expected.mean.tobytes()
     assert found.deviation.tobytes() == expected.stderr.tobytes()

@@ -107,6 +107,7 @@ impl Digit {
     }
 
     /// How many multiples of a point it may choose, besides zero.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn multiples(&self) -> usize {
         1 << (self.size - 1)
     }

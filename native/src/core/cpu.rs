@@ -8,6 +8,7 @@ pub const AVX2: &str = "avx2";
 pub const SERIAL: &str = "serial";
 
 /// Compiled in because asked for, or because the whole build is for such a CPU.
+#[cfg(target_arch = "x86_64")]
 const HAS_AVX512: bool = cfg!(any(
     curve25519_dalek_backend = "avx512",
     all(
@@ -16,6 +17,7 @@ const HAS_AVX512: bool = cfg!(any(
         target_feature = "avx512vl",
     ),
 ));
+#[cfg(target_arch = "x86_64")]
 const HAS_AVX2: bool = cfg!(not(curve25519_dalek_backend = "serial"));
 
 /// The backend curve25519-dalek selects at run time.

@@ -57,6 +57,7 @@ impl Residue {
     }
 
     /// Its limbs of 52 bits.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn narrow_limbs(&self) -> [u64; 5] {
         narrow(self.0)
     }
@@ -185,6 +186,7 @@ impl WordSum {
     }
 
     /// A sum in limbs of 52 bits that were not carried; it is below 2^312.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn of_limbs(limbs: &[u64; 6]) -> Self {
         let (mut sum, mut above) = (0u128, [0; LIMBS + 2]);
         let mut cut = [0; 6];
@@ -212,6 +214,7 @@ impl WordSum {
 }
 
 /// A number in limbs of 52 bits.
+#[cfg(target_arch = "x86_64")]
 pub(super) const fn narrow(words: Limbs) -> [u64; 5] {
     const MASK: u64 = (1 << 52) - 1;
     let [a, b, c, d] = words;

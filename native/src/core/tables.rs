@@ -356,11 +356,13 @@ impl<'a> BitRows<'a> {
     }
 
     /// How long they are.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
     /// For each bit of a byte, those of up to 8 strings from `first` on, the first one lowest.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn across(&self, first: usize, count: usize, byte: usize) -> [u8; GROUP] {
         let mut square = 0;
         for k in 0..count {
@@ -382,6 +384,7 @@ impl<'a> BitRows<'a> {
 }
 
 /// Eight bytes as a square of bits, with rows for columns.
+#[cfg(target_arch = "x86_64")]
 fn transposed(mut square: u64) -> u64 {
     for (shift, mask) in
         [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0xf0f0_f0f0)]

@@ -2,8 +2,10 @@
 //! memory eight words at a time. The rest of `lanes` is safe code.
 #![allow(unsafe_code)]
 
+use std::env;
+#[cfg(target_arch = "x86_64")]
+use std::ptr;
 use std::sync::OnceLock;
-use std::{env, ptr};
 
 use zeroize::Zeroizing;
 
@@ -168,6 +170,7 @@ pub fn load_pair(first: &Residue, second: &Residue) -> __m512i {
 }
 
 /// The limbs of eight residues, eight words at a time.
+#[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn limbs(residues: &[Residue; LANES]) -> &[[u64; LANES]; 4] {
     // SAFETY: a residue is laid out as its four words are: both are 32 words, aligned as words.
@@ -175,6 +178,7 @@ pub fn limbs(residues: &[Residue; LANES]) -> &[[u64; LANES]; 4] {
 }
 
 /// The same, to be written.
+#[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn limbs_mut(residues: &mut [Residue; LANES]) -> &mut [[u64; LANES]; 4] {
     // SAFETY: as above, and any words are limbs.

@@ -7,14 +7,7 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from commitments import ristretto255
-from tests.group.backends import installed_groups
-
-pytestmark = pytest.mark.skipif(
-    "native" not in {group.backend for group in installed_groups()}, reason="no native core"
-)
 
 PROGRAM = """
 import json

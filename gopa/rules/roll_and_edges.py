@@ -357,7 +357,7 @@ class Edges:
 
     def sign_at(self, edge: int, party: int) -> int:
         """With which sign `party` adds the mask ([P1])."""
-        return int(self.signs[edge]) * (1 if party == self.low[edge] else -1)
+        return self.signs_at([edge], party)[0]
 
     def signs_at(self, edges: Sequence[int], party: int) -> tuple[int, ...]:
         """The same for each of some edges."""

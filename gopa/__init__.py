@@ -32,13 +32,17 @@ _MODULES = _module_of_each_name()
 _WHOLE = {name for name, module in _MODULES.items() if module == __name__}
 """Modules whose names users call with the module in front: `gopa.noise.rounded_gaussian`."""
 
+_OTHER_NAMES = {"mean": "average", "avg": "average", "var": "variance", "verify": "audit"}
+"""What others call these."""
+
 __version__ = VERSION
 __all__ = sorted(_MODULES.keys() - _WHOLE)  # noqa: PLE0605 - read from the table
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        raise AttributeError(f"module 'gopa' has no attribute {name!r}")
+        hint = f": did you mean gopa.{_OTHER_NAMES[name]}?" if name in _OTHER_NAMES else ""
+        raise AttributeError(f"module 'gopa' has no attribute {name!r}{hint}", name=name)
     if name in _WHOLE:
         return import_module(f"{__name__}.{name}")
     return getattr(import_module(_MODULES[name]), name)

@@ -28,6 +28,7 @@ from gopa.aggregation import (
     average_async as average_async,
     histogram as histogram,
     histogram_async as histogram_async,
+    histograms as histograms,
     sum as sum,
     sum_async as sum_async,
     variance as variance,

@@ -52,10 +52,18 @@ def blur(error: Number) -> str:
     return known(0, error)[1]
 
 
-def listed(values: Sequence[Number], errors: Sequence[Number]) -> str:
-    """Writes the first few values, with one error where all share it, and says how many."""
+def listed(
+    values: Sequence[Number], errors: Sequence[Number], names: Sequence[str] | None = None
+) -> str:
+    """Writes the first few values, with one error where all share it, and says how many.
+
+    With `names` each has its name before it and its own error behind.
+    """
     pairs = list(starmap(known, islice(zip(values, errors, strict=True), _MOST_SHOWN)))
     more = f", .. {len(values)} numbers" if len(values) > _MOST_SHOWN else ""
+    if names is not None:
+        named = zip(names, pairs, strict=False)
+        return ", ".join(f"{name} {' +- '.join(filter(None, pair))}" for name, pair in named) + more
     blurs = {error for _, error in pairs}
     if len(pairs) > 1 and len(blurs) == 1 and blurs != {""}:
         return f"{', '.join(value for value, _ in pairs)}{more}, each +- {blurs.pop()}"

@@ -8,10 +8,13 @@ of somebody else looks a name up with `get` and shows an unknown one as it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 from typing import Final
+
+_FEW_NAMES: Final = 8
 
 
 def name_of(member: Enum) -> str:
@@ -27,6 +30,15 @@ def plain_name(name: str) -> str:
 def sentence(words: str) -> str:
     """Puts a capital letter in front of the words."""
     return words[:1].upper() + words[1:]
+
+
+def meant(name: str, known: Iterable[str], otherwise: str) -> str:
+    """What a misspelt name may be meant to be; behind `otherwise` some of those there are."""
+    names = list(known)
+    close = get_close_matches(name, names, n=2)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"{otherwise} {', '.join(names[:_FEW_NAMES])}{', ..' if len(names) > _FEW_NAMES else ''}"
 
 
 def counted(count: int, one: str, many: str = "") -> str:

@@ -54,7 +54,7 @@ def test_the_first_readme_program_convinces(people: int, tmp_path: Path) -> None
     assert abs(mean - truth) < 6 * error
     assert 300 / people * 0.015 < error < 300 / people * 0.03
     assert said["parties"][:3] == [str(people - 2), "of", str(people)]
-    assert "warning" not in said
+    assert people < 300 or "warning" not in said  # with few it may be known only roughly
     verdicts = [line.partition(":")[0] for line in lines if "VALID:" in line]
     assert verdicts == ["VALID", "INVALID"]
     (named,) = [line for line in lines if "04-K3" in line]

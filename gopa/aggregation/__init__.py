@@ -3,7 +3,7 @@
 from gopa.aggregation.aggregator import Aggregator
 from gopa.aggregation.errors import InvalidValue, InvalidWeight, OutOfRange, RoundAborted
 from gopa.aggregation.functions import average, average_async, sum, sum_async  # noqa: A004
-from gopa.aggregation.histograms import Histogram, histogram, histogram_async
+from gopa.aggregation.histograms import Histogram, histogram, histogram_async, histograms
 from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.result import Result, WeightTooSmall
 from gopa.aggregation.variances import Variance, variance, variance_async
@@ -23,6 +23,7 @@ __all__ = [
     "average_async",
     "histogram",
     "histogram_async",
+    "histograms",
     "sum",
     "sum_async",
     "variance",

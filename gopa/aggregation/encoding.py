@@ -82,7 +82,8 @@ class ValueEstimate:
 
     `rounding` is the part of the variance of the mean that rounding has at most; `weight`
     and its deviation are None without weights. `defined` is False where the weights are
-    too small to divide by.
+    too small to divide by. `spans` holds both ends of the range of each number, where they have
+    ranges of their own.
     """
 
     mean: Floats
@@ -93,6 +94,7 @@ class ValueEstimate:
     weight: float | None = None
     weight_deviation: float | None = None
     defined: bool = True
+    spans: tuple[tuple[float, float], ...] | None = None
 
 
 class Encoding(Protocol):

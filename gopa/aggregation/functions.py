@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
 
 from gopa.aggregation.bounds import Bounds
+from gopa.aggregation.columns import UNIT, ByColumn, Columns, Norms, Ranges, Span
+from gopa.aggregation.encoding import checked_count
 from gopa.aggregation.grid import Grid
 from gopa.aggregation.intake import Values, count_absent, require_integers, weights_of
 from gopa.aggregation.local import LocalAggregator
@@ -17,14 +19,15 @@ from gopa.aggregation.structure import Structure, Value
 from gopa.aggregation.weighting import WeightedRows, Weights, largest_weight
 from gopa.planning import Plan
 from gopa.planning.request import python_number
+from wire.errors import UsageError
 
 
 def average(  # noqa: PLR0913 - every part of the question has a name
     values: Values,
     plan: Plan | None = None,
     *,
-    range: tuple[Number, Number] = (0, 1),  # noqa: A002
-    norm: Number | None = None,
+    range: Ranges = (0, 1),  # noqa: A002
+    norm: Norms = None,
     integers: bool = False,
     weights: Values | None = None,
     max_weight: Number | None = None,
@@ -38,8 +41,9 @@ def average(  # noqa: PLR0913 - every part of the question has a name
     does, too. A column (`pandas.Series`) holds one number for each party, a table
     (`pandas.DataFrame`) one row, and then the mean is a dict by the names of the columns. The
     plan is given, or made for `epsilon` and `delta`, values in `range` and, for vectors, of at
-    most the L2 `norm`; `integers` promises that all values are integers. With `weights`, which
-    stay private and are at most `max_weight`, the average is weighted. Further keywords are
+    most the L2 `norm`. A dict as `range` has a pair for each column, and as `norm` a length for
+    columns that hold vectors. `integers` promises that all values are integers. With `weights`,
+    which stay private and are at most `max_weight`, the average is weighted. Further keywords are
     those of `gopa.plan` and `gopa.LocalAggregator`. What comes out is a simulation.
 
     >>> hours = [6.5, 7.0, 8.25, 5.5, 7.75, 6.0, 9.0, 7.25, None, 8.0]
@@ -57,36 +61,40 @@ def average(  # noqa: PLR0913 - every part of the question has a name
     """
     asked = AggregationRequest.of(plan, options)
     listed = asked.values(values)
+    columns = _columns(listed, range, norm, integers=integers)
     if integers:
         require_integers(listed)
     most = None if max_weight is None else largest_weight(max_weight)
     dimension = _dimension(listed) + (most is not None)
+    span, reach = _span_of(range, norm, columns)
     if plan is None:
         # A vector that is too long is refused for that, which takes a plan to know.
-        beyond = norm is not None or python_number(clip) is True
-        _require_values(listed, range, clip=beyond)
+        beyond = reach is not None or python_number(clip) is True
+        _require_values(listed, span if columns is None else columns, clip=beyond)
         if most is not None and weights is not None:
             Weights.checked(weights_of(weights, listed), most, len(listed))
     target = {"n": len(listed), "absent": count_absent(listed), "dimension": dimension}
     weighted = {} if most is None else {"weighted": True}
     integral = integers and most is None  # a weight times an integer is none
-    made = asked.plan(range=range, norm=norm, integers=integral, **weighted, **target)
+    made = asked.plan(range=span, norm=reach, integers=integral, **weighted, **target)
+    if columns is not None:
+        columns.require_plan(made.terms)
     with LocalAggregator(made, max_weight=most, clip=clip, **asked.run) as aggregator:
-        if plan is not None or not made.terms.weight_length or most is None or weights is None:
-            return aggregator.average(listed, weights=weights)
-        # The plan's range is that of lengths: what the caller said of values is held to here.
-        given = Weights.checked(weights_of(weights, listed), most, len(listed))
-        held = Bounds(Grid(*ends_of(range), 1), None)
-        encoding = WeightedRows(made.terms, given, held)
-        return aggregator.aggregate(listed, encoding)
+        encoding = aggregator.encoding(listed, weights)
+        if plan is None and isinstance(encoding, WeightedRows):
+            # The plan's range is that of lengths: what the caller said of values is held to here.
+            encoding = replace(encoding, span=Bounds(Grid(*ends_of(span), 1), None))
+        return aggregator.aggregate(
+            listed, encoding if columns is None else ByColumn(columns, encoding)
+        )
 
 
 def sum(  # noqa: A001, PLR0913 - the name under which users look for it
     values: Values,
     plan: Plan | None = None,
     *,
-    range: tuple[Number, Number] = (0, 1),  # noqa: A002
-    norm: Number | None = None,
+    range: Ranges = (0, 1),  # noqa: A002
+    norm: Norms = None,
     integers: bool = False,
     clip: bool = False,
     **options: Unpack[PlanKeywords],
@@ -106,8 +114,8 @@ async def average_async(  # noqa: PLR0913 - as `average`
     values: Values,
     plan: Plan | None = None,
     *,
-    range: tuple[Number, Number] = (0, 1),  # noqa: A002
-    norm: Number | None = None,
+    range: Ranges = (0, 1),  # noqa: A002
+    norm: Norms = None,
     integers: bool = False,
     weights: Values | None = None,
     max_weight: Number | None = None,
@@ -133,8 +141,8 @@ async def sum_async(  # noqa: PLR0913 - as `sum`
     values: Values,
     plan: Plan | None = None,
     *,
-    range: tuple[Number, Number] = (0, 1),  # noqa: A002
-    norm: Number | None = None,
+    range: Ranges = (0, 1),  # noqa: A002
+    norm: Norms = None,
     integers: bool = False,
     clip: bool = False,
     **options: Unpack[PlanKeywords],
@@ -145,19 +153,45 @@ async def sum_async(  # noqa: PLR0913 - as `sum`
     )
 
 
-def _require_values(
-    values: Sequence[Value | None], span: tuple[Number, Number], *, clip: bool
-) -> None:
+def _columns(
+    values: Sequence[Value | None], span: Ranges, norm: Norms, *, integers: bool
+) -> Columns | None:
+    """The columns of a table that have ranges or norms of their own; None where none has."""
+    if not isinstance(span, Mapping) and not isinstance(norm, Mapping):
+        return None
+    if integers:
+        message = "columns with ranges of their own are rounded: leave it out, or give one range"
+        raise UsageError(message, "integers")
+    checked_count(values, len(values))
+    return Columns.of(next(value for value in values if value is not None), span, norm)
+
+
+def _span_of(span: Ranges, norm: Norms, columns: Columns | None) -> tuple[Span, Number | None]:
+    """The range and the norm of the plan: what one said of all numbers, or what columns need."""
+    if columns is not None:
+        return UNIT, columns.norm
+    if isinstance(span, Mapping) or isinstance(norm, Mapping):
+        raise UsageError("one for all numbers here", "range")
+    return span, norm
+
+
+def _require_values(values: Sequence[Value | None], span: Span | Columns, *, clip: bool) -> None:
     """What encoding refuses of single numbers, before a plan is made for them.
 
     Raises:
         InvalidValue: a value without the structure of the first one, or no number.
         OutOfRange: a number outside the range, with `clip` off.
     """
-    bounds, structure = Bounds(Grid(*ends_of(span), 1), None), None
+    columns = span if isinstance(span, Columns) else None
+    bounds = None if isinstance(span, Columns) else Bounds(Grid(*ends_of(span), 1), None)
+    structure = None
     for party, value in enumerate(values):
-        if value is not None:
-            structure = structure or Structure.of(value, party)
+        if value is None:
+            continue
+        structure = structure or Structure.of(value, party)
+        if columns is not None:
+            columns.stretched(value, structure, party, clip=clip)
+        elif bounds is not None:
             bounds.admit(structure.flatten(value, party), structure, party, clip=clip)
 
 

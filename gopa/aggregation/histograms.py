@@ -6,15 +6,16 @@ Its number is a 1 and zeros: a one for its own bin (`specs/10-values.md`, [Q9]).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
-from typing import Final, Unpack
+from typing import Any, Final, Unpack
 
 import numpy as np
 
 from commitments.group import Stream
+from gopa.aggregation.columns import require_columns
 from gopa.aggregation.encoding import (
     Encoded,
     EncodedRow,
@@ -39,7 +40,8 @@ from wire.errors import UsageError
 class OneHot:
     """Encodes a value as a one in its bin. Bin i holds `edges[i]` <= value < `edges[i + 1]`.
 
-    The last bin holds its upper edge too.
+    The last bin holds its upper edge too. Behind the bins so many coordinates are `spare`, and 0
+    for everybody: the plan serves columns with more bins as well.
 
     Two vectors differ in at most two coordinates, each by all steps of the grid, so the
     squared sensitivity is 2 steps^2 whatever the number of bins.
@@ -51,13 +53,17 @@ class OneHot:
 
     terms: Terms
     edges: tuple[float, ...]
+    spare: int = 0
+
+    @property
+    def bins(self) -> int:
+        """How many there are."""
+        return len(self.edges) - 1
 
     def __post_init__(self) -> None:
-        terms = self.terms
-        if (terms.low, terms.high) != (Decimal(0), Decimal(1)) or terms.dimension != len(
-            self.edges
-        ) - 1:
-            raise UsageError(f"the range 0 to 1 in {len(self.edges) - 1} dimensions", "plan")
+        terms, wanted = self.terms, self.bins + self.spare
+        if (terms.low, terms.high) != (Decimal(0), Decimal(1)) or terms.dimension != wanted:
+            raise UsageError(f"the range 0 to 1 in {wanted} dimensions", "plan")
         short = terms.bounds_length and 0 < terms.squared_norm < terms.steps**2
         if short or terms.squared_sensitivity < 2 * terms.steps**2:
             least = "1, or integers=True" if short else "sqrt(1/2)"
@@ -84,15 +90,15 @@ class OneHot:
             bins[self._bin(number)] = self.terms.steps
             return EncodedRow(bins, int(outside), scaled=False, exact=True)
 
-        return encode_rows(values, Structure.of(np.zeros(self.terms.dimension)), row)
+        return encode_rows(values, Structure.of(np.zeros(self.bins)), row)
 
     def decode(self, total: NoisySum) -> ValueEstimate:
         """Frequencies and counts."""
-        return Plain(self.terms).decode(total)
+        return Plain(self.terms).decode(replace(total, sums=total.sums[: self.bins]))
 
     def _bin(self, number: float) -> int:
         found = int(np.searchsorted(np.array(self.edges), number, side="right")) - 1
-        return min(max(found, 0), self.terms.dimension - 1)
+        return min(max(found, 0), self.bins - 1)
 
 
 def checked_edges(bins: int | Sequence[float], span: tuple[float, float] | None) -> Floats:
@@ -132,6 +138,9 @@ def _number(value: Value, party: int) -> float:
 
 _HALF_DISTANCE: Final = Decimal("0.70710678118654752441")
 """Half of sqrt(2), rounded up: the vectors of two parties are at most sqrt(2) apart."""
+
+_COUNTS: Final[Mapping[str, Any]] = {"range": (0, 1), "norm": _HALF_DISTANCE, "integers": True}
+"""What a plan is for in which everybody adds one to one bin."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -202,15 +211,68 @@ def histogram(
     made = asked.plan(
         n=len(listed),
         absent=count_absent(listed),
-        range=(0, 1),
         dimension=len(edges) - 1,
-        norm=_HALF_DISTANCE,
-        integers=True,
+        **_COUNTS,
     )
     encoding = OneHot(made.terms, tuple(edges.tolist()))
     with LocalAggregator(made, clip=clip, **asked.run) as aggregator:
         found = aggregator.aggregate(listed, encoding)
     return Histogram(**vars(found), edges=edges)
+
+
+def histograms(
+    table: Values,
+    bins: int | Mapping[Any, int | Sequence[float]] = 10,
+    *,
+    range: Mapping[Any, tuple[float, float]] | None = None,  # noqa: A002
+    clip: bool = False,
+    **options: Unpack[PlanKeywords],
+) -> dict[Any, Histogram]:
+    """A private histogram of each column of a table, by its name, under one epsilon for all.
+
+    `bins` says for each column how many equal bins there are over its `range`, or all edges; one
+    number is for all columns. A column for which `bins` says nothing is left out. Each column takes
+    a round of its own in one session, and its noise pays for all of them: the error of a count
+    grows with the number of columns, at most with its square root. A plan is made for the call;
+    further keywords and errors are those of `average`.
+
+    >>> people = [{"age": 10 * (i % 8), "smokes": i % 2} for i in range(40)]
+    >>> bins = {"age": [0, 18, 65, 100], "smokes": [0, 0.5, 1]}
+    >>> found = gopa.histograms(people, bins, epsilon=8, delta=1e-6)
+    >>> {name: len(each.counts) for name, each in found.items()}
+    {'age': 3, 'smokes': 2}
+    """
+    asked = AggregationRequest.of(None, options)
+    listed = asked.values(table)
+    first = next((value for value in listed if value is not None), None)
+    if not isinstance(first, Mapping):
+        raise UsageError(
+            "must be a table, or a list of dicts: for one column there is gopa.histogram", "table"
+        )
+    names = list(bins) if isinstance(bins, Mapping) else list(first)
+    require_columns(bins, first, "bins")
+    require_columns(range, names, "range")
+    edges = {
+        name: checked_edges(
+            bins[name] if isinstance(bins, Mapping) else bins, (range or {}).get(name)
+        )
+        for name in names
+    }
+    most = max(map(len, edges.values()), default=0)
+    made = asked.plan(
+        n=len(listed),
+        absent=count_absent(listed),
+        dimension=most - 1,
+        rounds=len(names),
+        **_COUNTS,
+    )
+    found = {}
+    with LocalAggregator(made, clip=clip, **asked.run) as aggregator:
+        for name, own in edges.items():
+            encoding = OneHot(made.terms, tuple(own.tolist()), most - len(own))
+            column = [None if row is None else row[name] for row in listed]
+            found[name] = Histogram(**vars(aggregator.aggregate(column, encoding)), edges=own)
+    return found
 
 
 async def histogram_async(

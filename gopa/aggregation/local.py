@@ -175,7 +175,7 @@ class LocalAggregator(AggregatorBase):
             WeightTooSmall: the noisy sum of the weights cannot be told from zero.
         """
         listed = values_of(values, self._absent)
-        return self.aggregate(listed, self._encoding(listed, weights))
+        return self.aggregate(listed, self.encoding(listed, weights))
 
     def aggregate(self, values: Values, encoding: Encoding) -> Result:
         """One round over values that an encoding turns into integers, and the sum back.
@@ -209,7 +209,8 @@ class LocalAggregator(AggregatorBase):
             self._rounds, self._closed = self._terms.rounds, True
             self._engine.close()
 
-    def _encoding(self, values: Sequence[Value | None], weights: Values | None) -> Encoding:
+    def encoding(self, values: Sequence[Value | None], weights: Values | None) -> Encoding:
+        """What `average` turns values into integers by."""
         if self._most is None:
             if weights is not None:
                 raise UsageError("say how large a weight may be: max_weight=..", "weights")

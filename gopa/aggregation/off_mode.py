@@ -19,6 +19,7 @@ from gopa.aggregation.engine import Carried, Excluded
 from gopa.aggregation.errors import RoundAborted, exact_remark
 from gopa.aggregation.grid import Integers
 from gopa.aggregation.off_lists import Conditions, Edge, Lists, crossing, follow
+from gopa.aggregation.transcript import NO_TRANSCRIPT
 from gopa.graph import Graph, k_out_graph
 from gopa.masks.law import RoundedGaussian, UniformMask
 from gopa.masks.words import add_edge_words
@@ -150,7 +151,7 @@ class OffMode:
             vetoes=0,
             organiser_vetoes=0,
             privacy=None,
-            transcript=None,
+            transcript=NO_TRANSCRIPT,
         )
 
     def _excluded(self, attempt: _Attempt, barred: Mapping[int, Excluded]) -> tuple[Excluded, ...]:

@@ -20,7 +20,7 @@ from gopa.aggregation.settings import Coins
 from gopa.aggregation.structure import Value
 from gopa.planning import Plan, plan
 from gopa.planning.defaults import CORRUPT, DROPOUT
-from gopa.planning.request import python_number
+from gopa.planning.request import NO_DELTA, no_such_keyword, python_number
 from wire.errors import UsageError
 
 Number: TypeAlias = float | str | Decimal
@@ -81,6 +81,9 @@ class PlanKeywords(RunOptions, total=False):
     least_chance: float
 
 
+_QUESTION: Final = ("range", "norm", "bins", "integers", "weights", "max_weight", "clip")
+"""Keywords of which each function has some of its own."""
+
 _RUN: Final = frozenset(RunOptions.__annotations__)
 _TARGET: Final = frozenset(PlanKeywords.__annotations__) - _RUN
 
@@ -103,13 +106,15 @@ class AggregationRequest:
         target = {name: value for name, value in options.items() if name not in _RUN}
         for name in target:
             if name not in _TARGET:
-                raise UsageError("there is no such keyword", name)
+                raise no_such_keyword(name, [*_QUESTION, *PlanKeywords.__annotations__])
             if given is not None:
                 raise UsageError("leave this out: the plan that is given says it already", name)
         # Nobody gets an exact sum by leaving something out: epsilon=None is written.
         exact = "epsilon" in target and target["epsilon"] is None
-        if given is None and not (exact or {"epsilon", "delta"} <= target.keys()):
+        if given is None and "epsilon" not in target:
             raise UsageError("give a plan, or epsilon and delta", "plan")
+        if given is None and not exact and "delta" not in target:
+            raise UsageError(NO_DELTA, "delta")
         run = {name: value for name, value in options.items() if name in _RUN}
         return cls(given, target, run)
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from gopa.aggregation.encoding import VOUCHED, Encoding, NoisySum, Plain, ValueEstimate
 from gopa.aggregation.engine import Carried, Mode, Trust
 from gopa.aggregation.result import Result, WeightTooSmall
-from gopa.aggregation.structure import Structure
+from gopa.aggregation.structure import Structure, Value, names_of
 from gopa.planning import PrivacyStatement, Terms
 from gopa.planning.row_reasons import noise_of_liars
-from gopa.planning.usefulness import terms_warning
+from gopa.planning.usefulness import NoisyNumber, numbers_warning
 from gopa.rounding import plus_minus
 
 
@@ -45,8 +44,9 @@ def result_of(  # noqa: PLR0913 - what a result says besides its numbers
     noise = count * float(reading.terms.noise.variance) + carried.residual
     found = reading.encoding.decode(NoisySum(carried.sums, count, noise, reading.exact))
     restore = reading.structure.restore
+    mean = restore(found.mean)
     result = Result(
-        mean=restore(found.mean),
+        mean=mean,
         sum=restore(found.total),
         stderr=restore(found.mean_deviation),
         sum_stderr=restore(found.total_deviation),
@@ -66,7 +66,7 @@ def result_of(  # noqa: PLR0913 - what a result says besides its numbers
         transcript=carried.transcript,
         weight=found.weight,
         weight_stderr=found.weight_deviation,
-        warnings=warnings_of(reading.terms, found),
+        warnings=warnings_of(reading.terms, found, mean),
         exact=reading.terms.exact,
         noise_of_liars=noise_of_liars(reading.terms) if mode == "full" else "",
     )
@@ -87,12 +87,24 @@ def _stated(privacy: PrivacyStatement | None, encoding: Encoding) -> PrivacyStat
     return replace(privacy, assumptions=(VOUCHED, *privacy.assumptions))
 
 
-def warnings_of(terms: Terms, found: ValueEstimate) -> tuple[str, ...]:
-    """Whether the first number, which is in the units of the range, is mostly noise.
+def warnings_of(terms: Terms, found: ValueEstimate, mean: Value) -> tuple[str, ...]:
+    """What to know of the number that noise blurs most; nothing where all of them are clear.
 
-    Without weights the others have the same error, or are squares of the values.
+    A value that is one number, and columns of such, are judged each by itself. Of others the first
+    stands for all: without weights they have one error, or are squares of the values.
     """
-    errors = found.mean_deviation if found.weight is not None else found.mean_deviation[:1]
-    error = float(np.max(errors))
-    noisy = terms_warning(terms, error) if np.isfinite(error) else ""
+    names, size = names_of(mean), len(found.mean)
+    ranges = found.spans or ((float(terms.low), float(terms.high)),) * size
+    judged = size if names or found.weight is not None or found.spans else 1
+    numbers = [
+        NoisyNumber(
+            float(found.mean[place]),
+            float(found.mean_deviation[place]),
+            *ranges[place],
+            name=names[place] if names else "",
+            alone=names is not None,
+        )
+        for place in range(judged)
+    ]
+    noisy = numbers_warning(terms, [each for each in numbers if math.isfinite(each.error)])
     return (noisy,) if noisy else ()

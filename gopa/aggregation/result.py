@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from gopa.aggregation.engine import Excluded, Mode, Trust
-from gopa.aggregation.structure import flat, labels
+from gopa.aggregation.structure import flat, labels, names_of
 from gopa.planning import PrivacyStatement
 from gopa.planning.outcome import LENGTH_UNPROVED
+from gopa.planning.usefulness import NOISY_WORDS
 from gopa.rounding import listed, plus_minus
 from gopa.wording import (
     EXACT,
@@ -50,8 +51,10 @@ def report_lines(result: Result) -> list[tuple[str, str]]:
 
 
 def numbers(mean: Any, deviation: Any) -> str:
-    """A value with its standard errors, the first few numbers of it."""
-    return listed(flat(mean).tolist(), flat(deviation).tolist())
+    """A value with its standard errors, the first few numbers of it; columns have their names."""
+    names = names_of(mean)
+    named = names if names and any(names) else None
+    return listed(flat(mean).tolist(), flat(deviation).tolist(), named)
 
 
 def _parties(result: Result) -> str:
@@ -229,7 +232,8 @@ class Result:
         many = f" of {len(found)} numbers" if len(found) > 1 else ""
         simulated = ", simulation" if self.simulation else ""
         exact = f", {EXACT}" if self.exact else ""
-        noisy = ", WARNING: mostly noise" if self.warnings else ""
+        told = [words for words in NOISY_WORDS if any(words in each for each in self.warnings)]
+        noisy = "".join(f", WARNING: {words}" for words in told)
         head = f"{self.kind}{shown}{many}, {counted(self.count, 'party', 'parties')}"
         return f"<{head}, mode {self.mode}{simulated}{exact}{noisy}>"
 

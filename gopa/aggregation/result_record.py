@@ -36,8 +36,8 @@ def record(result: Result) -> dict[str, Any]:
         },
         "excluded": [asdict(lost) for lost in result.excluded],
         "privacy": None if result.privacy is None else privacy_record(result.privacy),
-        "session": None if transcript is None else transcript.session.hex(),
-        "round": None if transcript is None else transcript.round,
+        "session": transcript.session.hex() if transcript else None,
+        "round": transcript.round if transcript else None,
     }
     return {name: plain_data(value) for name, value in found.items()}
 

@@ -187,10 +187,23 @@ def flat(value: Value) -> Floats:
     return np.concatenate(parts)
 
 
+def names_of(value: Value) -> list[str] | None:
+    """The names of numbers that stand alone: keys of a dict of numbers, nothing for one number.
+
+    None for any other value.
+    """
+    if not _has_parts(value):
+        return [""]
+    if isinstance(value, Mapping) and not any(map(_has_parts, value.values())):
+        return [str(key) for key in keys_of(value)]
+    return None
+
+
 def labels(value: Value) -> list[str]:
     """What to call each number of a value: the key of a dict of numbers, the place of any other."""
-    if isinstance(value, Mapping) and not any(map(_has_parts, value.values())):
-        return [str(key) for key in _keys(value)]
+    named = names_of(value)
+    if named is not None:
+        return named
     structure = Structure.of(value)
     return [structure.coordinate(position) for position in range(structure.size)]
 
@@ -209,7 +222,7 @@ def _walk(
     if depth > _MOST_DEPTH:
         raise InvalidValue(f"must have at most {_MOST_DEPTH} levels of nesting", party, path)
     if isinstance(value, Mapping):
-        keys = _keys(value)
+        keys = keys_of(value)
         if len(set(map(repr, keys))) < len(keys):
             raise InvalidValue("must have keys of which no two have the same repr", party, path)
         for key in keys:
@@ -267,7 +280,8 @@ def _leaf(path: str, found: Any) -> Leaf:
     return Leaf(path, _shape(found), len(found) if run else None)
 
 
-def _keys(value: Mapping[Any, Any]) -> list[Any]:
+def keys_of(value: Mapping[Any, Any]) -> list[Any]:
+    """The keys of a dict in the order of their numbers."""
     return sorted(value, key=repr)
 
 
@@ -284,7 +298,7 @@ def _outline(value: Value) -> Value:
 def _map(value: Value, change: Callable[[Any], Any]) -> Value:
     """The same dicts (as plain dicts), lists and tuples with changed leaves."""
     if isinstance(value, Mapping):
-        changed = {key: _map(value[key], change) for key in _keys(value)}
+        changed = {key: _map(value[key], change) for key in keys_of(value)}
         return {key: changed[key] for key in value}
     if isinstance(value, tuple):
         items = [_map(item, change) for item in value]

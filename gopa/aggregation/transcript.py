@@ -19,6 +19,9 @@ from gopa.rounds.toolkit import Toolkit
 from gopa.rules import Findings, check_log
 from wire.errors import UsageError
 
+_NAME: Final = 16
+"""Hexadecimal digits of a session's id in the name of its log."""
+
 _MOST_BEFORE: Final = 1_024
 """A manifest is among the first entries of its log; the largest one takes 560."""
 
@@ -43,6 +46,19 @@ class SessionTranscript:
         with whole_or_gone(target), target.open("wb") as out:
             write_archive(self.log(), out, self.session)
         return target
+
+    def keep(self, folder: str | Path) -> Path:
+        """Write the log into a folder for `gopa audit`, and its anchors beside it: the log's path.
+
+        The names are those of the session, so that no other session's log is overwritten. An
+        earlier state of the same log is replaced when the new one is whole.
+        """
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        stem = place / self.session.hex()[:_NAME]
+        for write, suffix in ((self.anchors, ".anchors"), (self.archive, ".gopa")):
+            write(stem.with_suffix(f"{suffix}.part")).replace(stem.with_suffix(suffix))
+        return stem.with_suffix(".gopa")
 
     def anchors(self, path: str | Path) -> Path:
         """Write what an auditor has to know from somewhere else than the log.
@@ -80,6 +96,35 @@ class SessionTranscript:
     def __repr__(self) -> str:
         where = self.directory or "in memory"
         return f"<SessionTranscript: session {self.session.hex()[:16]}, {where}>"
+
+
+class NoTranscript:
+    """The transcript of a result that has no log: mode off keeps none. It is false."""
+
+    session: Final = None
+    round: Final = None
+
+    def __bool__(self) -> bool:
+        return False
+
+    def archive(self, *_: object) -> NoReturn:
+        """Raise `UsageError`: there is nothing to write."""
+        raise UsageError(_NONE_KEPT, "mode")
+
+    anchors = archive
+
+    def check(self) -> NoReturn:
+        """Raise `UsageError`: there is nothing to read."""
+        raise UsageError(_NONE_KEPT, "mode")
+
+    log = check
+
+    def __repr__(self) -> str:
+        return "<no transcript: mode off keeps no log>"
+
+
+_NONE_KEPT: Final = "off keeps no log, so nothing can be audited: take mode='signed' or 'full'"
+NO_TRANSCRIPT: Final = NoTranscript()
 
 
 def no_log() -> NoReturn:

@@ -5,6 +5,7 @@ All of them are a note and the entries under it ([I1] of `specs/11-audit.md`).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -61,6 +62,10 @@ def open_transcript(source: TranscriptLike, opened: ExitStack) -> AuditedLog:
     """
     if isinstance(source, LogReader):
         return OpenLog(source)
+    given: object = source
+    if not isinstance(given, str | os.PathLike):
+        message = "must be a file, a directory or an address of a log, or an open LogReader, not "
+        raise UsageError(f"{message}{type(given).__name__}", "source")
     if "://" in str(source):
         return _at_address(str(source), opened)
     path = Path(source)

@@ -140,7 +140,7 @@ class SimulationCost:
 
 def posted_by(result: Result) -> dict[bytes, int]:
     """Counts bytes in the log by author, the organiser left out; nothing where there is no log."""
-    if result.transcript is None:
+    if not result.transcript:
         return {}
     found: Counter[bytes] = Counter()
     first = b""
@@ -189,7 +189,7 @@ def record(
         "delta": str(plan.terms.delta),
         "mode": rounds[0].result.mode,
         "trust": rounds[0].result.trust,
-        "session": None if transcript is None else transcript.session.hex(),
+        "session": transcript.session.hex() if transcript else None,
         "rounds": [_round(each) for each in rounds],
         "wall_s": round(cost.wall, 3),
         "cpu_s": round(cost.cpu, 3),

@@ -32,7 +32,7 @@ from gopa.messages.parameters import (
 )
 from gopa.messages.party import MOST_NEIGHBOURS
 from gopa.messages.row_terms import origin, require_no_rows, require_rows
-from gopa.planning.terms import BeaconKind, MaskLaw, Terms
+from gopa.planning.terms import MOST_SENSITIVITY, BeaconKind, MaskLaw, Terms
 from wire.codec import (
     Codec,
     boolean,
@@ -195,7 +195,7 @@ def _require_words(manifest: Manifest) -> None:
 def _require_sizes(manifest: Manifest) -> None:
     """No message of an honest session is too long to be written."""
     terms = manifest.terms
-    if terms.squared_sensitivity >= 2**64:
+    if terms.squared_sensitivity >= MOST_SENSITIVITY:
         message = "a squared sensitivity below 2^64: lower the steps"
         raise UsageError(message, "terms.squared_sensitivity")
     if terms.parties > MOST_REGISTERED:

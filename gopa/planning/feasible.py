@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from gopa.planning.defaults import CORRUPT
+from gopa.planning.result import Plan
 from gopa.planning.usefulness import DROPOUTS
 from wire.errors import UsageError
 
@@ -34,15 +35,17 @@ _LEFT_OUT: Final = {
 
 
 def with_what_works(
-    error: UsageError, asked: Mapping[str, Any], make: Callable[[Mapping[str, Any]], object]
+    error: UsageError, asked: Mapping[str, Any], make: Callable[[Mapping[str, Any]], Plan]
 ) -> UsageError:
     """The error with the smallest changes of each kind for which `make` finds a plan.
 
     It names an option as something to change only if the caller gave it, and what works as
     values that were tried. Errors that are about one number stay as they are.
     """
-    if error.field not in _FIELDS or asked["parties"] > _MOST_PARTIES:
+    if error.field not in _FIELDS:
         return error
+    if asked["parties"] > _MOST_PARTIES:
+        return _with_steps(error, asked, make)
 
     def works(changes: Mapping[str, Any]) -> bool:
         try:
@@ -62,6 +65,24 @@ def with_what_works(
         help_ += "; or accept that (least_chance=0)"
     field = "n" if error.field == "corrupt" and not _named(asked) else error.field
     return UsageError(f"{error.message.partition(': ')[0]}: {help_}", field)
+
+
+def _with_steps(
+    error: UsageError, asked: Mapping[str, Any], make: Callable[[Mapping[str, Any]], Plan]
+) -> UsageError:
+    """The error with the steps that the planner would take, if those that were named are at fault.
+
+    They are the most, or nearly so, for which there is a wide enough law.
+    """
+    if asked["steps"] is None:
+        return error
+    try:
+        steps = make({**asked, "steps": None}).terms.steps
+    except UsageError:
+        return error
+    return UsageError(
+        f"{error.message.partition(': ')[0]}: it works with steps={steps}", error.field
+    )
 
 
 def _named(asked: Mapping[str, Any]) -> bool:

@@ -17,7 +17,7 @@ from gopa.planning.defaults import EXACT_STEPS, EXACT_VECTOR_STEPS
 from gopa.planning.exposure import Exposure, delta_of
 from gopa.planning.request import Request
 from gopa.planning.result import LawName
-from gopa.planning.terms import check_integer
+from gopa.planning.terms import MOST_SENSITIVITY, MOST_SQUARE, check_integer
 from gopa.planning.worth import TOLERANCE
 from wire.errors import UsageError
 from zkp.noise_table import (
@@ -73,7 +73,7 @@ def choose_grid(request: Request, mu: float, widest: float) -> PlannedGrid:
     steps.
     """
     if request.steps is not None:
-        return PlannedGrid(request.steps, _squared(request, request.steps))
+        return named_grid(request.steps, lambda steps: PlannedGrid(steps, _squared(request, steps)))
     if request.integers:
         steps = request.integer_width * -(-FEWEST_STEPS // request.integer_width)
         check_integer(steps, 1, MOST_STEPS, "range")
@@ -104,11 +104,31 @@ def choose_exact_grid(request: Request) -> PlannedGrid:
     """
     steps = EXACT_STEPS if request.dimension == 1 else EXACT_VECTOR_STEPS
     if request.steps is not None:
-        steps = request.steps
-    elif request.integers:
+        return named_grid(request.steps, lambda steps: PlannedGrid(steps, _squared(request, steps)))
+    if request.integers:
         width = _integer_width(request)
         steps = width << max(0, (steps // width).bit_length() - 1)
     return PlannedGrid(steps, _squared(request, steps))
+
+
+def named_grid(steps: int, of: Callable[[int], PlannedGrid], unit: int = 1) -> PlannedGrid:
+    """The grid with the steps that the caller named, which are a multiple of `unit`.
+
+    Raises:
+        UsageError: a manifest cannot hold how far inputs move on it; the most steps are named.
+    """
+    grid = of(steps)
+    if _is_held(grid):
+        return grid
+    low, high = 1, steps // unit
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _is_held(of(unit * middle)) else (low, middle)
+    raise UsageError(f"at most {unit * low} for inputs of this dimension and length", "steps")
+
+
+def _is_held(grid: PlannedGrid) -> bool:
+    return grid.squared < MOST_SENSITIVITY and grid.norm < MOST_SQUARE
 
 
 def _integer_width(request: Request) -> int:

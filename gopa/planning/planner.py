@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final
+from inspect import signature
+from typing import Any, Final, Never
 
 import numpy as np
 
@@ -51,7 +52,7 @@ from gopa.planning.paths import (
     without_idle_norm,
     worth_bits,
 )
-from gopa.planning.request import Request, python_number
+from gopa.planning.request import Request, no_such_keyword, python_number
 from gopa.planning.result import (
     Errors,
     NoiseName,
@@ -93,8 +94,8 @@ WIDENING: Final = 1.02
 
 
 def plan(  # noqa: PLR0913 - every number of the target has a name
-    *,
     n: int,
+    *,
     epsilon: float | str | Decimal | None,
     delta: float | str | Decimal | None = None,
     corrupt: float = CORRUPT,
@@ -118,6 +119,7 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     weighted: bool = False,
     path: PathName | None = None,
     least_chance: float = LEAST_CHANCE,
+    **unknown: Never,
 ) -> Plan:
     """Everything a session needs so that it is (epsilon, delta)-private.
 
@@ -169,6 +171,8 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     Raises `UsageError` that says which way to move when no plan meets the target, and
     when a session would get a result with a chance below `least_chance`.
     """
+    for name in unknown:
+        raise no_such_keyword(name, signature(plan).parameters)
     if not isinstance(range, (tuple, list, np.ndarray)) or len(range) != 2:
         raise UsageError("two numbers, the smallest and the largest input", "range")
     given: dict[str, Any] = {

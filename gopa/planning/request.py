@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
 from fractions import Fraction
@@ -40,10 +41,37 @@ from gopa.planning.terms import (
     graphs_of_attempt,
     releases_with_recovery,
 )
-from gopa.wording import counted
+from gopa.wording import counted, meant
 from wire.errors import UsageError
 
 Number = float | str | Decimal
+
+
+NO_DELTA: Final = "the chance that more than epsilon gets out: name it, such as delta=1e-6"
+_RANGE: Final = "range=(low, high)"
+_OTHER_NAMES: Final = {
+    "bounds": _RANGE,
+    "limits": _RANGE,
+    "lower": _RANGE,
+    "upper": _RANGE,
+    "low": _RANGE,
+    "high": _RANGE,
+    "eps": "epsilon",
+    "parties": "n",
+    "dim": "dimension",
+    "d": "dimension",
+    "sensitivity": "norm",
+    "max_norm": "norm",
+}
+"""What others call the keywords of a plan, and of whatever makes one."""
+
+
+def no_such_keyword(name: str, known: Iterable[str]) -> UsageError:
+    """The error of a keyword that there is not, with the one that may be meant."""
+    names = [each for each in known if each != "unknown"]
+    other = _OTHER_NAMES.get(name)
+    hint = f"did you mean {other}?" if other else meant(name, names, "there are")
+    return UsageError(f"there is no such keyword: {hint}", name)
 
 
 def python_number(value: Any) -> Any:
@@ -348,7 +376,7 @@ def _check_exact(  # noqa: PLR0913 - what is asked for that may contradict it
     """Refuse options that an exact sum leaves no room for ([V41]), and an epsilon without delta."""
     if epsilon is not None:
         if delta is None:
-            raise UsageError("the chance that more than epsilon gets out: name it", "delta")
+            raise UsageError(NO_DELTA, "delta")
         return
     if noise is not None and noise != "isotropic":
         raise UsageError("an exact sum has no noise: leave it out", "noise")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
-from gopa.planning.grid_and_noise import FEWEST_STEPS, MOST_STEPS, PlannedGrid
+from gopa.planning.grid_and_noise import FEWEST_STEPS, MOST_STEPS, PlannedGrid, named_grid
 from gopa.planning.lengths import WeightedLength, boxed_norm, squared_norm
 from gopa.planning.request import Request
 from wire.errors import UsageError
@@ -87,7 +87,9 @@ def _chosen(request: Request, length: float, fewest: int, limit: float) -> Plann
         if request.steps % unit:
             point = "the middle" if request.norm is None or request.weighted else "zero"
             raise UsageError(f"a multiple of {unit}, so that {point} is on the grid", "steps")
-        return _grid(request, request.steps)
+        if request.steps > MOST_STEPS:
+            raise UsageError(f"at most {MOST_STEPS // unit * unit} in rows", "steps")
+        return named_grid(request.steps, lambda steps: _grid(request, steps), unit)
     if request.integers:
         # Nothing is rounded, so nothing gets longer.
         width = request.integer_width

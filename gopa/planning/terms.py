@@ -65,6 +65,9 @@ MOST_DEVIATION: Final = 2**16
 
 MOST_DENOMINATOR: Final = 2**16 - 1
 MOST_SQUARE: Final = 2**62
+MOST_SENSITIVITY: Final = 2**64
+"""Squared sensitivities lie below: messages have 64 bits for them."""
+
 MOST_SPIKE: Final = 2**31
 MOST_WEIGHT_TERM: Final = 2**32 - 1
 LARGEST_EPSILON: Final = Decimal(100)

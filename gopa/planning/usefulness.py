@@ -1,4 +1,4 @@
-"""Says when an answer is mostly noise, and how many parties, which epsilon or dropout would do.
+"""Says when noise drowns or blurs an answer, and how many parties or which epsilon would do.
 
 The error of another target is estimated from that of the terms at hand. It falls with the honest
 parties that are certain to remain, with those that take part, and with the shift that epsilon and
@@ -8,8 +8,8 @@ delta allow; a margin pays for what this leaves out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from functools import lru_cache
 from typing import Final
@@ -18,13 +18,25 @@ from gopa.accounting.gaussian import gaussian_delta, gaussian_mu, renyi_mu, zcdp
 from gopa.planning.defaults import CORRUPT, DROPOUT
 from gopa.planning.liveness import fewest_survivors
 from gopa.planning.terms import FEWEST_PARTIES, LARGEST_EPSILON, LEAST_DELTA, MOST_PARTIES, Terms
-from gopa.rounding import blur
+from gopa.rounding import blur, known
+from gopa.wording import counted
 
 MOST_ERROR: Final = 0.25
 """An answer whose standard error is a larger part of the range is mostly noise."""
 
 _MARGIN: Final = 1.2
 """Noise and grids do not come in every width, and the estimate does not follow them."""
+
+_DROWNED: Final = "mostly noise"
+_BLURRED: Final = "known only roughly"
+NOISY_WORDS: Final = (_DROWNED, _BLURRED)
+"""What warnings say of a number, in short."""
+
+_LEAST_ERRORS: Final = 3
+"""A size is known only roughly if it is fewer standard errors away from zero."""
+
+_INTERVAL: Final = 1.96
+"""So many standard errors to both sides hold 95 of 100 normal errors."""
 
 _LARGEST_EPSILON: Final = 10.0
 """A larger epsilon promises so little that it is nothing to advise."""
@@ -39,7 +51,7 @@ class BlurredAnswer:
 
     `retried` is by how many times more releases may be composed with more parties. `colluding` is
     how the number of corrupt parties was asked for, as a count or a part, and `dropout` what the
-    plan assumes: None where the terms alone are known.
+    plan assumes: None where the terms alone are known. `goal` is the error that would do.
     """
 
     parties: int
@@ -53,6 +65,7 @@ class BlurredAnswer:
     retried: float = 1.0
     colluding: float | None = None
     dropout: float | None = None
+    goal: float = MOST_ERROR
 
     @classmethod
     def of(
@@ -63,7 +76,7 @@ class BlurredAnswer:
         colluding: float | None = None,
         dropout: float | None = None,
     ) -> BlurredAnswer:
-        """An answer under these terms; `error` is in the units of the values."""
+        """An answer under these terms; `error` is in the units of the terms' range."""
         # Without recovery a plan for more parties may have one more charged retry.
         several = terms.threshold is None and terms.mask == "uniform"
         return cls(
@@ -100,7 +113,7 @@ class BlurredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WhatWouldDo:
-    """Holds changes each of which alone brings the error below a quarter of the range.
+    """Holds changes each of which alone brings the error down to the goal.
 
     None stands where no sensible change of that kind does.
     """
@@ -110,24 +123,101 @@ class WhatWouldDo:
     dropout: float | None
 
     def __str__(self) -> str:
+        return self.beside() or "more parties are needed"
+
+    def beside(self, *others: str) -> str:
+        """The changes behind others that would do as well; empty where there are none at all."""
         found = [
             None if self.parties is None else f"{self.parties:,} parties",
             None if self.epsilon is None else f"epsilon {self.epsilon:g}",
             None if self.dropout is None else f"a dropout of {self.dropout:g}",
         ]
-        words = [each for each in found if each is not None]
-        if not words:
-            return "more parties are needed"
-        return ", or ".join([f"{words[0]} would do", *words[1:]])
+        words = [*others, *(each for each in found if each is not None)]
+        return ", or ".join([f"{words[0]} would do", *words[1:]]) if words else ""
 
 
-def noise_warning(answer: BlurredAnswer, error: str, low: str, high: str) -> str:
+def noise_warning(
+    answer: BlurredAnswer, error: str, low: str, high: str, name: str = "this answer"
+) -> str:
     """What whoever reads this answer should know; empty where noise does not drown it."""
     if not answer.is_noise:
         return ""
     return (
-        f"with {answer.parties:,} parties this answer is mostly noise: its standard error, {error},"
+        f"with {answer.parties:,} parties {name} is {_DROWNED}: its standard error, {error},"
         f" is more than a quarter of the range from {low} to {high}; {what_would_do(answer)}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyNumber:
+    """A number of an answer with its standard error, and the range of what was averaged.
+
+    `alone` says that it is read by itself: a mean, and no bin or coordinate among others.
+    """
+
+    value: float
+    error: float
+    low: float
+    high: float
+    name: str = ""
+    alone: bool = True
+
+    @property
+    def in_ranges(self) -> float:
+        """The error as a part of the range."""
+        return self.error / (self.high - self.low)
+
+    @property
+    def errors_from_zero(self) -> float:
+        """How many standard errors the value is away from zero."""
+        return abs(self.value) / self.error if self.error else math.inf
+
+    @property
+    def is_blurred(self) -> bool:
+        """Whether the error of a size is more than a third of it.
+
+        Where values have both signs zero is an answer like others.
+        """
+        sized = self.alone and not self.low < 0 < self.high
+        return sized and self.errors_from_zero < _LEAST_ERRORS
+
+
+def numbers_warning(terms: Terms, numbers: Sequence[NoisyNumber]) -> str:
+    """What whoever reads these numbers should know of the noisiest one, and how many are like it.
+
+    Empty where all of them say what they can be read for.
+    """
+    if terms.exact:
+        return ""
+    drowned = [each for each in numbers if each.in_ranges > MOST_ERROR]
+    if drowned:
+        worst = max(drowned, key=lambda each: each.in_ranges)
+        ends = f"{worst.low:g}", f"{worst.high:g}"
+        answer = BlurredAnswer.of(terms, worst.in_ranges * float(terms.high - terms.low))
+        return noise_warning(answer, blur(worst.error), *ends, _named(worst, len(drowned) - 1))
+    blurred = [each for each in numbers if each.is_blurred]
+    if not blurred:
+        return ""
+    worst = min(blurred, key=lambda each: each.errors_from_zero)
+    return _blurred_warning(terms, worst, _named(worst, len(blurred) - 1))
+
+
+def _named(number: NoisyNumber, others: int) -> str:
+    """What to call a number, of how many there are like it."""
+    like = f", like {counted(others, 'other')}," if others else ""
+    return (number.name or "this answer") + like
+
+
+def _blurred_warning(terms: Terms, number: NoisyNumber, name: str) -> str:
+    spread = _INTERVAL * number.error
+    low, high = (known(number.value + move, number.error)[0] for move in (-spread, spread))
+    answer = BlurredAnswer.of(terms, number.in_ranges * float(terms.high - terms.low))
+    changes = what_would_do(replace(answer, goal=answer.error / 2))
+    return (
+        f"with {answer.parties:,} parties {name} is {_BLURRED}: its standard error, "
+        f"{blur(number.error)}, is more than a third of it, so that in 95 of 100 cases it lies "
+        f"between {low} and {high}; for half that error "
+        f"{changes.beside('a range half as wide')}"
     )
 
 
@@ -171,7 +261,7 @@ def _parties(answer: BlurredAnswer) -> int | None:
     def enough(parties: int) -> bool:
         corrupt = _colluding(answer, parties)
         error = _error(answer, parties, corrupt, dropout) * math.sqrt(answer.retried)
-        return error * _MARGIN <= MOST_ERROR
+        return error * _MARGIN <= answer.goal
 
     if not enough(MOST_PARTIES):
         return None
@@ -193,7 +283,7 @@ def _epsilon(answer: BlurredAnswer) -> float | None:
         if answer.dimension == 1
         else (renyi_mu, lambda epsilon, mu: zcdp_delta(epsilon, mu * mu / 2))
     )
-    wanted = mu_of(answer.epsilon, answer.delta) * answer.error / MOST_ERROR * _MARGIN
+    wanted = mu_of(answer.epsilon, answer.delta) * answer.error / answer.goal * _MARGIN
     if delta_of(_LARGEST_EPSILON, wanted) > answer.delta:
         return None
     low, high = answer.epsilon, _LARGEST_EPSILON
@@ -209,7 +299,7 @@ def _dropout(answer: BlurredAnswer) -> float | None:
     for dropout in DROPOUTS:
         if dropout < assumed:
             error = _error(answer, answer.parties, answer.corrupt, dropout)
-            if error * _MARGIN <= MOST_ERROR:
+            if error * _MARGIN <= answer.goal:
                 return dropout
     return None
 

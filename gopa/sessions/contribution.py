@@ -202,12 +202,13 @@ def contribution(manifest: Manifest, offered: Offered, decided: Decided) -> Cont
         raise _aborted(manifest, outcome, decided)
     estimate = offered.encoding.decode(noisy_sum(manifest, outcome, decided.count))
     structure = offered.encoded.structure
+    mean = structure.restore(estimate.mean)
     return Contribution(
         session=manifest.session,
         round=decided.round,
         logical=decided.logical,
         attempt=decided.attempt,
-        mean=structure.restore(estimate.mean),
+        mean=mean,
         sum=structure.restore(estimate.total),
         stderr=structure.restore(estimate.mean_deviation),
         sum_stderr=structure.restore(estimate.total_deviation),
@@ -216,7 +217,7 @@ def contribution(manifest: Manifest, offered: Offered, decided: Decided) -> Cont
         part=decided.part,
         clipped=offered.encoded.clipped,
         scaled=offered.encoded.scaled,
-        warnings=warnings_of(manifest.terms, estimate),
+        warnings=warnings_of(manifest.terms, estimate, mean),
         exact=manifest.terms.exact,
     )
 

@@ -14,6 +14,7 @@ import pytest
 import gopa
 from gopa import Aggregator, InvalidValue, LocalAggregator, OutOfRange, RoundAborted, UsageError
 from gopa.aggregation.result import WeightTooSmall
+from gopa.aggregation.transcript import NO_TRANSCRIPT
 from tests.aggregation.plans import planned, terms
 
 VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 1.0]
@@ -49,7 +50,7 @@ def test_a_result_says_what_happened() -> None:
     assert result.rolled_back == (2,)
     assert (result.mode, result.trust, result.simulation) == ("off", "malicious", True)
     assert result.privacy is None
-    assert result.transcript is None
+    assert result.transcript is NO_TRANSCRIPT
     assert (result.attempts, result.vetoes, result.clipped, result.scaled) == (1, 0, 0, 0)
     assert result.sum == pytest.approx(5 * result.mean)
     assert result.sum_stderr == pytest.approx(5 * result.stderr)

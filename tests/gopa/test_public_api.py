@@ -5,8 +5,10 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,7 @@ from gopa.cli.doctor import PACKAGES
 from tests.built_on import BUILT_ON_OTHERS
 
 MOST_NAMES = 50
+OTHERS_NAME = "mean"
 MODULES = sorted(
     module.name
     for package in PACKAGES
@@ -73,3 +76,41 @@ def test_the_table_of_names_comes_with_the_package() -> None:
     assert [each.name for each in rows] == [each.asname for each in rows]
     assert sorted({each.name for each in rows} - vars(gopa)["_WHOLE"]) == dir(gopa)
     assert len(rows) == len(dir(gopa)) + len(vars(gopa)["_WHOLE"])
+
+
+def refused(call: Callable[[], object]) -> gopa.UsageError:
+    with pytest.raises(gopa.UsageError) as caught:
+        call()
+    return caught.value
+
+
+def field_of(call: Callable[[], object]) -> str:
+    return refused(call).field
+
+
+def message_of(call: Callable[[], object]) -> str:
+    return refused(call).message
+
+
+def test_first_guesses_end_in_errors_that_name_the_way() -> None:
+    values, target = [0.5] * 30, {"epsilon": 4.0, "delta": 1e-6, "mode": "off"}
+    average: Any = gopa.average
+    result = average(values, **target)
+    assert field_of(lambda: average(values, epsilon=1)) == "delta"
+    assert field_of(lambda: average(values)) == "plan"
+    assert "range=(low, high)" in message_of(lambda: average(values, bounds=(0, 9), **target))
+    assert "epsilon" in message_of(lambda: average(values, epsilom=1, delta=1e-6))
+    assert field_of(lambda: gopa.audit(None)) == "source"  # type: ignore[arg-type]
+    assert result.transcript.session is None
+    assert field_of(lambda: result.transcript.archive("log.gopa")) == "mode"
+    assert field_of(lambda: result.transcript.anchors("anchors.txt")) == "mode"
+    with pytest.raises(AttributeError, match="average"):
+        getattr(gopa, OTHERS_NAME)
+
+
+def test_a_plan_takes_the_number_of_parties_first_and_names_wrong_keywords() -> None:
+    plan: Any = gopa.plan
+    assert plan(30, epsilon=4, delta=1e-6) == plan(n=30, epsilon=4, delta=1e-6)
+    wrong = message_of(lambda: plan(30, epsilon=4, delta=1e-6, bounds=(0, 9)))
+    assert "range=(low, high)" in wrong
+    assert "dropout" in message_of(lambda: plan(30, epsilon=4, delta=1e-6, dropouts=0.1))

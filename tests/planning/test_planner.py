@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
+import gopa
 from gopa.accounting.gaussian import gaussian_mu
 from gopa.graph import complete, worst_flow_energy
 from gopa.planning import Plan, guarantee
@@ -417,3 +420,28 @@ def test_recovery_is_planned_for_vectors_and_for_all_laws() -> None:
 def test_a_million_parties_are_planned() -> None:
     made_plan = plan(n=1_000_000, epsilon=0.1, delta=1e-9, corrupt=0.3)
     assert made_plan.total_delta <= 1e-9
+
+
+@pytest.mark.parametrize("mode", ["signed", "full"])
+def test_too_many_steps_are_refused_with_the_most_that_work(mode: str) -> None:
+    asked: dict[str, Any] = {"n": 10, "epsilon": None, "dimension": 99_172, "mode": mode}
+    ball: dict[str, Any] = {"norm": 1, "range": (-1, 1)} if mode == "full" else {}
+    steps = 2**24 if mode == "signed" else 2**30
+    gopa.plan(**asked, **ball, steps=2**16)
+    with pytest.raises(UsageError) as caught:
+        gopa.plan(**asked, **ball, steps=8 * steps)
+    assert caught.value.field == "steps"
+    most = int(re.findall(r"at most (\d+)", caught.value.message)[0])
+    made = gopa.plan(**asked, **ball, steps=most)
+    assert made.terms.squared_sensitivity < 2**64
+    with pytest.raises(UsageError):
+        gopa.plan(**asked, **ball, steps=most + 2)
+
+
+def test_steps_that_no_noise_is_wide_enough_for_are_refused_with_some_that_are() -> None:
+    asked: dict[str, Any] = {"n": 40, "epsilon": 1, "delta": 1e-6, "dimension": 50, "norm": 1}
+    with pytest.raises(UsageError) as caught:
+        gopa.plan(**asked, range=(-1, 1), steps=2**24)
+    assert caught.value.field == "noise"
+    steps = int(caught.value.message.rpartition("=")[2])
+    assert gopa.plan(**asked, range=(-1, 1), steps=steps).terms.steps == steps

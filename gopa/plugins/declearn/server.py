@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any, Final, Optional
 
 import numpy as np
@@ -22,7 +21,6 @@ from declearn.secagg.messaging import SecaggMessage
 
 import gopa
 from bulletin_board.display import visible
-from gopa.aggregation.transcript import SessionTranscript
 from gopa.messages.manifest import Mode
 from gopa.organiser import SessionSetting
 from gopa.plugins.declearn.messages import (
@@ -303,7 +301,7 @@ class _ServerLine:
         finally:
             self._tell(hosted, {key: names[key] for key in names.keys() - included})
             if self._config.logs is not None:
-                await asyncio.to_thread(keep, hosted.transcript, Path(self._config.logs))
+                await asyncio.to_thread(hosted.transcript.keep, self._config.logs)
         # The grid of the plan are the integers, so that the mean leads back to them.
         sums = np.rint(ended.mean * len(included)).astype(np.int64)
         self.decrypter.take(sums, len(included), coding)
@@ -370,11 +368,3 @@ class _ServerLine:
         for fault in session.transcript.check().faults if absent else ():
             if fault.author in absent:
                 self._drop(absent[fault.author], f"has broken a rule: {fault}")
-
-
-def keep(transcript: SessionTranscript, folder: Path) -> None:
-    """Write a log for `gopa audit`, and beside it its anchors."""
-    folder.mkdir(parents=True, exist_ok=True)
-    stem = folder / transcript.session.hex()[:16]
-    transcript.anchors(stem.with_suffix(".anchors"))
-    transcript.archive(stem.with_suffix(".gopa"))

@@ -207,14 +207,11 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
         return [each.transcript for each in self.sessions]
 
     def keep(self, directory: str | Path) -> list[Path]:
-        """Write the log of each session for `gopa audit`, and beside it its anchors; the logs."""
-        folder = Path(directory)
-        folder.mkdir(parents=True, exist_ok=True)
-        kept = []
-        for number, each in enumerate(self.transcripts, 1):
-            each.anchors(folder / f"session-{number}.anchors")
-            kept.append(each.archive(folder / f"session-{number}.gopa"))
-        return kept
+        """Write the log of each session for `gopa audit`, and beside it its anchors; the logs.
+
+        Names are those of the sessions: runs may keep their logs in one directory.
+        """
+        return [each.keep(directory) for each in self.transcripts]
 
     def close(self) -> None:
         """End the session: nodes forget what they know of it. Again, nothing happens."""

@@ -127,7 +127,13 @@ def test_a_liar_is_named_and_the_log_is_valid(
     with VerifiableGrid(grid, plan, max_weight=64) as verified:
         replies = list(verified.send_and_receive(asking(grid, MODEL), timeout=9))
         (report,) = verified.reports
+        others = tmp_path / "logs" / "session-1.gopa"
+        others.parent.mkdir()
+        others.write_bytes(b"the log of another run")
         (log,) = verified.keep(tmp_path / "logs")
+        assert verified.keep(tmp_path / "logs") == [log]
+    assert others.read_bytes() == b"the log of another run"
+    assert log.stem == report.session.hex()[:16]
     assert report.included == (1_000, 1_001, 1_003, 1_004)
     assert list(report.left_out) == [1_002]
     assert [each.has_error() for each in replies] == [False, True]

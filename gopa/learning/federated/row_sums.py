@@ -65,7 +65,7 @@ class RowSums:
 
     `diameter` is the largest distance of what two rows are turned into; 0 is no farther, and where
     rows are `counted`, nothing is longer than sqrt(diameter^2 - 1): then the count needs no noise
-    of its own. How many rows a user has stays private with unit "user".
+    of its own. How many rows a user has stays private with unit "user"; `most` of them count.
     """
 
     def __init__(  # noqa: PLR0913 - what is summed, and how
@@ -80,33 +80,37 @@ class RowSums:
         counted: bool = True,
         before: Sequence[SumSession] = (),
     ) -> None:
-        self._most, self.width = setting.most(problem), width
+        self.most, self.width = setting.most(problem), width
         self._counted = counted
         half = diameter / 2 * (1 + 1e-9)
+        if setting.privacy is None:
+            half *= 2  # no vector is longer than that, and nothing else limits it
+        elif setting.unit == "record":
+            half /= self.most
         self.session = SumSession(
             name,
             setting,
             users=len(problem),
             width=max(2, width + counted),
-            half=half if setting.unit == "user" else half / self._most,
+            half=half,
             rounds=rounds,
-            vouched=True,
+            vouched=setting.privacy is not None,
             before=before,
         )
 
     def sum(self, rows: Sequence[Floats]) -> RowTotal:
         """One round over what the rows of each user are turned into."""
-        over = sum(len(each) > self._most for each in rows)
+        over = sum(len(each) > self.most for each in rows)
         if over:
             self.session.warn(
-                f"{over} users have more than {self._most} rows: they count as so many"
+                f"{over} users have more than {self.most} rows: they count as so many"
             )
         result = self.session.sum([self.vector(each) for each in rows])
         found, stderr = np.asarray(result.sum), float(np.max(result.sum_stderr))
-        scale = self._most if self._counted else math.nan
+        scale = self.most if self._counted else math.nan
         return RowTotal(
-            self._most * found[: self.width],
-            self._most * stderr,
+            self.most * found[: self.width],
+            self.most * stderr,
             scale * float(found[-1]),
             scale * stderr,
             result,
@@ -115,9 +119,9 @@ class RowSums:
     def vector(self, rows: Floats) -> Floats:
         """What a user with these rows sends."""
         vector = np.zeros(self.session.terms.dimension)
-        share = min(len(rows) / self._most, 1.0)
+        share = min(len(rows) / self.most, 1.0)
         if len(rows):
-            vector[: self.width] = np.clip(rows.mean(axis=0), -1, 1) * share
+            vector[: self.width] = np.clip(rows.mean(axis=0) * share, -1, 1)
         if self._counted:
             vector[self.width] = share
         return vector

@@ -96,6 +96,11 @@ class SumSession:
         self._warnings: list[str] = []
 
     @property
+    def begun(self) -> int:
+        """How many rounds were begun."""
+        return self._begun
+
+    @property
     def rounds_left(self) -> int:
         """How many more rounds were charged."""
         return min(self._aggregator.rounds_left, self._covered - self._begun)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import Result, UsageError, WeightTooSmall
-from gopa.learning.clipping import length
+from gopa.learning.clipping import clip, length
 from gopa.learning.data import Users
 from gopa.learning.federated.setting import Setting
 from gopa.learning.federated.sums import SumSession
@@ -87,6 +87,7 @@ class RowSums:
             half *= 2  # no vector is longer than that, and nothing else limits it
         elif setting.unit == "record":
             half /= self.most
+        self._longest = half if setting.privacy is None else math.inf
         self.session = SumSession(
             name,
             setting,
@@ -124,7 +125,8 @@ class RowSums:
             vector[: self.width] = np.clip(rows.mean(axis=0) * share, -1, 1)
         if self._counted:
             vector[self.width] = share
-        return vector
+        # Of whom a sum was not expected to hold anything it may be longer: it is asked again.
+        return vector if self._longest == math.inf else clip(vector, 2, self._longest)
 
 
 def known_length(

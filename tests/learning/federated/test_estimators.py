@@ -29,7 +29,7 @@ from gopa.learning.federated import (
     fedavg,
 )
 from gopa.learning.federated.estimator_base import UnfitData
-from tests.learning.federated.problems import NEAR, OFF, USER, two_sides
+from tests.learning.federated.problems import NEAR, OFF, two_sides
 
 EXACT: Final[dict[str, Any]] = {"epsilon": None, "random_state": 1, **OFF}
 NOISY: Final[dict[str, Any]] = {"epsilon": 40.0, "random_state": 1, "most_rows": 8, **OFF}

@@ -78,7 +78,8 @@ class MomentSums(SumRun):
             self.label_radius = known_length(setting, label_radius, labels, before, "label_radius")
         self._size = self._columns + labelled
         # What it cannot read it refuses before anything is charged.
-        reading(NoisyMoments(np.zeros(self._size), np.eye(self._size), 1.0, 0.0))
+        nothing = np.zeros(self._size)
+        reading(NoisyMoments(nothing, np.eye(self._size), 1.0, nothing + 1.0, 0.0))
         self._upper = np.triu_indices(self._size)
         # Beside the diagonal every product stands for two of the matrix.
         self._scale = np.where(self._upper[0] == self._upper[1], 1.0, math.sqrt(2))
@@ -109,9 +110,7 @@ class MomentSums(SumRun):
         mean, square = self._parts(self.total.mean())
         rows, units = self.total.rows, self._units()
         covariance = (square - np.outer(mean, mean)) * np.outer(units, units)
-        # A symmetric matrix of normal numbers has no larger eigenvalue than about this.
-        blur = self.total.stderr / rows * math.sqrt(2 * self._columns) * float(units[0]) ** 2
-        return NoisyMoments(mean * units, covariance, rows, blur)
+        return NoisyMoments(mean * units, covariance, rows, units, self.total.stderr / rows)
 
     def row(self, x: Floats, y: npt.NDArray[Any], units: Units | None = None) -> Floats:
         """What rows are turned into: themselves and their products, in the first units or these."""
@@ -181,15 +180,37 @@ class MomentSums(SumRun):
             found.append(_DEPENDENT)
         return found
 
+    def _noise(self) -> float | None:
+        found, model = self.read(), self._model()
+        if isinstance(found, ExactMoments):
+            return None
+        if "components" in model:
+            return found.turned(len(model["components"]))
+        square = float(np.sum(model["coef"] ** 2))
+        return float(np.sum(model["stderr"] ** 2)) / max(square, 1e-300)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyMoments:
-    """Holds mean and covariance of rows; no eigenvalue is wrong by much more than `blur`."""
+    """Holds mean and covariance of rows, in `units` of which moments have the error `stderr`."""
 
     mean: Floats
     covariance: Floats
     rows: float
-    blur: float
+    units: Floats
+    stderr: float
+
+    @property
+    def blur(self) -> float:
+        """No eigenvalue is wrong by much more: a symmetric matrix of such noise has none larger."""
+        columns = int(np.sum(self.units == self.units[0]))
+        return self.stderr * math.sqrt(2 * columns) * float(self.units[0]) ** 2
+
+    def turned(self, many: int) -> float:
+        """Which part of so many components lies in other directions, at most (Davis and Kahan)."""
+        values = np.append(np.linalg.eigvalsh(self.covariance)[::-1], 0.0)
+        gap = float(values[many - 1] - max(values[many], 0.0))
+        return (self.blur / gap) ** 2 if gap > self.blur else 1.0
 
     def components(self, many: int) -> dict[str, Any]:
         """The first principal components; the largest coordinate of each is positive."""
@@ -201,8 +222,29 @@ class NoisyMoments:
         inner, cross = self.covariance[:-1, :-1], self.covariance[:-1, -1]
         least = float(np.linalg.eigvalsh(inner)[0])
         grown = max(ridge, ridge + self.blur - least) if least < self.blur else ridge
-        solved = np.linalg.lstsq(inner + grown * np.eye(len(inner)), cross, rcond=None)[0]
-        return shown_line(self.mean, np.asarray(solved, dtype=np.float64), grown)
+        whole = inner + grown * np.eye(len(inner))
+        solved: Floats = np.linalg.lstsq(whole, cross, rcond=None)[0].astype(np.float64)
+        return shown_line(self.mean, solved, grown) | {"stderr": self._spread(solved, grown)}
+
+    def _spread(self, solved: Floats, ridge: float) -> Floats:
+        """The standard errors of coefficients, by what a little noise changes.
+
+        A symmetric D beside the covariance changes them by (inner + ridge)^-1 times the first rows
+        of D (-solved, 1); D has the noise of products, of the mean, and of the number of rows.
+        """
+        units, size = self.units, len(self.mean)
+        mean, covariance = self.mean / units, self.covariance / np.outer(units, units)
+        along = np.append(-solved * units[:-1] / units[-1], 1.0)
+        square, there = float(along @ along), float(mean @ along)
+        across = np.outer(mean, along)
+        counted = (covariance + np.outer(mean, mean)) @ along - 2 * there * mean
+        noise = (square * np.eye(size) + np.outer(along, along)) / 2
+        noise += square * np.outer(mean, mean) + there * (across + across.T)
+        noise += there**2 * np.eye(size) + np.outer(counted, counted)
+        scale = np.diag(ridge / units[:-1] ** 2)
+        back = np.linalg.pinv(covariance[:-1, :-1] + scale, hermitian=True)
+        variances = np.diag(back @ noise[:-1, :-1] @ back)
+        return np.asarray(self.stderr * np.sqrt(variances) * units[-1] / units[:-1])
 
 
 Moments: TypeAlias = NoisyMoments | ExactMoments

@@ -129,6 +129,31 @@ class RowSums:
         return vector if self._longest == math.inf else clip(vector, 2, self._longest)
 
 
+class LengthVotes:
+    """Is a session that asks, without noise, between which powers of two the longest vector lies.
+
+    Every user puts a 1 in the place of the power of two above its longest; the sum has the counts.
+    """
+
+    def __init__(self, name: str, setting: Setting, users: int, rounds: int = 1) -> None:
+        many = len(_EXPONENTS)
+        self.session = SumSession(name, setting, users=users, width=many, half=1.0, rounds=rounds)
+        self._name = name
+
+    def longest(self, vectors: Sequence[Floats]) -> float:
+        """A power of two that no vector of any user is longer than."""
+        votes = []
+        for each in vectors:
+            longest = float(length(each, 2).max(initial=0.0))
+            place = math.frexp(longest)[1] if longest else _EXPONENTS[0]
+            if place not in _EXPONENTS:
+                message = "vectors are no longer than 2^64, and no shorter than 2^-64"
+                raise UsageError(message, self._name)
+            votes.append(np.eye(len(_EXPONENTS))[place - _EXPONENTS[0]])
+        counts = np.asarray(self.session.sum(votes).sum)
+        return 2.0 ** _EXPONENTS[int(np.flatnonzero(counts > 0.5).max(initial=0))]
+
+
 def known_length(
     setting: Setting,
     given: float | None,
@@ -138,12 +163,12 @@ def known_length(
 ) -> float:
     """A public length of rows: the given one, or without privacy one that is asked for.
 
-    Then every user says between which powers of two its longest row lies, in a session of its own
-    that is added to those `before`; the sum has the counts, and the largest power counts.
+    That is a session of its own, which is added to those `before`.
     """
     if given is not None:
         if not (isinstance(given, int | float) and 0 < given < math.inf):
-            raise UsageError("a length above 0", name)
+            message = "a finite length above 0; without privacy None asks the data for one"
+            raise UsageError(message, name)
         return float(given)
     if setting.privacy is not None or setting.aggregator is not None:
         message = (
@@ -151,16 +176,8 @@ def known_length(
             "ones are shortened"
         )
         raise UsageError(message, name)
-    votes = []
-    for each in rows:
-        longest = float(length(each, 2).max(initial=0.0))
-        place = math.frexp(longest)[1] if longest else _EXPONENTS[0]
-        if place not in _EXPONENTS:
-            raise UsageError("rows are no longer than 2^64, and no shorter than 2^-64", name)
-        votes.append(np.eye(len(_EXPONENTS))[place - _EXPONENTS[0]])
-    many = len(_EXPONENTS)
-    session = SumSession(name, setting, users=len(rows), width=many, half=1.0, rounds=1)
-    with session:
-        counts = np.asarray(session.sum(votes).sum)
-    before.append(session)
-    return 2.0 ** _EXPONENTS[int(np.flatnonzero(counts > 0.5).max(initial=0))]
+    votes = LengthVotes(name, setting, len(rows))
+    with votes.session:
+        found = votes.longest(rows)
+    before.append(votes.session)
+    return found

@@ -41,6 +41,11 @@ _NO_GROUPS: Final = (
     "sklearn.set_config(enable_metadata_routing=True); without that they keep it to themselves"
 )
 _EACH_ROW: Final = "no groups were given: each of the {} rows is a party of its own"
+_SCALED: Final = (
+    "columns have {} over the rows of all parties: what scaled them saw all rows in the clear, and "
+    "nothing here accounts for that. Scale by public ranges, or by what `variance` publishes"
+)
+_NEAR: Final = 1e-8
 
 
 class UnfitData(UsageError, ValueError):
@@ -168,6 +173,9 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self._run = self._start(problem, setting, rounds, last)
         self._begun = True
+        found = scaled_by_all(problem.table.features)
+        if found:
+            self._run.session.warn(_SCALED.format(found))
         if groups is None:
             self._run.session.warn(_EACH_ROW.format(len(problem)))
 
@@ -187,3 +195,22 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         state.pop("_run", None)  # a copy that went on by itself would spend twice
         return state
+
+
+def scaled_by_all(x: Floats) -> str:
+    """What columns have that were scaled by these very rows, or nothing.
+
+    By chance no column has it; other steps that look at all rows leave no such trace.
+    """
+    many = np.array([len(np.unique(each)) > 2 for each in x.T], dtype=bool)
+    columns = x[:, many]  # two values alone are 0 and 1 without anybody's doing
+    if not columns.size:
+        return ""
+    ends = (columns.min(axis=0), columns.max(axis=0))
+    if np.allclose(ends[0], 0, atol=_NEAR) and np.allclose(ends[1], 1, rtol=0, atol=_NEAR):
+        return "the range 0 to 1"
+    if np.abs(columns.mean(axis=0)).max() <= _NEAR and np.allclose(
+        columns.std(axis=0), 1, rtol=0, atol=_NEAR
+    ):
+        return "mean 0 and deviation 1"
+    return ""

@@ -16,17 +16,18 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from gopa import UsageError
-from gopa.learning import BudgetExceeded, Privacy, PrivacyLedger, natural
+from gopa.learning import BudgetExceeded, Privacy, PrivacyLedger, Table, natural
 from gopa.learning.federated import (
     FederatedKMeans,
     FederatedLinearRegression,
     FederatedLogisticRegression,
     FederatedPCA,
     fedavg,
+    variance,
 )
 from gopa.learning.federated.estimator_base import UnfitData
 from tests.learning.federated.problems import NEAR, OFF, two_sides
@@ -265,6 +266,26 @@ def test_parts_of_a_pipeline_are_told_groups() -> None:
         routed = clone(line).fit(X, Y, groups=GROUPS)
     for each in (*named, *routed):
         assert each.outcome_.history["users"].tolist() == [8]
+
+
+def published(x: Any) -> Any:
+    """Scales by what a verified sum says of all rows."""
+    asked: dict[str, Any] = {"privacy": Privacy(40.0, 1e-5), "seed": 1, "most_rows": 8, **OFF}
+    found = variance(natural(Table(X, Y, "all"), GROUPS), low=-1, high=1, **asked).model
+    return (x - found["mean"]) / np.sqrt(found["variance"])
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler()], ids=name)
+def test_a_scaler_that_saw_all_rows_is_noticed(scaler: Any) -> None:
+    """What it learned is exact, and was never charged."""
+    last = "federatedlogisticregression__groups"
+    for first, noticed in ((FunctionTransformer(published), 0), (scaler, 1)):
+        line = make_pipeline(first, FederatedLogisticRegression(rounds=1, **NOISY))
+        plain = FederatedLogisticRegression(rounds=1, **NOISY)
+        said = line.fit(X, Y, **{last: GROUPS})[-1].outcome_.warnings
+        assert len(said) == noticed + len(
+            plain.fit(published(X), Y, groups=GROUPS).outcome_.warnings
+        )
 
 
 @pytest.mark.slow

@@ -51,14 +51,16 @@ class LedgerEntry:
 class BudgetExceeded(UsageError):
     """Refuses a step that would spend more privacy than was asked for; nothing was charged.
 
-    `epsilon` is what all steps would have come to, `room` how many of the asked steps still fit.
+    `epsilon` is what all steps would have come to, infinite where their `delta` is the cause or
+    they have no noise; `room` is how many of the asked steps still fit.
     """
 
-    def __init__(self, message: str, epsilon: float, room: int) -> None:
+    def __init__(self, message: str, epsilon: float, room: int, delta: float = 0.0) -> None:
         super().__init__(message, "privacy")
-        self.args = (message, epsilon, room)
+        self.args = (message, epsilon, room, delta)
         self.epsilon = epsilon
         self.room = room
+        self.delta = delta
 
 
 class PrivacyLedger:
@@ -319,14 +321,23 @@ class PrivacyLedger:
     def _refusal(self, charge: Charge, times: int, room: int) -> BudgetExceeded:
         asked = self._with(charge, times)
         many = "" if times == 1 else f" {times} times"
+        used = math.fsum(each.lost * runs for each, runs in self._counts.items())
+        lost = used + charge.lost * times
         if charge.law == "exact":
             message = "a number without noise: no budget covers it; privacy=None asks for none"
+        elif self.privacy is not None and asked == math.inf:
+            takes = f"takes {charge.lost * times:.3g}" if charge.lost else "needs a part"
+            message = (
+                f"{charge!r}{many} {takes} of the delta, and of the {self.privacy.delta:.3g} that "
+                f"was asked for {used:.3g} is used: ask for a larger delta, or let each part take "
+                f"less of it; {room} more fit"
+            )
         else:
             message = (
                 f"{charge!r}{many} would come to epsilon {asked:.4g}, and {self.privacy} was asked "
                 f"for; {room} more fit: stop here, ask for more, or add more noise"
             )
-        return BudgetExceeded(message, asked, room)
+        return BudgetExceeded(message, asked, room, lost)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,8 @@ class Outcome:
     algorithm has no notion of it.
 
     Arrays of the model are copied and read-only. Equal seeds give equal `to_bytes`: seconds and
-    transcripts are left out of it.
+    transcripts are left out of it. `noise` is about which part of the model's squared length is
+    noise, by the law of the noise; None where nobody worked that out.
     """
 
     model: Any
@@ -66,6 +67,7 @@ class Outcome:
     converged: bool | None = None
     algorithm: str = ""
     warnings: tuple[str, ...] = ()
+    noise: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("messages", "bytes"):
@@ -84,7 +86,7 @@ class Outcome:
                 self.history.columns,
                 self.spent,
                 None if self.spent.curve is None else self.spent.curve.columns,
-                (self.messages, self.bytes, self.converged, self.warnings),
+                (self.messages, self.bytes, self.converged, self.warnings, self.noise),
                 0 if self.transcript is None else len(self.transcript),
             )
         )
@@ -141,6 +143,8 @@ class Outcome:
         for each in self.warnings:
             yield "warning", each
         yield "model", _shape(self.model)
+        if self.noise is not None:
+            yield "noise", f"about {self.noise:.0%} of the model's squared length"
         yield "history", f"{len(self.history)} rows: {', '.join(self.history.names)}"
         yield "privacy", str(self.spent)
         for each in self.spent.assumptions:

@@ -105,6 +105,22 @@ def test_one_guarantee_fills_its_own_budget() -> None:
         ledger.charge(Charge.guarantee(0.0, 1e-9))
 
 
+def test_a_delta_that_is_used_up_is_said_to_be_the_cause() -> None:
+    asked = Privacy(4.0, 1e-5)
+    ledger = PrivacyLedger(asked)
+    half = Charge.guarantee(1.0, 5e-6)
+    ledger.charge(half)
+    assert ledger.room(half, 9) == 1
+    with pytest.raises(BudgetExceeded) as caught:
+        ledger.charge(half, 2)
+    assert caught.value.delta == pytest.approx(1.5e-5)
+    assert caught.value.room == 1
+    with pytest.raises(BudgetExceeded) as caught:  # here it is epsilon
+        ledger.charge(Charge.guarantee(8.0, 1e-6))
+    assert caught.value.delta < asked.delta
+    assert 4 < caught.value.epsilon < math.inf
+
+
 def test_two_mechanisms_compose() -> None:
     ledger = PrivacyLedger(ASKED)
     for _ in range(3):

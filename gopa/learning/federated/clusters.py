@@ -78,6 +78,7 @@ class Clusters(SumRun):
         )
         self.session = self._sums.session
         self._counts = np.zeros(self._many)
+        self._stderr = np.zeros(self._many)
 
     @property
     def centres(self) -> Floats:
@@ -93,6 +94,10 @@ class Clusters(SumRun):
         means = table[:, :-1] / np.where(full, table[:, -1], 1.0)[:, None]
         before = self.centres
         self._centres = np.where(full[:, None], clip(means, 2, 1.0), self._near_the_largest(means))
+        # Of a quotient: the noise of the sum, and that of the count.
+        own = np.hypot(1.0, length(self._centres, 2) / math.sqrt(self._columns))
+        least = np.maximum(self._counts, max(found.stderr, 0.5))
+        self._stderr = self.radius * found.stderr * own / least
         moved = float(np.abs(self.centres - before).max())
         if self._exact:
             self.converged = moved <= self._tol * max(1.0, float(np.abs(self.centres).max()))
@@ -105,7 +110,15 @@ class Clusters(SumRun):
         )
 
     def _model(self) -> dict[str, Any]:
-        return {"centres": self.centres, "counts": self._counts}
+        found = {"centres": self.centres, "counts": self._counts}
+        return found if self._exact else found | {"stderr": self._stderr}
+
+    def _noise(self) -> float | None:
+        """Against how far centres lie from their mean."""
+        square = float(np.sum((self.centres - self.centres.mean(axis=0)) ** 2))
+        if self._many == 1 or not square:
+            return None
+        return float(self._columns * np.sum(self._stderr**2) / square)
 
     def _row(self, x: Floats) -> Floats:
         moved = x - self._origin

@@ -7,7 +7,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,18 @@ _FEWEST: Final = 3
 _LATER: Final = 1000
 """So many calls of `partial_fit` have one session where nothing is spent."""
 
+_NO_GROUPS: Final = (
+    "say whose each row is: fit(X, y, groups=parties), or groups=range(len(X)) if each row is a "
+    "party of its own. Searches, cross_val_score and pipelines pass it on after "
+    "sklearn.set_config(enable_metadata_routing=True); without that they keep it to themselves"
+)
+_EACH_ROW: Final = "no groups were given: each of the {} rows is a party of its own"
+_SCALED: Final = (
+    "columns have {} over the rows of all parties: what scaled them saw all rows in the clear, and "
+    "nothing here accounts for that. Scale by public ranges, or by what `variance` publishes"
+)
+_NEAR: Final = 1e-8
+
 
 class UnfitData(UsageError, ValueError):
     """Refuses data; a ValueError, too, as other estimators raise."""
@@ -44,6 +56,8 @@ class UnfitData(UsageError, ValueError):
 class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
     """Has what all of these estimators share.
 
+    `groups` says whose each row is, and is asked for wherever scikit-learn routes metadata. Only
+    the arithmetic alone, `epsilon=None` with mode "off", takes each row for a party without it.
     `epsilon=None` adds no noise: the sums of all rounds come out as they are. See `Privacy` for
     `epsilon`, `delta` and `unit`, and `Setting` for `most_rows`, `mode`, `session` and `ledger`.
     Who knows `random_state`, an integer, knows all noise of this simulation.
@@ -60,12 +74,15 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
     random_state: Any = None
     progress: Progress = None
 
+    __metadata_request__fit: ClassVar = {"groups": True}
+    __metadata_request__partial_fit: ClassVar = {"groups": True}
+
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Fits to rows X, and y where it is used, of the parties `groups`, in a new session."""
         problem = self._problem(X, y, groups, first=True)
-        setting = self._setting(groups)
+        setting = self._setting()
         rounds = self._rounds(setting, fit=True)
-        self._begin(problem, setting, rounds, None)
+        self._begin(problem, groups, setting, rounds, None)
         return self._shown(self._run.carried_out(problem, rounds, self.progress), problem)
 
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
@@ -83,9 +100,9 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
             if self._begun and (run is None or self.epsilon is not None):
                 message = "its session is over, and another one would spend as much again: fit anew"
                 raise BudgetExceeded(message, math.inf, 0)
-            setting = self._setting(groups)
+            setting = self._setting()
             rounds = _LATER if setting.privacy is None else self._rounds(setting, fit=False)
-            self._begin(problem, setting, rounds, run)
+            self._begin(problem, groups, setting, rounds, run)
         self._run.round(problem)
         return self._shown(self._run.outcome(), problem)
 
@@ -117,6 +134,9 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
         else:
             x = validate_data(self, X, dtype=np.float64, reset=first)
             labels = np.zeros(len(x))
+        if groups is None and not (self.epsilon is None and self.mode == "off"):
+            # Else what a search kept to itself would leave a row hidden where a party was meant.
+            raise UnfitData(_NO_GROUPS, "groups")
         owners = np.arange(len(x)) if groups is None else np.asarray(groups)
         problem = natural(Table(x, labels, "given to fit"), owners)
         if first:
@@ -135,7 +155,7 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return problem
 
-    def _setting(self, groups: Any) -> Setting:
+    def _setting(self) -> Setting:
         privacy = None
         if self.epsilon is not None:
             privacy = Privacy(self.epsilon, self.delta, unit=self.unit)
@@ -146,13 +166,18 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
             seed = int(state)
         else:
             seed = int(check_random_state(state).randint(2**31))
-        # Whose every row is a party has one row, which is no secret.
-        most = 1 if groups is None and self.most_rows is None else self.most_rows
-        return Setting(privacy, seed, most, self.mode, self.session, self.ledger)
+        return Setting(privacy, seed, self.most_rows, self.mode, self.session, self.ledger)
 
-    def _begin(self, problem: Users, setting: Setting, rounds: int, last: SumRun | None) -> None:
+    def _begin(
+        self, problem: Users, groups: Any, setting: Setting, rounds: int, last: SumRun | None
+    ) -> None:
         self._run = self._start(problem, setting, rounds, last)
         self._begun = True
+        found = scaled_by_all(problem.table.features)
+        if found:
+            self._run.session.warn(_SCALED.format(found))
+        if groups is None:
+            self._run.session.warn(_EACH_ROW.format(len(problem)))
 
     _begun = False
 
@@ -170,3 +195,22 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         state.pop("_run", None)  # a copy that went on by itself would spend twice
         return state
+
+
+def scaled_by_all(x: Floats) -> str:
+    """What columns have that were scaled by these very rows, or nothing.
+
+    By chance no column has it; other steps that look at all rows leave no such trace.
+    """
+    many = np.array([len(np.unique(each)) > 2 for each in x.T], dtype=bool)
+    columns = x[:, many]  # two values alone are 0 and 1 without anybody's doing
+    if not columns.size:
+        return ""
+    ends = (columns.min(axis=0), columns.max(axis=0))
+    if np.allclose(ends[0], 0, atol=_NEAR) and np.allclose(ends[1], 1, rtol=0, atol=_NEAR):
+        return "the range 0 to 1"
+    if np.abs(columns.mean(axis=0)).max() <= _NEAR and np.allclose(
+        columns.std(axis=0), 1, rtol=0, atol=_NEAR
+    ):
+        return "mean 0 and deviation 1"
+    return ""

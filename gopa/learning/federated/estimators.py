@@ -1,6 +1,6 @@
 """Offers federated learning as estimators of scikit-learn.
 
-`fit(X, y, groups=parties)` says whose each row is; without groups each row is a party of its own.
+`fit(X, y, groups=parties)` says whose each row is.
 `outcome_` has what it cost, and what can be audited. Needs the extra `learning`.
 """
 

@@ -218,12 +218,13 @@ class AdaptiveClip:
         return bound * math.exp(-self.rate * (kept - self.quantile))
 
 
-Clipping: TypeAlias = float | AdaptiveClip
-"""A number is the bound of all rounds."""
+Clipping: TypeAlias = float | AdaptiveClip | None
+"""A number is the bound of all rounds; None, without noise, shortens nothing."""
 
 
 def require_bound(bound: float) -> float:
     """Refuses what is no length to shorten updates to."""
     if not 0 < number(bound, "clip") < math.inf:
-        raise UsageError("a length above 0", "clip")
+        message = "a finite length above 0; without privacy None shortens nothing"
+        raise UsageError(message, "clip")
     return bound

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import Result, UsageError, WeightTooSmall
-from gopa.learning.clipping import length
+from gopa.learning.clipping import clip, length
 from gopa.learning.data import Users
 from gopa.learning.federated.setting import Setting
 from gopa.learning.federated.sums import SumSession
@@ -65,7 +65,7 @@ class RowSums:
 
     `diameter` is the largest distance of what two rows are turned into; 0 is no farther, and where
     rows are `counted`, nothing is longer than sqrt(diameter^2 - 1): then the count needs no noise
-    of its own. How many rows a user has stays private with unit "user".
+    of its own. How many rows a user has stays private with unit "user"; `most` of them count.
     """
 
     def __init__(  # noqa: PLR0913 - what is summed, and how
@@ -80,33 +80,38 @@ class RowSums:
         counted: bool = True,
         before: Sequence[SumSession] = (),
     ) -> None:
-        self._most, self.width = setting.most(problem), width
+        self.most, self.width = setting.most(problem), width
         self._counted = counted
         half = diameter / 2 * (1 + 1e-9)
+        if setting.privacy is None:
+            half *= 2  # no vector is longer than that, and nothing else limits it
+        elif setting.unit == "record":
+            half /= self.most
+        self._longest = half if setting.privacy is None else math.inf
         self.session = SumSession(
             name,
             setting,
             users=len(problem),
             width=max(2, width + counted),
-            half=half if setting.unit == "user" else half / self._most,
+            half=half,
             rounds=rounds,
-            vouched=True,
+            vouched=setting.privacy is not None,
             before=before,
         )
 
     def sum(self, rows: Sequence[Floats]) -> RowTotal:
         """One round over what the rows of each user are turned into."""
-        over = sum(len(each) > self._most for each in rows)
+        over = sum(len(each) > self.most for each in rows)
         if over:
             self.session.warn(
-                f"{over} users have more than {self._most} rows: they count as so many"
+                f"{over} users have more than {self.most} rows: they count as so many"
             )
         result = self.session.sum([self.vector(each) for each in rows])
         found, stderr = np.asarray(result.sum), float(np.max(result.sum_stderr))
-        scale = self._most if self._counted else math.nan
+        scale = self.most if self._counted else math.nan
         return RowTotal(
-            self._most * found[: self.width],
-            self._most * stderr,
+            self.most * found[: self.width],
+            self.most * stderr,
             scale * float(found[-1]),
             scale * stderr,
             result,
@@ -115,12 +120,38 @@ class RowSums:
     def vector(self, rows: Floats) -> Floats:
         """What a user with these rows sends."""
         vector = np.zeros(self.session.terms.dimension)
-        share = min(len(rows) / self._most, 1.0)
+        share = min(len(rows) / self.most, 1.0)
         if len(rows):
-            vector[: self.width] = np.clip(rows.mean(axis=0), -1, 1) * share
+            vector[: self.width] = np.clip(rows.mean(axis=0) * share, -1, 1)
         if self._counted:
             vector[self.width] = share
-        return vector
+        # Of whom a sum was not expected to hold anything it may be longer: it is asked again.
+        return vector if self._longest == math.inf else clip(vector, 2, self._longest)
+
+
+class LengthVotes:
+    """Is a session that asks, without noise, between which powers of two the longest vector lies.
+
+    Every user puts a 1 in the place of the power of two above its longest; the sum has the counts.
+    """
+
+    def __init__(self, name: str, setting: Setting, users: int, rounds: int = 1) -> None:
+        many = len(_EXPONENTS)
+        self.session = SumSession(name, setting, users=users, width=many, half=1.0, rounds=rounds)
+        self._name = name
+
+    def longest(self, vectors: Sequence[Floats]) -> float:
+        """A power of two that no vector of any user is longer than."""
+        votes = []
+        for each in vectors:
+            longest = float(length(each, 2).max(initial=0.0))
+            place = math.frexp(longest)[1] if longest else _EXPONENTS[0]
+            if place not in _EXPONENTS:
+                message = "vectors are no longer than 2^64, and no shorter than 2^-64"
+                raise UsageError(message, self._name)
+            votes.append(np.eye(len(_EXPONENTS))[place - _EXPONENTS[0]])
+        counts = np.asarray(self.session.sum(votes).sum)
+        return 2.0 ** _EXPONENTS[int(np.flatnonzero(counts > 0.5).max(initial=0))]
 
 
 def known_length(
@@ -132,12 +163,12 @@ def known_length(
 ) -> float:
     """A public length of rows: the given one, or without privacy one that is asked for.
 
-    Then every user says between which powers of two its longest row lies, in a session of its own
-    that is added to those `before`; the sum has the counts, and the largest power counts.
+    That is a session of its own, which is added to those `before`.
     """
     if given is not None:
         if not (isinstance(given, int | float) and 0 < given < math.inf):
-            raise UsageError("a length above 0", name)
+            message = "a finite length above 0; without privacy None asks the data for one"
+            raise UsageError(message, name)
         return float(given)
     if setting.privacy is not None or setting.aggregator is not None:
         message = (
@@ -145,16 +176,8 @@ def known_length(
             "ones are shortened"
         )
         raise UsageError(message, name)
-    votes = []
-    for each in rows:
-        longest = float(length(each, 2).max(initial=0.0))
-        place = math.frexp(longest)[1] if longest else _EXPONENTS[0]
-        if place not in _EXPONENTS:
-            raise UsageError("rows are no longer than 2^64, and no shorter than 2^-64", name)
-        votes.append(np.eye(len(_EXPONENTS))[place - _EXPONENTS[0]])
-    many = len(_EXPONENTS)
-    session = SumSession(name, setting, users=len(rows), width=many, half=1.0, rounds=1)
-    with session:
-        counts = np.asarray(session.sum(votes).sum)
-    before.append(session)
-    return 2.0 ** _EXPONENTS[int(np.flatnonzero(counts > 0.5).max(initial=0))]
+    votes = LengthVotes(name, setting, len(rows))
+    with votes.session:
+        found = votes.longest(rows)
+    before.append(votes.session)
+    return found

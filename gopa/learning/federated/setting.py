@@ -31,6 +31,8 @@ _MANY: Final = 2_000
 """Users from whom on planning takes seconds: finer grids are not tried."""
 
 _EXACT_STEPS: Final = 2**30
+_LONGEST: Final = 3.5
+"""A vector of so many halves of the range, at this grid, has a squared length below 2^62."""
 
 _NEAR: Final = 1e-9
 """The part of a length that a sum of floats may be off by."""
@@ -236,11 +238,19 @@ class _Sums:
         return given
 
 
+def _fine(sums: _Sums) -> dict[str, Any]:
+    """Without noise the grid is as fine as the squared lengths of vectors allow for."""
+    if sums.asked is not None:
+        return {}
+    coarser = math.ceil(math.log2(max(1.0, sums.half / _LONGEST)))
+    return {"steps": max(1, _EXACT_STEPS >> coarser)}
+
+
 @lru_cache(maxsize=64)
 def _in_rows(sums: _Sums) -> Plan | None:
     """The plan that proves lengths, at a small cost for each number; None if there is none."""
     try:
-        return gopa.plan(**sums.keywords, path="rows")
+        return gopa.plan(**{**_fine(sums), **sums.keywords}, path="rows")
     except UsageError:
         return None
 
@@ -250,8 +260,7 @@ def _by_number(sums: _Sums) -> Plan:
     """The plan with the least error: rounding counts, too, so finer grids are tried."""
     given = sums.keywords | {"path": "bits"}
     if sums.asked is None:
-        fine = {} if sums.mode == "full" else {"steps": _EXACT_STEPS}
-        return gopa.plan(**{**fine, **given})
+        return gopa.plan(**{**_fine(sums), **given})
     given |= {"noise": "irwin-hall"}
     best = gopa.plan(**given)
     if "steps" in given:

@@ -37,6 +37,16 @@ _SIMULATED: Final = (
     "data that was shortened or moved, which is exact"
 )
 
+_MOSTLY, _ROUGH = 0.5, 1e-8
+_NOISE: Final = (
+    "the model is mostly noise, {:.0%} of its squared length: enlist more parties, ask for a "
+    "larger epsilon, or take fewer rounds, fewer numbers, or a smaller bound (clip, radius)"
+)
+_ROUNDING: Final = (
+    "the grid is too coarse: rounding is {:.1g} of the model's squared length. A bound far above "
+    "the data (clip, radius) makes it so: take a smaller one, or None, and the data decide"
+)
+
 
 class SumSession:
     """Sums one vector of each user, round after round, and remembers what that cost.
@@ -93,7 +103,12 @@ class SumSession:
         )
         self.users, self._covered, self._begun = users, rounds, 0
         self.results: list[Result] = []
-        self._warnings: list[str] = []
+        self.warnings: list[str] = []
+
+    @property
+    def begun(self) -> int:
+        """How many rounds were begun."""
+        return self._begun
 
     @property
     def rounds_left(self) -> int:
@@ -125,8 +140,8 @@ class SumSession:
 
     def warn(self, text: str) -> None:
         """Says it once in the outcome."""
-        if text not in self._warnings:
-            self._warnings.append(text)
+        if text not in self.warnings:
+            self.warnings.append(text)
 
     def outcome(
         self,
@@ -135,14 +150,24 @@ class SumSession:
         *,
         converged: bool | None = None,
         warnings: Sequence[str] = (),
+        noise: float | None = None,
     ) -> Outcome:
-        """What came of it, with all that this session and those before it know."""
+        """What came of it, with all that this session and those before it know.
+
+        `noise` is the part of the model's squared length that is noise, or only rounding.
+        """
+        doubts: list[str] = []
+        said: list[str] = []
+        hidden = self.setting.privacy is not None
+        if noise is not None and noise > (_MOSTLY if hidden else _ROUGH):
+            doubts.append((_NOISE if hidden else _ROUNDING).format(min(noise, 1.0)))
         transcripts: list[Any] = []
         messages = size = 0
         for each in (*self.before, self):
             more, bytes_more = each.traffic()
             messages, size = messages + more, size + bytes_more
             transcripts += [found.transcript for found in each.results if found.transcript]
+            said += each.warnings
         return Outcome(
             algorithm=self.name,
             model=model,
@@ -154,7 +179,8 @@ class SumSession:
             seed=self.setting.seed,
             transcript=tuple(transcripts) or None,
             converged=converged,
-            warnings=(*self._warnings, *warnings),
+            warnings=tuple(dict.fromkeys([*doubts, *said, *warnings])),
+            noise=None if noise is None or not hidden else min(noise, 1.0),
         )
 
     def spent(self) -> Spent:
@@ -180,6 +206,8 @@ class SumSession:
 
     def close(self) -> None:
         """No more rounds; what was said stays."""
+        for each in self.before:
+            each.close()
         if isinstance(self._aggregator, gopa.LocalAggregator):
             self._aggregator.close()
 
@@ -235,6 +263,7 @@ class SumRun(ABC):
             self.notes.history(),
             converged=self.converged,
             warnings=self._warnings(),
+            noise=self._noise(),
         )
 
     @abstractmethod
@@ -246,6 +275,10 @@ class SumRun(ABC):
     def _warnings(self) -> Sequence[str]:
         """Beside what the session knows."""
         return ()
+
+    def _noise(self) -> float | None:
+        """Which part of the model's squared length is noise or rounding, if that is known."""
+        return None
 
 
 def _price(privacy: Privacy | None, kept: Decimal | None) -> Charge:

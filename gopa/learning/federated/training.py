@@ -27,6 +27,7 @@ from gopa.learning.federated.rounds import (
     mean_round,
     require_bound,
 )
+from gopa.learning.federated.row_sums import LengthVotes
 from gopa.learning.federated.setting import Mode, Setting
 from gopa.learning.federated.sums import SumRun, SumSession
 from gopa.learning.fitting import Progress, require_neither
@@ -46,8 +47,10 @@ class Recipe:
 
     `local_steps` of length `rate` on each user's data; none for FedSGD, which sends the gradient.
     Every row gets a further number, `intercept`, unless that is 0. `clip` is the length to which
-    updates are shortened, or an `AdaptiveClip`. `weighted` counts each user by its rows, else all
-    alike. Without noise a mean update no longer than `tol` ends the run.
+    updates are shortened, or an `AdaptiveClip`; it also sets how fine the grid of a sum is. None
+    shortens nothing, and the grid follows from the longest update, which every round asks for
+    beforehand: without noise, where nothing else needs a bound. `weighted` counts each user by its
+    rows, else all alike. Without noise a mean update no longer than `tol` ends the run.
     """
 
     loss: RowLoss = LOGISTIC
@@ -65,11 +68,14 @@ class Recipe:
             value = number(getattr(self, name), name)
             if not 0 <= value < math.inf or (name == "rate" and not value):
                 raise UsageError("finite and not negative, and a rate above 0", name)
-        require_bound(self.bound)
+        if self.clip is not None:
+            require_bound(self.bound)
 
     @property
     def bound(self) -> float:
-        """The clipping bound of the first round."""
+        """The clipping bound of the first round; infinite if nothing is shortened."""
+        if self.clip is None:
+            return math.inf
         return self.clip.bound if isinstance(self.clip, AdaptiveClip) else self.clip
 
     def objective(self, problem: Users) -> Linear:
@@ -120,6 +126,8 @@ class Training(SumRun):
             adaptive=isinstance(recipe.clip, AdaptiveClip),
             unit=setting.unit,
         )
+        self._votes = self._asked(setting, recipe, len(problem), rounds)
+        self._variance = 0.0
         self._recipe, self._exact, self._bound = recipe, setting.privacy is None, recipe.bound
         self._shares: list[tuple[float, float]] = []
         self._shortened = self._over = 0
@@ -131,7 +139,21 @@ class Training(SumRun):
             half=self._shape.half,
             rounds=rounds,
             vouched=self._shape.vouched,
+            before=() if self._votes is None else (self._votes.session,),
         )
+
+    @staticmethod
+    def _asked(setting: Setting, recipe: Recipe, users: int, rounds: int) -> LengthVotes | None:
+        """Who asks for the longest update of a round, if nobody says what the longest one is."""
+        if recipe.clip is not None:
+            return None
+        if setting.privacy is not None or setting.aggregator is not None:
+            message = (
+                "with privacy noise is made for it, and between processes it is public: say to "
+                "which length updates are shortened"
+            )
+            raise UsageError(message, "clip")
+        return LengthVotes("clip", setting, users, rounds)
 
     def _round(self, problem: Users) -> None:
         shape, recipe, bound = self._shape, self._recipe, self._bound
@@ -139,12 +161,16 @@ class Training(SumRun):
         counts = objective.rows.counts
         self._over = max(self._over, int((counts > shape.most).sum()))
         updates, kept = self._updates(objective)
+        if self._votes is not None:
+            bound = self._votes.longest([each[None] for each in updates])
         weights = np.minimum(counts, shape.most) if shape.weighted else np.ones(len(counts))
         found = mean_round(self.session, shape, updates, weights, bound=bound, kept=kept)
         divisor = found.divisor(*self._share(found.share))
         step = found.total / divisor
         if not recipe.local_steps:
             step = recipe.rate * (step - recipe.ridge * self.weights)
+        spread = found.stderr / divisor * (1.0 if recipe.local_steps else recipe.rate)
+        self._variance += spread**2
         self.weights = self.weights + step
         self._shortened += found.shortened
         moved = float(np.sqrt(np.sum(step * step)))
@@ -197,7 +223,13 @@ class Training(SumRun):
         return means, whole.sum(axis=1) / many
 
     def _model(self) -> dict[str, Any]:
-        return self._recipe.split(self.weights)
+        found = self._recipe.split(self.weights)
+        return found if self._exact else found | {"stderr": math.sqrt(self._variance)}
+
+    def _noise(self) -> float:
+        """What the noise of all rounds has, as if no round made up for that of an earlier one."""
+        square = float(np.sum(self.weights**2))
+        return len(self.weights) * self._variance / max(square, 1e-300)
 
     def _warnings(self) -> Sequence[str]:
         found, shape = [], self._shape

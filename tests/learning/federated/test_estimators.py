@@ -10,24 +10,27 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from gopa import UsageError
-from gopa.learning import BudgetExceeded, Privacy, PrivacyLedger, natural
+from gopa.learning import BudgetExceeded, Privacy, PrivacyLedger, Table, natural
 from gopa.learning.federated import (
     FederatedKMeans,
     FederatedLinearRegression,
     FederatedLogisticRegression,
     FederatedPCA,
     fedavg,
+    variance,
 )
-from tests.learning.federated.problems import NEAR, OFF, USER, two_sides
+from gopa.learning.federated.estimator_base import UnfitData
+from tests.learning.federated.problems import NEAR, OFF, two_sides
 
 EXACT: Final[dict[str, Any]] = {"epsilon": None, "random_state": 1, **OFF}
 NOISY: Final[dict[str, Any]] = {"epsilon": 40.0, "random_state": 1, "most_rows": 8, **OFF}
@@ -153,10 +156,12 @@ def test_a_session_without_an_outcome_is_spent_all_the_same(failed: str) -> None
 def test_a_search_spends_one_account() -> None:
     """Copies that scikit-learn makes of an estimator share its ledger; other processes get none."""
     ledger = PrivacyLedger(Privacy(100.0, 1e-3))
-    model = FederatedLogisticRegression(rounds=1, ledger=ledger, **{**NOISY, "most_rows": None})
-    search = GridSearchCV(model, {"rate": [1.0, 3.0]}, cv=2, refit=False, error_score="raise")
-    with pytest.raises(BudgetExceeded):
-        search.fit(X[:16], Y[:16])
+    model = FederatedLogisticRegression(rounds=1, ledger=ledger, **{**NOISY, "most_rows": 1})
+    search = GridSearchCV(
+        model, {"rate": [1.0, 3.0]}, cv=GroupKFold(2), refit=False, error_score="raise"
+    )
+    with config_context(enable_metadata_routing=True), pytest.raises(BudgetExceeded):
+        search.fit(X[:16], Y[:16], groups=np.arange(16))
     assert [each.charge.numbers[0] for each in ledger.entries] == [40.0, 40.0]
     with pytest.raises(UsageError, match="its process"):
         pickle.dumps(model)
@@ -192,7 +197,11 @@ def test_mistakes_are_named() -> None:
         (FederatedLogisticRegression(**noisy), {"groups": GROUPS}, "most_rows"),
         (FederatedPCA(**NOISY), {"groups": GROUPS}, "radius"),
         (FederatedPCA(3, **EXACT), {"groups": GROUPS}, "components"),
-        (FederatedLogisticRegression(epsilon=0.0, **{**OFF, "most_rows": 8}), {}, "epsilon"),
+        (
+            FederatedLogisticRegression(epsilon=0.0, **{**OFF, "most_rows": 8}),
+            {"groups": GROUPS},
+            "epsilon",
+        ),
     ]
     for estimator, given, field in wrong:
         with pytest.raises(UsageError) as caught:
@@ -206,12 +215,77 @@ def test_mistakes_are_named() -> None:
     assert caught.value.field == "y"
 
 
-def test_each_row_is_a_party_and_hides_no_count() -> None:
-    """Without groups nobody has more than one row, so nothing is asked about it."""
-    model = FederatedLogisticRegression(epsilon=9.0, random_state=1, **OFF).fit(X, Y)
-    assert model.outcome_.history["users"].tolist() == [60] * 5
-    assert model.outcome_.spent.within(USER) is False
-    assert model.outcome_.spent.epsilon == 9
+@pytest.mark.parametrize("asked", [{"epsilon": 40.0}, {"unit": "record"}, {"mode": "signed"}])
+def test_without_groups_there_is_the_arithmetic_alone(asked: dict[str, Any]) -> None:
+    """Else rows are hidden where whoever asked means parties, and sessions have too many."""
+    plain = FederatedLogisticRegression(rounds=1, **EXACT).fit(X, Y)
+    assert plain.outcome_.history["users"].tolist() == [60]
+    assert any("60 rows" in each for each in plain.outcome_.warnings)
+    noisy = {**NOISY, "local_steps": 0} if "unit" in asked else EXACT
+    model = FederatedLogisticRegression(rounds=1, **{**noisy, "most_rows": 8, **asked})
+    for call in (model.fit, model.partial_fit):
+        with pytest.raises(UnfitData) as caught:
+            call(X, Y)
+        assert caught.value.field == "groups"
+    fitted = clone(model).fit(X, Y, groups=GROUPS)
+    assert fitted.outcome_.history["users"].tolist() == [8]
+
+
+def searched(model: Any, rate: str) -> Any:
+    """Cross-validates, and fits the best of two rates; the estimator that it ends with."""
+    cross_val_score(model, X, Y, cv=GroupKFold(2), params={"groups": GROUPS}, error_score="raise")
+    grid = GridSearchCV(model, {rate: [1.0, 3.0]}, cv=GroupKFold(2), error_score="raise")
+    best = grid.fit(X, Y, groups=GROUPS).best_estimator_
+    return best[-1] if isinstance(best, Pipeline) else best
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_searches_hide_parties_or_refuse(*, piped: bool) -> None:
+    """A splitter that keeps groups to itself would make every row a party."""
+    model: Any = FederatedLogisticRegression(rounds=1, **NOISY)
+    rate = "federatedlogisticregression__rate" if piped else "rate"
+    model = make_pipeline(FunctionTransformer(), model) if piped else model
+    with config_context(enable_metadata_routing=True):
+        found = searched(model, rate)
+    assert found.outcome_.history["users"].tolist() == [8]
+    assert found.outcome_.spent.within(Privacy(40.0, 1e-5))
+    asked: dict[str, Any] = {"cv": GroupKFold(2), "error_score": "raise"}
+    with pytest.raises(UnfitData) as caught:
+        cross_val_score(model, X, Y, groups=GROUPS, **asked)
+    assert caught.value.field == "groups"
+    with pytest.raises(UnfitData):
+        GridSearchCV(model, {rate: [1.0]}, **asked).fit(X, Y, groups=GROUPS)
+
+
+def test_parts_of_a_pipeline_are_told_groups() -> None:
+    asked = {**NOISY, "rounds": 1}
+    line = make_pipeline(FederatedPCA(2, radius=2.0, **asked), FederatedLogisticRegression(**asked))
+    names = ("federatedpca", "federatedlogisticregression")
+    named = clone(line).fit(X, Y, **{f"{each}__groups": GROUPS for each in names})
+    with config_context(enable_metadata_routing=True):
+        routed = clone(line).fit(X, Y, groups=GROUPS)
+    for each in (*named, *routed):
+        assert each.outcome_.history["users"].tolist() == [8]
+
+
+def published(x: Any) -> Any:
+    """Scales by what a verified sum says of all rows."""
+    asked: dict[str, Any] = {"privacy": Privacy(40.0, 1e-5), "seed": 1, "most_rows": 8, **OFF}
+    found = variance(natural(Table(X, Y, "all"), GROUPS), low=-1, high=1, **asked).model
+    return (x - found["mean"]) / np.sqrt(found["variance"])
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler()], ids=name)
+def test_a_scaler_that_saw_all_rows_is_noticed(scaler: Any) -> None:
+    """What it learned is exact, and was never charged."""
+    last = "federatedlogisticregression__groups"
+    for first, noticed in ((FunctionTransformer(published), 0), (scaler, 1)):
+        line = make_pipeline(first, FederatedLogisticRegression(rounds=1, **NOISY))
+        plain = FederatedLogisticRegression(rounds=1, **NOISY)
+        said = line.fit(X, Y, **{last: GROUPS})[-1].outcome_.warnings
+        assert len(said) == noticed + len(
+            plain.fit(published(X), Y, groups=GROUPS).outcome_.warnings
+        )
 
 
 @pytest.mark.slow

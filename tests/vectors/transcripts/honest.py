@@ -296,6 +296,16 @@ ABORTS: Final = {
         .misbehave(1, Skip(Phase.RECOVER, frozenset({1}))),
         RECOVERY,
     ),
+    "abort_cut_off_shares_of_who_keep_seeds": Case(
+        "Two keep their seeds and post shares of each other's in the gap below the abort: both are "
+        "to blame, and it is no veto.",
+        (aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 1, 2)),
+        _gone(Phase.RECOVER, 0, 1)
+        .misbehave(3, Skip(Phase.UNMASK, frozenset({1})))
+        .misbehave(4, Skip(Phase.UNMASK, frozenset({1})))
+        .organise(CutsOff(Phase.RECOVER, messages=2)),
+        RECOVERY,
+    ),
     "abort_for_no_reason_of_a_confirmed_round": Case(
         "The organiser gives up behind the final close though everybody confirmed: a veto.",
         (aborts(AbortReason.ORGANISER, released=True), sums(0, 1, 2, 3)),

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Final
 
-from gopa.beacon import KNOWN_CHAINS
+from gopa.beacon import KNOWN_CHAINS, DrandChain
 from gopa.messages.manifest import (
     Beacon,
     CommitReveal,
@@ -63,8 +63,8 @@ class LocalPolicy:
     of the roster that the plan must withstand. `beacons` are the kinds of coins the party
     takes part with. `paths` is how full mode may prove vectors: row by row less is claimed of
     the noise of others, on which results rest, and nobody's privacy. `witnesses`: closes need a
-    quorum. `chains` are the hashes of the drand chains whose values it believes nobody knows in
-    advance. `exact_sums`: it takes part in
+    quorum. `chains` are the drand chains whose values it believes nobody knows in advance: a session
+    has to name one of them in all its parts. `exact_sums`: it takes part in
     sessions without noise, whatever `epsilon` is; no epsilon, however large, stands for that.
     `vouched`: programs on its side may give vectors longer than the plan's norm, and answer for how
     far apart two of them are that are not to be told apart.
@@ -82,9 +82,7 @@ class LocalPolicy:
     simulation: bool = False
     exact_sums: bool = False
     vouched: bool = False
-    chains: frozenset[bytes] = field(
-        default_factory=lambda: frozenset(chain.chain_hash for chain in KNOWN_CHAINS)
-    )
+    chains: frozenset[DrandChain] = frozenset(KNOWN_CHAINS)
 
     def require(self, manifest: Manifest, author: bytes) -> None:
         """Return if the party with this Ed25519 key may join; `Refusal` says what is missing."""
@@ -136,8 +134,9 @@ class LocalPolicy:
             raise Refusal(
                 f"you do not accept the source of this session's coins: {source}", "beacon"
             )
-        # An organiser could run a chain of its own, and know its values in advance.
-        if isinstance(beacon, DrandBeacon) and beacon.chain.chain_hash not in self.chains:
+        # An organiser could run a chain of its own, and know its values in advance. The hash of a
+        # chain leaves out the scheme: under another one its key signs what nobody has published.
+        if isinstance(beacon, DrandBeacon) and beacon.chain not in self.chains:
             raise Refusal(
                 "this session draws its coins from a drand chain that you do not accept", "chain"
             )

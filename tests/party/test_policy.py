@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from bulletin_board import KeyKind, NoteSigner
-from gopa.beacon import QUICKNET
+from gopa.beacon import LEAGUE_OF_ENTROPY, QUICKNET, DrandChain, Scheme
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, OpenAdmission, Path
 from gopa.organiser import SessionSetting, new_manifest
 from gopa.party import LocalPolicy, Party, Refusal
@@ -171,13 +171,33 @@ def test_a_second_exact_sum_is_refused_by_parties_too() -> None:
     assert refused(anybody, manifest(EXACT, roster=OpenAdmission(8)), "terms")
 
 
+def drawn_from(chain: DrandChain) -> Manifest:
+    """A session with the coins of this chain."""
+    setting = SessionSetting(beacon=DrandBeacon(chain))
+    return manifest(replace(SCALAR, beacon="drand"), setting, witnessed=True)
+
+
 def test_known_beacon_with_witnesses_is_accepted() -> None:
-    offered = manifest(
-        replace(SCALAR, beacon="drand"),
-        SessionSetting(beacon=DrandBeacon(QUICKNET)),
-        witnessed=True,
-    )
-    replace(STRICT, witnesses=True).require(offered, KEYS[0].public.data)
+    replace(STRICT, witnesses=True).require(drawn_from(QUICKNET), KEYS[0].public.data)
+
+
+@pytest.mark.parametrize(
+    ("known", "scheme"),
+    [
+        (QUICKNET, Scheme.BLS_UNCHAINED_ON_G1),
+        (LEAGUE_OF_ENTROPY, Scheme.PEDERSEN_BLS_UNCHAINED),
+    ],
+    ids=["quicknet", "league of entropy"],
+)
+def test_known_key_under_another_scheme_is_another_chain(known: DrandChain, scheme: Scheme) -> None:
+    """The two have one hash, as drand makes it."""
+    STRICT.require(drawn_from(known), KEYS[0].public.data)
+    other = replace(known, scheme=scheme)
+    assert other.chain_hash == known.chain_hash
+    assert refused(STRICT, drawn_from(other), "chain")
+    own = replace(STRICT, chains=frozenset({other}))
+    own.require(drawn_from(other), KEYS[0].public.data)
+    assert refused(own, drawn_from(known), "chain")
 
 
 def test_plan_that_claims_more_than_it_has() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
+import gopa
 from bulletin_board import KeyKind, NoteSigner
 from gopa.beacon import LEAGUE_OF_ENTROPY, QUICKNET, DrandChain, Scheme
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, OpenAdmission, Path
@@ -95,6 +97,65 @@ def test_a_refusal_says_with_what_the_party_would_take_part(
     }
     wider[field]().require(manifest(), KEYS[0].public.data)
     assert caught.value.field == field
+
+
+PROMISE: dict[str, Any] = {
+    "epsilon": 1,
+    "delta": "1e-6",
+    "mode": "signed",
+    "dropout": 0.0,
+    "least_chance": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("parties", "share", "asked"),
+    [
+        (6, None, 1),
+        (19, None, 1),
+        (19, Fraction(1, 10), 1),
+        (20, None, 2),
+        (200, None, 20),
+        (200, Fraction(1, 200), 1),
+        (200, Fraction(0), 1),
+        (200, Fraction(1, 4), 50),
+        (100, Fraction(29, 100), 29),
+    ],
+    ids=str,
+)
+def test_as_many_may_collude_as_a_plan_assumes_if_nobody_says(
+    parties: int, share: Fraction | None, asked: int
+) -> None:
+    """One number for plans and for parties: what is a default here is refused by nobody there."""
+    keys = [SigningKey.generate(seeded(i)).public.data for i in range(parties)]
+
+    def offered(corrupt: float) -> Manifest:
+        made = gopa.plan(n=parties, corrupt=corrupt, **PROMISE)
+        setting = SessionSetting(mode=Mode.SIGNED)
+        admitted = sorted(keys)
+        return new_manifest(
+            made,
+            admitted,
+            organiser=ORGANISER.public.data,
+            log=LOG.verifier,
+            rng=seeded(1),
+            setting=setting,
+        )
+
+    policy = LocalPolicy(Decimal(1), Decimal("1e-6"), modes=frozenset({Mode.SIGNED}))
+    if share is not None:
+        policy = replace(policy, corrupt_share=share)
+        assert offered(float(share)).terms.corrupt == asked
+    else:
+        plain = gopa.plan(n=parties, **PROMISE)
+        assert plain.terms.corrupt == asked
+    policy.require(offered(asked), keys[0])
+    if asked > 1:
+        with pytest.raises(Refusal) as caught:
+            policy.require(offered(asked - 1), keys[0])
+        assert caught.value.field == "corrupt"
+        less = replace(policy, corrupt_share=Fraction(caught.value.needed))
+        less.require(offered(asked - 1), keys[0])
 
 
 POLICIES = {

@@ -44,7 +44,16 @@ from tests.vectors.transcripts.parties import (
     lie,
     vetoes,
 )
-from tests.vectors.transcripts.worlds import LONG, ONCE, RECOVERY, SIX, TWICE, WITNESSED, World
+from tests.vectors.transcripts.worlds import (
+    LONG,
+    ONCE,
+    RECOVERY,
+    SIGNED,
+    SIX,
+    TWICE,
+    WITNESSED,
+    World,
+)
 
 LEAF: Final = 32
 NOBODY: Final = 99
@@ -117,7 +126,7 @@ class CopiesInNoJoin(Honest):
     def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if post.phase is not Phase.JOIN:
             return [post]
-        seed = seed_of(RECOVERY, self.victim)
+        seed = seed_of(ONCE, self.victim)
         return [access.altered(post, JOIN, lambda j: replace(j, seed=seed, input=bytes(LEAF)))]
 
 
@@ -213,13 +222,19 @@ CASES: Final = {
         "An entry at number 1, the join at 0 and an entry at 2: the join counts, the others are no "
         "messages.",
         lying("join", instead(around_a_gap)),
-        ends=(sums(*ALL),),
+        ends=(sums(0, 1, 2, 3),),
+        world=SIGNED,
+        twin="clean_signed",
+        verdict="SIGNED-ONLY",
     ),
     "join_misshapen_with_a_copied_seed": lie(
         "In front of party 3 its commitment to noise, in a join without an input: that uses "
         "nothing up, and party 3 stays.",
         CopiesInNoJoin(LEAVER),
         "04-J2",
+        ends=(sums(0, 2, 3),),
+        world=ONCE,
+        twin="clean_one_attempt",
     ),
     "publish_unlinked_chunks": Case(
         "The second chunk of a value does not continue the first one: no message, and no fault.",

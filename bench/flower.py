@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
@@ -207,7 +208,13 @@ def _in_clear(clients: int, dimension: int) -> Numbers:
 def _session(clients: int, dimension: int, mode: Any) -> Numbers:
     from gopa.plugins.flower import VerifiableGrid, gopa_mod
 
-    policy = gopa.LocalPolicy(Decimal(1), Decimal("1e-5"), modes=frozenset(Mode), exact_sums=True)
+    policy = gopa.LocalPolicy(
+        Decimal(1),
+        Decimal("1e-5"),
+        corrupt_share=Fraction(0),
+        modes=frozenset(Mode),
+        exact_sums=True,
+    )
     plan = gopa.plan(
         n=clients,
         epsilon=None,

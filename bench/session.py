@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from bench.measure import Numbers, require
@@ -141,7 +142,8 @@ async def _measured(board: Board, terms: Terms) -> Numbers:
         rng=os.urandom,
     )
     ticket = Ticket(board.url, log, manifest.session, manifest.policy)
-    policy = LocalPolicy(epsilon=terms.promised_epsilon, delta=terms.delta)
+    share = Fraction(terms.corrupt, terms.parties)
+    policy = LocalPolicy(terms.promised_epsilon, terms.delta, corrupt_share=share)
     together, probe = Together(), Probe()
     with ThreadPoolExecutor(os.cpu_count()) as executor:
         clients = [

@@ -39,6 +39,7 @@ from gopa.cli.session_progress import (
     question_rows,
 )
 from gopa.party import LocalPolicy, Refusal
+from gopa.planning.defaults import CORRUPT
 from gopa.sessions.vault import identity as identities
 from gopa.wording import EXACT_DIFFERENCE
 from gopa.wording import sentence as capitalised
@@ -187,9 +188,10 @@ Exit codes:
     "--corrupt-share",
     type=_fraction,
     metavar="FRACTION",
-    default="0",
+    default=str(CORRUPT),
     show_default=True,
-    help="The part of the parties that may collude without harm to you, at least.",
+    help="The part of the parties that may collude without harm to you, rounded down, but at least"
+    " one. 1/200 takes a plan for one of 200.",
 )
 @click.option("--witnesses", is_flag=True, help="Take part only where witnesses watch the board.")
 @click.option("--allow-signed", is_flag=True, help="Take part where inputs are not proved.")

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Final
 
-from gopa.beacon import KNOWN_CHAINS
+from gopa.beacon import KNOWN_CHAINS, DrandChain
 from gopa.messages.manifest import (
     Beacon,
     CommitReveal,
@@ -22,6 +22,8 @@ from gopa.messages.manifest import (
     TestCoins,
     Trust,
 )
+from gopa.planning.defaults import CORRUPT, colluding
+from gopa.planning.terms import Terms
 from gopa.planning.worth import Worth, guarantee, judge
 from gopa.wording import BEACONS, EXACT, EXACT_DIFFERENCE
 from wire.errors import GopaError
@@ -60,19 +62,21 @@ class LocalPolicy:
     """Sets the least that a party asks of a session.
 
     `epsilon` and `delta` bound the privacy cost of the whole session; `corrupt_share` is the part
-    of the roster that the plan must withstand. `beacons` are the kinds of coins the party
-    takes part with. `paths` is how full mode may prove vectors: row by row less is claimed of
-    the noise of others, on which results rest, and nobody's privacy. `witnesses`: closes need a
-    quorum. `chains` are the hashes of the drand chains whose values it believes nobody knows in
-    advance. `exact_sums`: it takes part in
-    sessions without noise, whatever `epsilon` is; no epsilon, however large, stands for that.
-    `vouched`: programs on its side may give vectors longer than the plan's norm, and answer for how
-    far apart two of them are that are not to be told apart.
+    of the roster that the plan must withstand, counted as `gopa.plan` counts it: rounded down, and
+    at least one. Who accepts plans for fewer says a smaller part; 0 accepts those for one.
+    `beacons` are the kinds of coins the party takes part with. `paths` is how full mode may prove
+    vectors: row by row less is claimed of the noise of others, on which results rest, and nobody's
+    privacy.
+    `witnesses`: closes need a quorum. `chains` are the drand chains whose values it believes nobody
+    knows in advance: a session has to name one of them in all its parts. `exact_sums`: it takes
+    part in sessions without noise, whatever `epsilon` is; no epsilon, however large, stands for
+    that. `vouched`: programs on its side may give vectors longer than the plan's norm, and answer
+    for how far apart two of them are that are not to be told apart.
     """
 
     epsilon: Decimal
     delta: Decimal
-    corrupt_share: Fraction = Fraction(0)
+    corrupt_share: Fraction = Fraction(str(CORRUPT))
     modes: frozenset[Mode] = frozenset({Mode.FULL})
     paths: frozenset[Path] = frozenset(Path)
     honest_but_curious: bool = False
@@ -82,9 +86,7 @@ class LocalPolicy:
     simulation: bool = False
     exact_sums: bool = False
     vouched: bool = False
-    chains: frozenset[bytes] = field(
-        default_factory=lambda: frozenset(chain.chain_hash for chain in KNOWN_CHAINS)
-    )
+    chains: frozenset[DrandChain] = frozenset(KNOWN_CHAINS)
 
     def require(self, manifest: Manifest, author: bytes) -> None:
         """Return if the party with this Ed25519 key may join; `Refusal` says what is missing."""
@@ -136,8 +138,9 @@ class LocalPolicy:
             raise Refusal(
                 f"you do not accept the source of this session's coins: {source}", "beacon"
             )
-        # An organiser could run a chain of its own, and know its values in advance.
-        if isinstance(beacon, DrandBeacon) and beacon.chain.chain_hash not in self.chains:
+        # An organiser could run a chain of its own, and know its values in advance. The hash of a
+        # chain leaves out the scheme: under another one its key signs what nobody has published.
+        if isinstance(beacon, DrandBeacon) and beacon.chain not in self.chains:
             raise Refusal(
                 "this session draws its coins from a drand chain that you do not accept", "chain"
             )
@@ -184,6 +187,19 @@ class LocalPolicy:
             message = f"this session could release two exact sums of a round: {EXACT_DIFFERENCE}"
             raise Refusal(message, "terms")
 
+    def _require_withstood(self, terms: Terms) -> None:
+        """Require that as many may collude as this policy assumes, whatever the plan assumes.
+
+        Else an organiser could plan for a single one, with noise that two see through.
+        """
+        asked = colluding(self.corrupt_share, terms.parties)
+        if terms.corrupt < asked:
+            message = (
+                f"this session withstands {terms.corrupt} of {terms.parties} parties that collude, "
+                f"you ask for {asked}: a part of {self.corrupt_share}"
+            )
+            raise Refusal(message, "corrupt", f"{terms.corrupt}/{terms.parties}")
+
     def _require_privacy(self, manifest: Manifest) -> None:
         """Require the epsilon and delta of this policy, computed here from the terms.
 
@@ -198,12 +214,7 @@ class LocalPolicy:
                 f"this session uses epsilon {terms.epsilon}, you accept at most {self.epsilon}"
             )
             raise Refusal(message, "epsilon", str(terms.epsilon))
-        if Fraction(terms.corrupt, terms.parties) < self.corrupt_share:
-            needed = f"{terms.corrupt}/{terms.parties}"
-            message = f"this session withstands {terms.corrupt} of {terms.parties} corrupt parties"
-            raise Refusal(
-                f"{message}, you ask for a share of {self.corrupt_share}", "corrupt", needed
-            )
+        self._require_withstood(terms)
         worth = guarantee(terms).total
         if judge(terms) is not Worth.KEPT:
             raise Refusal(

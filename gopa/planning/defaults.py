@@ -5,6 +5,7 @@ Why each of them: `specs/03-privacy.md`, [V33a].
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
@@ -13,7 +14,10 @@ PlannedMode: TypeAlias = Literal["full", "signed", "off"]
 PlannedTrust: TypeAlias = Literal["malicious", "honest-but-curious"]
 
 CORRUPT: Final = 0.1
-"""A tenth of the parties, and at least one."""
+"""A tenth of the parties: plans assume that so many collude, and parties ask that of plans."""
+
+_SLACK: Final = 1e-9
+"""A part of 0.29 is 29 of 100, though the float is a little less."""
 
 DROPOUT: Final = 0.05
 ATTEMPTS: Final = 3
@@ -59,3 +63,8 @@ THRESHOLDS: Final = (
 
 MOST_WITHHELD: Final = 32
 """With more parties than that expected to withhold their nonces, coins come from a beacon."""
+
+
+def colluding(part: float | Fraction, parties: int) -> int:
+    """How many of these parties collude if a part of them does: rounded down, and at least one."""
+    return max(1, math.floor(part * parties + _SLACK))

@@ -19,6 +19,7 @@ from gopa.planning.defaults import (
     MOST_WITHHELD,
     PlannedMode,
     PlannedTrust,
+    colluding,
 )
 from gopa.planning.liveness import OwedMessages, PlannedDropouts, plan_dropouts
 from gopa.planning.paths import counts_only
@@ -502,7 +503,7 @@ def _corrupt(corrupt: float, parties: int) -> int:
     if type(corrupt) is int:
         count = corrupt
     elif type(corrupt) is float and 0 <= corrupt < 1:
-        count = math.floor(corrupt * parties + 1e-9)
+        count = colluding(corrupt, parties)
     else:
         raise UsageError(
             "must be a number of parties, or a part of them from 0.0 to below 1.0", "corrupt"

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Final
 
 from gopa.accounting.gaussian import gaussian_delta, gaussian_mu, renyi_mu, zcdp_delta
-from gopa.planning.defaults import CORRUPT, DROPOUT
+from gopa.planning.defaults import CORRUPT, DROPOUT, colluding
 from gopa.planning.liveness import fewest_survivors
 from gopa.planning.terms import FEWEST_PARTIES, LARGEST_EPSILON, LEAST_DELTA, MOST_PARTIES, Terms
 from gopa.rounding import blur, known
@@ -318,9 +318,9 @@ def _colluding(answer: BlurredAnswer, parties: int) -> int:
     """How many would collude among so many parties."""
     asked = answer.colluding
     if asked is None:
-        usual = max(1, math.floor(CORRUPT * answer.parties + 1e-9)) == answer.corrupt
+        usual = colluding(CORRUPT, answer.parties) == answer.corrupt
         asked = CORRUPT if usual else answer.corrupt / answer.parties
-    return asked if isinstance(asked, int) else max(1, math.floor(asked * parties + 1e-9))
+    return asked if isinstance(asked, int) else colluding(asked, parties)
 
 
 def _assumed_dropout(answer: BlurredAnswer) -> float:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import gopa
 from gopa.party import Refusal
 from gopa.planning import Plan
+from gopa.planning.defaults import CORRUPT
 from gopa.plugins.fixed_point import FixedPoint
 from gopa.plugins.flower import VerifiableGrid, gopa_mod
 from gopa.plugins.flower.mod import GopaMod
@@ -65,7 +66,7 @@ class GopaWorkflow:
         *,
         epsilon: float | str | Decimal | None,
         delta: float | str | Decimal | None = None,
-        corrupt: float = 0.1,
+        corrupt: float = CORRUPT,
         dropout: float = 0.05,
         mode: Literal["signed", "full"] = "full",
         max_weight: float | str | None = 1000.0,

@@ -49,9 +49,13 @@ def cut_off(  # noqa: PLR0913, PLR0917 - the two cuts of a phase
         for author, message in between.items()
         if _was_waited_for(rules, decision, author) and _counts(whole, author)
     }
-    spared = state.spared | {state.places[author] for author in late if author in state.places}
+    places = {state.places[author] for author in late if author in state.places}
+    at_recover = rules.phase is Phase.RECOVER
+    # There a share of another's mask excuses nobody: else two that keep their seeds could post
+    # in the gap between an honest cut and its abort, and the report would accuse the organiser.
+    spared = state.spared if at_recover else places
     left = set(_named(decision)) & set(_named(whole)) - spared
-    closed = rules.phase is Phase.RECOVER and set(_named(whole)) <= spared
+    closed = at_recover and set(_named(whole)) <= spared
     goes_on = closed or not isinstance(whole.said, Failure)
     return CutOff(late, goes_on, () if goes_on else tuple(sorted(left)))
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
 
@@ -209,6 +210,7 @@ def permissive(terms: Terms) -> LocalPolicy:
         epsilon=Decimal(0) if terms.epsilon is None else terms.epsilon,
         exact_sums=terms.exact,
         delta=terms.delta,
+        corrupt_share=Fraction(0),
         modes=frozenset(Mode),
         paths=frozenset(ProofPath),
         honest_but_curious=True,

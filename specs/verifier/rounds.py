@@ -308,10 +308,11 @@ def late_by_cut(r: Record, again: Record, left: dict[bytes, int]) -> dict[bytes,
 
 def is_veto(r: Record, whole: Record, late: dict[bytes, int]) -> bool:
     """[X7]: `whole` would be due with the message's index as its cut."""
-    spared = {r.place[u] for u in r.spared | late.keys() if u in r.place}
+    at_recover = r.phase == "recover"
+    spared = {r.place[u] for u in (r.spared if at_recover else late) if u in r.place}
     if whole.kind == "abort":
         r.to_blame = set(whole.culprits) - spared
-    return whole.kind != "abort" or (r.phase == "recover" and not r.to_blame)
+    return whole.kind != "abort" or (at_recover and not r.to_blame)
 
 
 def accept(r: Record, message: Record, said: Record, kind: str, late: set[bytes]) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 
 from gopa.cli.join import ACCEPT, advised, join
-from gopa.party import Refusal
+from gopa.cli.plan import plan
+from gopa.party import LocalPolicy, Refusal
+from gopa.planning.defaults import CORRUPT
 
 OPTIONS = {name for option in join.params for name in option.opts}
 
@@ -17,6 +21,18 @@ def test_advice_names_an_option_of_the_command(advice: str) -> None:
     named = re.findall(r"--[a-z-]+", advice)
     assert len(named) == 1
     assert set(named) <= OPTIONS
+
+
+def test_parties_ask_for_the_part_that_plans_assume() -> None:
+    """A number of their own would refuse plans that say nothing, or accept plans for less."""
+    asked = {name: each.default for each in (*join.params, *plan.params) for name in each.opts}
+    assert asked["--corrupt-share"] == asked["--corrupt"] == str(CORRUPT)
+    assert LocalPolicy(Decimal(1), Decimal(1)).corrupt_share == Fraction(str(CORRUPT))
+
+
+def test_a_plan_for_fewer_is_accepted_by_saying_so() -> None:
+    said = advised(Refusal("this session withstands 1 of 200", "corrupt", "1/200"))
+    assert said.message.endswith("To accept: --corrupt-share 1/200")
 
 
 def test_the_value_that_would_do_is_named() -> None:

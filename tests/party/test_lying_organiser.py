@@ -12,7 +12,9 @@ from gopa.adversary.deeds.organising import (
     AlteredClose,
     AlteredResult,
     ClosedAnyway,
+    ClosesAgain,
     lacking,
+    listing,
     with_cut,
     with_final,
 )
@@ -142,6 +144,31 @@ def test_rollback_whose_list_stays_but_is_not_called_final() -> None:
     lie = AlteredClose(Phase.ROLLBACK, with_final(final=False))
     simulation, record = run(LEFT, lie)
     require_stopped(simulation, record, EVERYBODY - {6})
+
+
+@pytest.mark.parametrize(
+    ("left", "phase"),
+    [
+        (Phase.COINS, Phase.COMMIT),
+        (Phase.COMMIT, Phase.PUBLISH),
+        (Phase.PUBLISH, Phase.ROLLBACK),
+        (Phase.PUBLISH, Phase.CONFIRM),
+    ],
+    ids=lambda phase: phase.name.lower(),
+)
+def test_list_that_takes_a_party_back_stops_everybody(left: Phase, phase: Phase) -> None:
+    """Edges to it may be open: whoever goes on with it would have its mask and theirs known."""
+    lie = AlteredClose(phase, lambda close: with_final(final=False)(listing(6)(close)))
+    simulation, record = run(Script().drop(6, before=left), lie)
+    require_stopped(simulation, record, EVERYBODY - {6})
+
+
+def test_second_final_close_stops_also_who_is_out_of_the_round() -> None:
+    """It would count a release for each: one round has one."""
+    script = Script().misbehave(6, PostsLate(Phase.PUBLISH))
+    lie = ClosesAgain(Phase.ROLLBACK, with_final(final=True), follows=True)
+    simulation, record = run(script, lie)
+    require_stopped(simulation, record, EVERYBODY)
 
 
 def close_of(phase: Phase) -> Callable[[Close], Close]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
+import gopa
 from bulletin_board import KeyKind, NoteSigner
-from gopa.beacon import QUICKNET
+from gopa.beacon import LEAGUE_OF_ENTROPY, QUICKNET, DrandChain, Scheme
 from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, OpenAdmission, Path
 from gopa.organiser import SessionSetting, new_manifest
 from gopa.party import LocalPolicy, Party, Refusal
@@ -97,6 +99,65 @@ def test_a_refusal_says_with_what_the_party_would_take_part(
     assert caught.value.field == field
 
 
+PROMISE: dict[str, Any] = {
+    "epsilon": 1,
+    "delta": "1e-6",
+    "mode": "signed",
+    "dropout": 0.0,
+    "least_chance": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("parties", "share", "asked"),
+    [
+        (6, None, 1),
+        (19, None, 1),
+        (19, Fraction(1, 10), 1),
+        (20, None, 2),
+        (200, None, 20),
+        (200, Fraction(1, 200), 1),
+        (200, Fraction(0), 1),
+        (200, Fraction(1, 4), 50),
+        (100, Fraction(29, 100), 29),
+    ],
+    ids=str,
+)
+def test_as_many_may_collude_as_a_plan_assumes_if_nobody_says(
+    parties: int, share: Fraction | None, asked: int
+) -> None:
+    """One number for plans and for parties: what is a default here is refused by nobody there."""
+    keys = [SigningKey.generate(seeded(i)).public.data for i in range(parties)]
+
+    def offered(corrupt: float) -> Manifest:
+        made = gopa.plan(n=parties, corrupt=corrupt, **PROMISE)
+        setting = SessionSetting(mode=Mode.SIGNED)
+        admitted = sorted(keys)
+        return new_manifest(
+            made,
+            admitted,
+            organiser=ORGANISER.public.data,
+            log=LOG.verifier,
+            rng=seeded(1),
+            setting=setting,
+        )
+
+    policy = LocalPolicy(Decimal(1), Decimal("1e-6"), modes=frozenset({Mode.SIGNED}))
+    if share is not None:
+        policy = replace(policy, corrupt_share=share)
+        assert offered(float(share)).terms.corrupt == asked
+    else:
+        plain = gopa.plan(n=parties, **PROMISE)
+        assert plain.terms.corrupt == asked
+    policy.require(offered(asked), keys[0])
+    if asked > 1:
+        with pytest.raises(Refusal) as caught:
+            policy.require(offered(asked - 1), keys[0])
+        assert caught.value.field == "corrupt"
+        less = replace(policy, corrupt_share=Fraction(caught.value.needed))
+        less.require(offered(asked - 1), keys[0])
+
+
 POLICIES = {
     "epsilon": (replace(STRICT, epsilon=Decimal(99)), "epsilon"),
     "delta": (replace(STRICT, delta=Decimal("1e-9")), "delta"),
@@ -171,13 +232,33 @@ def test_a_second_exact_sum_is_refused_by_parties_too() -> None:
     assert refused(anybody, manifest(EXACT, roster=OpenAdmission(8)), "terms")
 
 
+def drawn_from(chain: DrandChain) -> Manifest:
+    """A session with the coins of this chain."""
+    setting = SessionSetting(beacon=DrandBeacon(chain))
+    return manifest(replace(SCALAR, beacon="drand"), setting, witnessed=True)
+
+
 def test_known_beacon_with_witnesses_is_accepted() -> None:
-    offered = manifest(
-        replace(SCALAR, beacon="drand"),
-        SessionSetting(beacon=DrandBeacon(QUICKNET)),
-        witnessed=True,
-    )
-    replace(STRICT, witnesses=True).require(offered, KEYS[0].public.data)
+    replace(STRICT, witnesses=True).require(drawn_from(QUICKNET), KEYS[0].public.data)
+
+
+@pytest.mark.parametrize(
+    ("known", "scheme"),
+    [
+        (QUICKNET, Scheme.BLS_UNCHAINED_ON_G1),
+        (LEAGUE_OF_ENTROPY, Scheme.PEDERSEN_BLS_UNCHAINED),
+    ],
+    ids=["quicknet", "league of entropy"],
+)
+def test_known_key_under_another_scheme_is_another_chain(known: DrandChain, scheme: Scheme) -> None:
+    """The two have one hash, as drand makes it."""
+    STRICT.require(drawn_from(known), KEYS[0].public.data)
+    other = replace(known, scheme=scheme)
+    assert other.chain_hash == known.chain_hash
+    assert refused(STRICT, drawn_from(other), "chain")
+    own = replace(STRICT, chains=frozenset({other}))
+    own.require(drawn_from(other), KEYS[0].public.data)
+    assert refused(own, drawn_from(known), "chain")
 
 
 def test_plan_that_claims_more_than_it_has() -> None:

@@ -23,6 +23,7 @@ from gopa.planning.outcome import LENGTH_UNPROVED
 from gopa.planning.paths import MOST_NOISE
 from gopa.planning.row_noise import bounds_margin, charged_for_proofs, shown_by_proofs
 from gopa.planning.worth import TOLERANCE, Worth, judge
+from tests.simulation.row_worlds import MANY_ROWS
 from wire.errors import UsageError
 from zkp.noise_table import NoNoise
 
@@ -110,6 +111,22 @@ def test_one_coordinate_may_have_all_of_the_length() -> None:
         found = made(**ASKED[boxed]).terms
         assert found.largest_coordinate == found.steps
     assert replace(terms, squared_norm=0).largest_coordinate == terms.steps
+
+
+@pytest.mark.parametrize("squared", [1, 2, 3, 4, 5, 8, 26, 39])
+def test_two_inputs_are_twice_the_root_apart_and_a_coordinate_twice_its_integer(
+    squared: int,
+) -> None:
+    """Of vectors of integers, by enumeration: twice the integer root bounds no length ([U3])."""
+    reach = math.isqrt(squared)
+    ends = range(-reach, reach + 1)
+    inside = [(x, y) for x in ends for y in ends if x * x + y * y <= squared]
+    apart = max((a - c) ** 2 + (b - d) ** 2 for a, b in inside for c, d in inside)
+    longest = max(x * x + y * y for x, y in inside)
+    assert apart == 4 * longest <= 4 * squared
+    assert (apart > (2 * reach) ** 2) is (longest > reach**2)
+    terms = replace(MANY_ROWS, squared_norm=squared)
+    assert max(a - c for a, _ in inside for c, _ in inside) == 2 * reach == terms.largest_coordinate
 
 
 @pytest.mark.slow

@@ -191,6 +191,40 @@ def test_shares_that_were_cut_off_are_a_veto() -> None:
     assert barred(world) == {2}
 
 
+@pytest.mark.parametrize("in_the_gap", [(2, 4), (2,), ()], ids=str)
+def test_a_share_that_was_cut_off_excuses_nobody_who_keeps_its_seed(
+    in_the_gap: tuple[int, ...],
+) -> None:
+    """Two that veto post shares of each other's masks between the organiser's cut and its abort."""
+    baseline("recovery", rounds=2)
+    world = make("recovery", rounds=2)
+    world.run(skip={Phase.UNMASK: [2, 4]}, until=Phase.RECOVER)
+    silent = {0, 1, 2, 4} - set(in_the_gap)
+    if in_the_gap:
+        cut_below(world, in_the_gap, silent)
+    else:
+        world.phase(skip=silent)
+        world.control()
+    found = the_round(world)
+    assert (found.abort, found.culprits, found.veto) == (AbortReason.NOT_UNMASKED, (2, 4), ())
+    assert vetoes(world) == set()
+    world.control()
+    assert barred(world) == {2, 4}
+
+
+def test_who_is_late_in_unmask_stays_spared_and_who_keeps_its_seed_does_not() -> None:
+    """The seed of one is in the log; the other keeps its own, and posts a share in the gap."""
+    world = make("recovery", rounds=2)
+    world.run(until=Phase.UNMASK)
+    cut_below(world, [2], [4])
+    assert world.view.opens is Phase.RECOVER
+    cut_below(world, [2, 4], [0, 1])
+    found = the_round(world)
+    assert (found.abort, found.culprits, found.veto) == (AbortReason.NOT_UNMASKED, (4,), ())
+    world.control()
+    assert barred(world) == {4}
+
+
 @pytest.mark.parametrize("complete", [True, False])
 def test_an_abort_for_no_reason_is_a_veto_of_what_is_there(complete: bool) -> None:
     world = make(rounds=2)

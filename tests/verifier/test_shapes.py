@@ -81,14 +81,17 @@ def chunk(
     of: int,
     after: bytes = NO_LEAF,
     seen: tuple[int, bytes] = (0, NO_LEAF),
+    phase: Phase = Phase.PUBLISH,
+    round_: int = 1,
+    kind: Kind | None = None,
 ) -> bytes:
-    """Post one chunk in publish; its leaf."""
+    """Post one chunk, in publish unless another phase is named; its leaf."""
     entry = Entry(
         version=VERSION,
         session=world.session,
-        phase=int(Phase.PUBLISH),
-        kind=int(Kind.PUBLISH),
-        round=1,
+        phase=int(phase),
+        kind=int(kind or KIND_IN.get(phase, Kind.PUBLISH)),
+        round=round_,
         chunk=number,
         chunks=of,
         author=party.key.public,

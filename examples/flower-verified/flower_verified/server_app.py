@@ -26,7 +26,6 @@ def main(grid: Grid, context: Context) -> None:
     plan = gopa.plan(
         n=clients,
         epsilon=None,  # exact sums: whoever compares two of them learns the difference
-        corrupt=1,
         dropout=float(config["dropout"]),
         dimension=650 + 2,  # the model, its loss, and the weight
         weighted=True,

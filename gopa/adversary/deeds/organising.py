@@ -210,27 +210,29 @@ class ClosesAgain:
 
 @dataclass(frozen=True, slots=True)
 class CutsOff:
-    """Ends a phase with a cut right below its last message, which is in the log.
+    """Ends a phase with a cut right below its last messages, one or several, which are in the log.
 
-    All that it says follows from the rules with that cut. It `admits` that it has seen the message,
-    or says that it has seen nothing.
+    All that it says follows from the rules with that cut. It `admits` that it has seen the
+    messages, or says that it has seen nothing.
     """
 
     phase: Phase
     rounds: Collection[int] = frozenset({1})
     admits: bool = False
+    messages: int = 1
 
     def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         if control.round not in self.rounds:
             return [control]
-        ledger, cut = Ledger(Toolkit(), rng=access.rng), None
+        ledger, ends = Ledger(Toolkit(), rng=access.rng), []
         for posted in access.board.entries:
             ledger.observe(posted)
             if (posted.entry.phase, posted.entry.round) == (self.phase, control.round):
-                cut = posted.index
+                ends.append(posted.index)
         current = ledger.state.round
-        if cut is None or current is None or current.opens is not self.phase:
+        if not ends or current is None or current.opens is not self.phase:
             return [control]
+        cut = ends[-self.messages :][0]
         given = given_in(read_control(control.kind, body_of(control.entries)))
         root = access.board.root_at(cut)
         early = ledger.next_control(

@@ -25,6 +25,7 @@ from declearn.utils import Aggregate
 from bulletin_board.note import VerifierKey
 from gopa.messages.manifest import MANIFEST, Manifest, Mode, session_id
 from gopa.party import LocalPolicy, Refusal
+from gopa.planning.defaults import CORRUPT
 from gopa.plugins.declearn.messages import (
     GopaAggregate,
     GopaQuery,
@@ -154,7 +155,7 @@ class GopaSecaggConfigClient(SecaggConfigClient[GopaEncrypter, GopaSecaggSetupQu
     else may be in a session with it. `mode` is "signed", or "full" where every number is proved to
     lie in its range. With `exact_sums` it accepts sums without noise; else `epsilon` and `delta`
     bound what all sessions together may cost. `fewest` clients have to be in a sum, and
-    `corrupt_share` of them may collude.
+    `corrupt_share` of all may collude, a tenth if nothing is said: rounded down, at least one.
     """
 
     secagg_type = "gopa"
@@ -163,7 +164,7 @@ class GopaSecaggConfigClient(SecaggConfigClient[GopaEncrypter, GopaSecaggSetupQu
     exact_sums: bool = False
     epsilon: float = 0.0
     delta: float = 1e-5
-    corrupt_share: float = 0.0
+    corrupt_share: float = CORRUPT
     fewest: int = 3
 
     def __post_init__(self) -> None:

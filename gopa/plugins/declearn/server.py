@@ -23,6 +23,7 @@ import gopa
 from bulletin_board.display import visible
 from gopa.messages.manifest import Mode
 from gopa.organiser import SessionSetting
+from gopa.planning.defaults import CORRUPT
 from gopa.plugins.declearn.messages import (
     GopaAggregate,
     GopaQuery,
@@ -138,7 +139,7 @@ class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQu
     exact_sums: bool = False
     epsilon: Optional[float] = None  # noqa: UP045 - declearn parses this kind of union
     delta: Optional[float] = None  # noqa: UP045
-    corrupt: float = 0.1
+    corrupt: float = CORRUPT
     dropout: float = 0.05
     training_seconds: float = 3600.0
     answer_seconds: float = 60.0

@@ -247,7 +247,7 @@ def refused(caplog: pytest.LogCaptureFixture, world: Federation) -> str:
         ({}, {"mode": "full"}, "mode: this session has mode signed"),
         ({}, {"fewest": 4}, "fewest: the sum may be over 3 parties, you ask for 4"),
         ({"exact_sums": False, "epsilon": 4.0, "delta": 1e-6}, {"epsilon": 1.0}, "epsilon: this"),
-        ({}, {"corrupt_share": 0.4}, "corrupt: this session withstands"),
+        ({}, {"corrupt_share": 0.5}, "corrupt: this session withstands"),
     ],
 )
 def test_a_client_takes_no_part_in_less_than_it_asks_for(

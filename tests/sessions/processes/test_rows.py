@@ -17,7 +17,7 @@ PLAN = (
     *("--dimension", str(WIDTH + 1), "--low", "-1", "--high", "1", "--norm", "1", "--weighted"),
     *("--steps", "1024", "--least-chance", "0"),
 )
-ACCEPTED = ("--delta", "1e-5", "--accept-exact-sum", "--allow-rows")
+ACCEPTED = ("--delta", "1e-5", "--accept-exact-sum")
 
 
 @pytest.mark.soak

@@ -31,6 +31,7 @@ from tests.vectors.transcripts.worlds import (
     SELDOM,
     SIGNED,
     SIGNED_SEEDS,
+    SIGNED_SEEDS_ONCE,
     SIX,
     TWICE,
     VECTORS,
@@ -295,6 +296,17 @@ ABORTS: Final = {
         .misbehave(0, Skip(Phase.RECOVER, frozenset({1})))
         .misbehave(1, Skip(Phase.RECOVER, frozenset({1}))),
         RECOVERY,
+    ),
+    "abort_cut_off_shares_of_who_keep_seeds": Case(
+        "Two keep their seeds and post shares of each other's in the gap below the abort: both are "
+        "to blame, and it is no veto.",
+        (aborts(AbortReason.NOT_UNMASKED, released=True),),
+        _gone(Phase.RECOVER, 0, 1)
+        .misbehave(3, Skip(Phase.UNMASK))
+        .misbehave(4, Skip(Phase.UNMASK))
+        .organise(CutsOff(Phase.RECOVER, messages=2)),
+        SIGNED_SEEDS_ONCE,
+        verdict="SIGNED-ONLY",
     ),
     "abort_for_no_reason_of_a_confirmed_round": Case(
         "The organiser gives up behind the final close though everybody confirmed: a veto.",

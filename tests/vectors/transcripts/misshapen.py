@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final
 
 from bulletin_board import Submission, sign_entry
@@ -13,6 +14,7 @@ from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
 from gopa.messages.organiser import AbortReason
 from gopa.messages.party import (
     ACCUSATION,
+    JOIN,
     OPENING,
     RECOVER,
     About,
@@ -42,7 +44,16 @@ from tests.vectors.transcripts.parties import (
     lie,
     vetoes,
 )
-from tests.vectors.transcripts.worlds import LONG, ONCE, RECOVERY, SIX, TWICE, WITNESSED
+from tests.vectors.transcripts.worlds import (
+    LONG,
+    ONCE,
+    RECOVERY,
+    SIGNED,
+    SIX,
+    TWICE,
+    WITNESSED,
+    World,
+)
 
 LEAF: Final = 32
 NOBODY: Final = 99
@@ -87,6 +98,36 @@ def opens_then(access: PartyAccess, post: Post) -> Sequence[Post]:
     """Confirms, and opens an edge behind that, with a key that fits nothing."""
     opening = EdgeOpenings(body_of(post.entries), (OpenedEdge(0, bytes(32)),))
     return [post, signed(access, Phase.ROLLBACK, OPENING.encode(opening))]
+
+
+def around_a_gap(access: PartyAccess, post: Post) -> Sequence[Post]:
+    """An entry at 1, the right message at 0, and an entry at 2."""
+    behind, beyond = (signed(access, post.phase, b"behind the gap", seq) for seq in (1, 2))
+    return [behind, post, beyond]
+
+
+@cache
+def seed_of(world: World, party: int) -> bytes:
+    """The commitment to the seed of its noise that this party will join with."""
+    simulation = world.simulation(Script())
+    simulation.run_round(world.inputs(0))
+    author = simulation.parties[party].author
+    entries = (Submission.decode(raw).entry for raw in simulation.log().entries())
+    join = next(e for e in entries if e.author.data == author and e.phase == Phase.JOIN)
+    return JOIN.decode(join.body).seed
+
+
+@dataclass(frozen=True, slots=True)
+class CopiesInNoJoin(Honest):
+    """Joins in front of the victim, whose message it delays, with its seed and without an input."""
+
+    victim: int
+
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        if post.phase is not Phase.JOIN:
+            return [post]
+        seed = seed_of(ONCE, self.victim)
+        return [access.altered(post, JOIN, lambda j: replace(j, seed=seed, input=bytes(LEAF)))]
 
 
 Accusing = Callable[[bytes], tuple[Kind, bytes]]
@@ -176,6 +217,24 @@ CASES: Final = {
         "the message behind it is not the first.",
         lying("publish", instead(announced)),
         *("04-S4", "04-E2"),
+    ),
+    "join_in_front_of_a_gap": lie(
+        "An entry at number 1, the join at 0 and an entry at 2: the join counts, the others are no "
+        "messages.",
+        lying("join", instead(around_a_gap)),
+        ends=(sums(0, 1, 2, 3),),
+        world=SIGNED,
+        twin="clean_signed",
+        verdict="SIGNED-ONLY",
+    ),
+    "join_misshapen_with_a_copied_seed": lie(
+        "In front of party 3 its commitment to noise, in a join without an input: that uses "
+        "nothing up, and party 3 stays.",
+        CopiesInNoJoin(LEAVER),
+        "04-J2",
+        ends=(sums(0, 2, 3),),
+        world=ONCE,
+        twin="clean_one_attempt",
     ),
     "publish_unlinked_chunks": Case(
         "The second chunk of a value does not continue the first one: no message, and no fault.",

@@ -21,6 +21,7 @@ from gopa.adversary.deeds.organising import (
     GivesUp,
     Vanishes,
     lacking,
+    listing,
     with_cut,
     with_final,
 )
@@ -45,6 +46,7 @@ from tests.vectors.transcripts.worlds import (
     EXACT,
     PLAIN,
     RECOVERY,
+    SIGNED,
     WITNESSED,
     World,
     drand_witnesses,
@@ -164,6 +166,14 @@ CASES: Final = {
     "organiser_wrong_commit_list": wrong_list(Phase.COMMIT, "04-C3"),
     "organiser_wrong_publish_list": wrong_list(Phase.PUBLISH, "04-C3"),
     "organiser_wrong_confirm_list": wrong_list(Phase.CONFIRM, "04-C3", released=True),
+    "organiser_takes_a_party_back": cheat(
+        "The close of rollback lists a party again whose edges are open: parties that see it stop.",
+        AlteredClose(Phase.ROLLBACK, lambda close: with_final(final=False)(listing(3)(close))),
+        "04-C3",
+        world=SIGNED,
+        twin="dropout_signed",
+        script=GONE,
+    ),
     "organiser_wrong_rollback_list": cheat(
         "The close of rollback leaves out a party that opened what it owed.",
         AlteredClose(Phase.ROLLBACK, lacking(2)),

@@ -150,6 +150,9 @@ LONG: Final = World(
 """Values have two chunks, and sums one of their own: in words, as few as that takes."""
 
 SIGNED_SEEDS: Final = World(SEEDS.terms, SessionSetting(mode=Mode.SIGNED))
+SIGNED_SEEDS_ONCE: Final = World(
+    replace(SEEDS.terms, attempts=1, charged=0), SessionSetting(mode=Mode.SIGNED)
+)
 SELDOM: Final = World(SPARSE)
 ONCE: Final = World(ONE_RELEASE)
 COINS: Final = World(FOUR, SessionSetting(beacon=TestCoins()))

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from gopa.auditing.checks import FAMILIES, Check, Status
-from gopa.wording import NO_EPSILON
+from gopa.wording import NO_EPSILON, other_session
 
 Json: TypeAlias = object
 
@@ -28,6 +28,7 @@ def to_json_dict(report: Report) -> dict[str, Json]:
         "summary": report.summary,
         "anchored": report.anchored,
         "anchors": _plain(report.anchors),
+        "other_session": _plain(report.other_session),
         "simulation": report.simulation,
         "complete": report.complete,
         "log": _plain(report.log),
@@ -291,14 +292,36 @@ class Anchoring:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherSession:
+    """Names the session of the anchors and the one in the transcript, where they are two ([V5]).
+
+    `log` and `manifest` are the anchored ones, and empty where there is no such anchor.
+    """
+
+    log: str
+    manifest: bytes
+    found_log: str
+    found_manifest: bytes
+
+    def __str__(self) -> str:
+        """Both of them in a sentence."""
+        named = [self.log, self.manifest.hex()]
+        return other_session(*named, self.found_log, self.found_manifest.hex())
+
+
+@dataclass(frozen=True, slots=True)
 class LogReport:
-    """Reports the state of the log that was read. `input` names where it was read from."""
+    """Reports the state of the log that was read. `input` names where it was read from.
+
+    `seen` is when a quorum of witnesses had cosigned it, by their clocks; empty without one.
+    """
 
     input: str
     origin: str
     size: int
     root: bytes
     witnesses: tuple[str, ...]
+    seen: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,14 +361,16 @@ class SessionReport:
 class Report:
     """Holds everything an audit found. `html` makes a page of what `to_json` says.
 
-    `anchors` says what came from outside of the transcript. `complete` says that the log was
-    read to its end and every logical round has ended by the rules.
+    `anchors` says what came from outside of the transcript, `other_session` that it belongs to
+    another session. `complete` says that the log was read to its end and every logical round has
+    ended by the rules.
     `session` is None where no manifest could be read, `log` where nothing could.
     """
 
     verdict: Verdict
     summary: str
     anchors: Anchoring
+    other_session: OtherSession | None
     simulation: bool
     complete: bool
     log: LogReport | None

@@ -6,6 +6,7 @@ say. Where something is wanting lines in between say what, and what to do about 
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from decimal import Decimal
@@ -38,6 +39,7 @@ from gopa.wording import (
     UNANCHORED,
     VERDICTS,
     abort_because,
+    answered,
     counted,
     exclusion_reason,
 )
@@ -96,6 +98,30 @@ _OF_A_COPY: Final = frozenset({"0.1", "0.2", "0.3", "1.1", "1.3", "1.4", "1.5", 
 """Where these fail another copy or another key may help."""
 
 
+def fold(text: str, columns: int) -> str:
+    """Folds long lines between words, so that what goes on stands below where it began."""
+    lines = text.split("\n")
+    return "\n".join(each for line in lines for each in _folded(line, columns))
+
+
+_LABEL: Final = re.compile(r" *(?:\S+(?: \S+)? {2,}|-> |- )?")
+_FEWEST: Final = 24
+
+
+def _folded(line: str, columns: int) -> list[str]:
+    found = _LABEL.match(line)
+    hang = (0 if found is None else found.end()) or 2
+    if hang > columns - _FEWEST:
+        hang = 2
+    return textwrap.wrap(
+        line,
+        max(columns, _FEWEST),
+        subsequent_indent=" " * hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]
+
+
 def screen(report: Report) -> str:
     """Shows in five lines what a reader has to know."""
     return "\n".join(visible(line, _LONGEST) for line in _brief(report)) + "\n"
@@ -150,17 +176,21 @@ def _meaning(report: Report) -> str:
 def _wanting(report: Report) -> Iterator[str]:
     """The first checks that did not pass, those that failed in front, each with what to do."""
     found = [each for each in report.checks if each.status not in _GOOD]
+    if report.other_session is not None:  # said in front of all, and nothing else failed
+        found = [each for each in found if each.status is not Status.FAIL]
     found.sort(key=lambda each: each.status is not Status.FAIL)
     for each in found[:_MOST_WANTING]:
-        said = f"{each.check.question}: {each.detail}"
-        yield f"Why       check {each.check.number} {STATUSES[each.status.value][1]}: {said}"
+        ended = f"check {each.check.number} {STATUSES[each.status.value].ended}"
+        asked = answered(each.check.question, each.status.value)
+        yield f"Why       {ended}: {asked}: {each.detail}"
         advice = _advice(report, each)
         if advice:
             yield f"          -> {advice}"
     if len(found) > _MOST_WANTING:
         more = counted(len(found) - _MOST_WANTING, "more check")
         yield f"          and {more} (see --details)"
-    for fault in [each for each in report.faults if not each.handled][:_MOST_NAMED]:
+    faults = [] if report.other_session else report.faults
+    for fault in [each for each in faults if not each.handled][:_MOST_NAMED]:
         yield f"Fault     {fault}"
 
 
@@ -374,7 +404,8 @@ def _checks(report: Report) -> Iterator[str]:
     for each in report.checks:
         if each.status in _GOOD:
             continue
-        yield f"  {each.status.value.upper()} {each.check.number}: {each.check.question}"
+        asked = answered(each.check.question, each.status.value)
+        yield f"  {each.status.value.upper()} {each.check.number}: {asked}"
         yield f"      {visible(each.detail, 1_000)}"
         advice = _advice(report, each)
         if advice:

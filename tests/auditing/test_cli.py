@@ -425,3 +425,22 @@ def test_evidence_about_another_session_says_so(gopa: Gopa, tmp_path: Path) -> N
     assert (own.code, other.code) == (0, 0)
     assert "another session" not in own.out
     assert "another session" in other.out
+
+
+def test_the_day_of_an_audit_stands_on_its_page_and_in_no_report(
+    gopa: Gopa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, given = tmp_path / "report.html", [path_of("clean_full"), "--trust-embedded"]
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
+    reports = set()
+    for jobs in ("1", "2"):
+        answer = gopa(*given, "--json", "--html", page, "--jobs", jobs)
+        assert answer.code == EMBEDDED_CODE
+        reports.add((answer.out, page.read_text()))
+    assert len(reports) == 1
+    assert "2001-09-09" in page.read_text()
+    assert "2001-09-09" not in answer.out
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
+    page.unlink()
+    assert gopa(*given, "--html", page).code == 2
+    assert not page.exists()

@@ -1,7 +1,7 @@
 """An audit report as one page that anybody can read. `specs/11-audit.md`, section 4.
 
-The page is made of the JSON report alone, and of names of parties if the auditor gives some: the
-same of both gives the same bytes. It has no scripts and loads nothing; its policy forbids both, so
+The page is made of the JSON report alone, and of what the auditor adds, names of parties and the
+day of the audit: the same of all gives the same bytes. It has no scripts and loads nothing; its policy forbids both, so
 that a name that slipped through as markup could do nothing either. Lists are cut where a page would
 grow without bound.
 """
@@ -12,6 +12,7 @@ import base64
 import hashlib
 import unicodedata
 from collections.abc import Mapping
+from datetime import date
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -53,17 +54,22 @@ CONTENT_SECURITY_POLICY: Final = (
 )
 
 
-def to_html(report: Mapping[str, object], names: Mapping[bytes, str] | None = None) -> str:
+def to_html(
+    report: Mapping[str, object],
+    names: Mapping[bytes, str] | None = None,
+    audited: date | None = None,
+) -> str:
     """A whole HTML document, which is well-formed XML too.
 
     `report` is what `report.to_json_dict` makes, or the JSON of it read again. `names` are what
-    the auditor calls the owners of keys, such as those of a roster: a log knows none.
+    the auditor calls the owners of keys, such as those of a roster: a log knows none. `audited` is
+    the day of the audit, which a report does not hold: it says the same on every day.
 
     Raises:
         UsageError: it has another shape.
     """
     known = {key.hex(): name for key, name in (names or {}).items()}
-    return render(page_of(ReportObject(report, known)))
+    return render(page_of(ReportObject(report, known), audited))
 
 
 def render(page: AuditPage) -> str:

@@ -87,7 +87,7 @@ OTHER_SESSION: Final = VerdictWords(
     "bad",
     "The anchors are of another session",
     "Bring the anchors of this session, or the transcript of that one. If nobody mixed them up, "
-    "this is not the session that was announced: do not rely on it.",
+    "this is not the session that was announced.",
 )
 """What stands for INVALID where nothing but the comparison with the anchors failed."""
 

@@ -173,8 +173,7 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
         if session.trust != "malicious":
             lines.append("Parties were trusted to keep the rules: whoever lied is not found.")
     lines.append("What parties check for themselves before they go on leaves no trace in a log.")
-    if log is not None:
-        lines.append(_age(log))
+    lines.extend(_age(log))
     if not witnessed:
         lines.append("No quorum of witnesses: a single view of the log is assumed.")
     if not anchors.whole:
@@ -185,14 +184,15 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
     return tuple(lines)
 
 
-def _age(log: LogReport) -> str:
-    """What is known of the time of a session: a log has none, but witnesses date what they see."""
-    if not log.seen:
-        return "When the session took place is not known: its log knows no time."
-    return (
-        "When the session took place is not known: entries carry no time. By the clocks of a "
-        f"quorum of witnesses all that is in this log was there at {log.seen}."
-    )
+def _age(log: LogReport | None) -> Iterator[str]:
+    """Says what is known of when it was: a log has no times, but witnesses date what they see."""
+    if log is not None and log.seen:
+        yield (
+            "When the session took place is not known: entries carry no time. By the clocks of a "
+            f"quorum of witnesses all that is in this log was there at {log.seen}."
+        )
+    elif log is not None:
+        yield "When the session took place is not known: its log knows no time."
 
 
 def differing_by_one(rounds: Sequence[RoundReport]) -> Iterator[str]:

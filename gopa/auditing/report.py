@@ -305,8 +305,8 @@ class OtherSession:
 
     def __str__(self) -> str:
         """Both of them in a sentence."""
-        named = [self.log, self.manifest.hex()]
-        return other_session(*named, self.found_log, self.found_manifest.hex())
+        log, manifest = self.log, self.manifest.hex()
+        return other_session(log, manifest, self.found_log, self.found_manifest.hex())
 
 
 @dataclass(frozen=True, slots=True)

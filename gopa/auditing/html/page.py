@@ -1,9 +1,9 @@
 """An audit report as one page that anybody can read. `specs/11-audit.md`, section 4.
 
 The page is made of the JSON report alone, and of what the auditor adds, names of parties and the
-day of the audit: the same of all gives the same bytes. It has no scripts and loads nothing; its policy forbids both, so
-that a name that slipped through as markup could do nothing either. Lists are cut where a page would
-grow without bound.
+day of the audit: the same of all gives the same bytes. It has no scripts and loads nothing; its
+policy forbids both, so that a name that slipped through as markup could do nothing either. Lists
+are cut where a page would grow without bound.
 """
 
 from __future__ import annotations

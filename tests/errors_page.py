@@ -46,7 +46,7 @@ EXIT_CODES: Final = (
         "The line says what.",
     ),
     Meaning(
-        f"{EVERY} but `{AUDIT}`",
+        EVERY,
         entry.INTERRUPTED_EXIT,
         "It was stopped from the keyboard.",
         "Give the same command again: whatever can go on does.",

@@ -51,11 +51,12 @@ Exit codes:
    2  wrong usage
    3  INCOMPLETE: nothing failed, something could not be checked
    4  a version that this auditor does not know
-   5  the auditor itself failed, or was interrupted
+   5  the auditor itself failed
    6  SIGNED-ONLY: the sum is right, inputs are not proved
    7  all rules were kept, and no round has a result
    8  VALID, if the keys that the transcript names itself are right (--trust-embedded)
   10  VALID, with --strict and somebody excluded
+ 130  stopped from the keyboard
 With --evidence: 0 it convicts somebody, 1 it proves nothing.
 
 \b

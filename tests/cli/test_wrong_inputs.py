@@ -210,3 +210,17 @@ def test_a_word_that_is_no_key_is_named_with_its_line(
 ) -> None:
     said = end("board serve folder --roster words.txt", capsys, monkeypatch).err
     assert "words.txt, line 1: 'a few words'" in said
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("verify", "audit"), ("adit", "audit"), ("simulat", "simulate")]
+)
+def test_a_command_that_there_is_not_leads_to_the_one_that_is_meant(
+    typed: str,
+    meant: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended = end(f"{typed} words.txt", capsys, monkeypatch)
+    assert (ended.code, f"did you mean {meant}?" in ended.err) == (2, True)
+    assert "did you mean" not in end("qqqqqqq words.txt", capsys, monkeypatch).err

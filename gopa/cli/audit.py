@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from contextlib import ExitStack
@@ -32,7 +31,8 @@ from gopa.cli.audit_evidence import (
     require_places,
     write_evidence,
 )
-from gopa.cli.audit_screen import details_screen, fold, screen, trace_screen
+from gopa.cli.audit_screen import details_screen, screen, trace_screen
+from gopa.cli.folding import fitting
 from gopa.cli.options import jobs_option, parse_session
 from gopa.cli.roster import Names, names_in, roster_option
 from gopa.wording import counted
@@ -166,7 +166,7 @@ def audit(  # noqa: PLR0913 - one argument for each option
         wanted = replaced(wanted, names=names)
         _write(report, state, wanted, str(source))
         if traced is not None:
-            click.echo(_fitting(names.put_in(trace_screen(traced))), nl=False)
+            click.echo(fitting(names.put_in(trace_screen(traced))), nl=False)
     sys.stdout.flush()
     raise Exit(report.code)
 
@@ -184,14 +184,7 @@ def _write(report: Report, state: LogState | None, wanted: AuditOutput, source: 
         click.echo(to_json_bytes(report), nl=False)
     else:
         text = details_screen(report) if wanted.details else screen(report)
-        click.echo(_fitting(wanted.names.put_in(text)), nl=False)
-
-
-def _fitting(text: str) -> str:
-    """The text in lines as wide as the terminal; whoever reads a pipe finds whole lines."""
-    if not sys.stdout.isatty():
-        return text
-    return fold(text, shutil.get_terminal_size().columns)
+        click.echo(fitting(wanted.names.put_in(text)), nl=False)
 
 
 def _today() -> date:

@@ -6,7 +6,6 @@ say. Where something is wanting lines in between say what, and what to do about 
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator
 from decimal import Decimal
@@ -96,30 +95,6 @@ ADVICE: Final = {
 
 _OF_A_COPY: Final = frozenset({"0.1", "0.2", "0.3", "1.1", "1.3", "1.4", "1.5", "3.1"})
 """Where these fail another copy or another key may help."""
-
-
-def fold(text: str, columns: int) -> str:
-    """Folds long lines between words, so that what goes on stands below where it began."""
-    lines = text.split("\n")
-    return "\n".join(each for line in lines for each in _folded(line, columns))
-
-
-_LABEL: Final = re.compile(r" *(?:\S+(?: \S+)? {2,}|-> |- )?")
-_FEWEST: Final = 24
-
-
-def _folded(line: str, columns: int) -> list[str]:
-    found = _LABEL.match(line)
-    hang = (0 if found is None else found.end()) or 2
-    if hang > columns - _FEWEST:
-        hang = 2
-    return textwrap.wrap(
-        line,
-        max(columns, _FEWEST),
-        subsequent_indent=" " * hang,
-        break_long_words=False,
-        break_on_hyphens=False,
-    ) or [""]
 
 
 def screen(report: Report) -> str:

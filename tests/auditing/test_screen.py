@@ -10,7 +10,8 @@ import pytest
 
 from gopa.auditing.checks import CHECKS, Status
 from gopa.auditing.report import EMBEDDED_CODE, Verdict
-from gopa.cli.audit_screen import details_screen, fold, screen
+from gopa.cli.audit_screen import details_screen, screen
+from gopa.cli.folding import fold
 from tests.auditing.conftest import Gopa
 from tests.auditing.html_samples import UNKNOWN, fault, report, with_status
 from tests.auditing.transcripts import anchors_of, path_of

@@ -106,7 +106,7 @@ def other_session(log: str, manifest: str, found_log: str, found_manifest: str) 
 
 
 def _session_words(log: str, manifest: str) -> str:
-    parts = [f"the manifest {manifest[:_SHOWN_DIGITS]}.." if manifest else ""]
+    parts = [f"the manifest {manifest[:_SHOWN_DIGITS]}" if manifest else ""]
     parts.append(f"the log {'+'.join(log.split('+')[:2])}" if log else "")
     return " in ".join(filter(None, parts))
 

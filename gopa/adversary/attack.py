@@ -17,6 +17,7 @@ from gopa.adversary.outcome import AttackOutcome, Catch
 from gopa.adversary.setup import SMALL, SessionSetup
 from gopa.adversary.trial import try_out
 from gopa.rules import RULES
+from wire.brief import Brief
 from wire.errors import UsageError
 
 
@@ -30,8 +31,8 @@ class AttackRoles:
     leaver: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+@dataclass(frozen=True, slots=True, repr=False)
+class Story(Brief):
     """Tells the three things to know of an attack, from its docstring."""
 
     tries: str
@@ -39,8 +40,8 @@ class Story:
     costs: str
 
 
-@dataclass(frozen=True, slots=True)
-class AttackResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class AttackResult(Brief):
     """Says what came of an attack. `result` is `right`, `none` or `wrong`; `harm` is in words."""
 
     attack: str
@@ -81,8 +82,8 @@ class Attack(Protocol):
 Plot: TypeAlias = Callable[[AttackRoles], Sequence[Actor]]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionAttack:
+@dataclass(frozen=True, slots=True, repr=False)
+class SessionAttack(Brief):
     """Lets parties or an organiser misbehave in a session.
 
     `over_http` is for attacks that a board stops earlier, or in which it depends on who is

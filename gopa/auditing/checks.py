@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from wire.brief import Brief
+
 
 class Status(Enum):
     """Says how a check ended."""
@@ -18,8 +20,8 @@ class Status(Enum):
     SKIPPED = "skipped"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+@dataclass(frozen=True, slots=True, repr=False)
+class Check(Brief):
     """Says what is asked, in words, and the rules that it cites.
 
     A rule that ends without a digit, such as `05-N`, stands for its whole family.

@@ -23,6 +23,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from bulletin_board.tree import EMPTY_ROOT, HASH_SIZE
+from wire.brief import Brief
 from wire.ed25519 import KEY_SIZE, SEED_SIZE, SIGNATURE_SIZE, PublicKey, SigningKey, verify
 from wire.errors import InvalidSignature, MalformedMessage, UsageError
 from wire.secret import SecretBytes
@@ -93,8 +94,8 @@ def check_name(name: str) -> None:
         raise MalformedMessage(f"a name of at most {LONGEST_NAME} bytes", "name")
 
 
-@dataclass(frozen=True, slots=True)
-class VerifierKey:
+@dataclass(frozen=True, slots=True, repr=False)
+class VerifierKey(Brief):
     """Names a public key; `str` gives its `vkey`, the text that people exchange."""
 
     name: str

@@ -15,6 +15,7 @@ from bulletin_board.note import (
     open_checkpoint,
     verify_note,
 )
+from wire.brief import Brief
 from wire.errors import InvalidProof, MalformedMessage
 
 LARGEST_POLICY = 262_144
@@ -25,8 +26,8 @@ _ALLOWED = re.compile(rb"[\t\n\x20-\x7e\x80-\xff]*")
 _NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class KnownServer:
+@dataclass(frozen=True, slots=True, repr=False)
+class KnownServer(Brief):
     """Names the key of a log or a witness, and where to reach it if the policy says so."""
 
     key: VerifierKey
@@ -41,8 +42,8 @@ class WitnessGroup:
     members: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TrustPolicy:
+@dataclass(frozen=True, slots=True, repr=False)
+class TrustPolicy(Brief):
     """Trusts one log, any witnesses, one quorum. Built by `parse` or `single_log`."""
 
     log: KnownServer

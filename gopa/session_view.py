@@ -118,8 +118,9 @@ def _state(known: TrackedSession) -> tuple[str, str]:
         return "No round has begun yet.", ""
     ended = found.ended
     if isinstance(ended, ResultMessage):
-        said = _result(known.manifest, found, ended)
-        return f"Result: {said}. Whether it is right, gopa audit says.", "good"
+        said, noisy = _result(known.manifest, found, ended)
+        tone = "unsure" if noisy else "good"
+        return f"Result: {said}. Whether it is right, gopa audit says.", tone
     if isinstance(ended, Abort):
         seen = PUBLISHED[name_of(ended.released)]
         return f"Aborted, without a result: {ABORTS[name_of(ended.reason)]}; {seen}.", "bad"
@@ -128,19 +129,20 @@ def _state(known: TrackedSession) -> tuple[str, str]:
     return f"{sentence(doing)}{f', after {before} without a result' if found.attempt else ''}.", ""
 
 
-def _result(manifest: Manifest, found: TrackedRound, ended: ResultMessage) -> str:
-    """The mean with its error where the sums alone say what these are."""
+def _result(manifest: Manifest, found: TrackedRound, ended: ResultMessage) -> tuple[str, bool]:
+    """The mean with its error where the sums alone say what these are; is it mostly noise?"""
     final, terms = len(found.final or ()), manifest.terms
     over = f"over {counted(final, 'party', 'parties')}"
     curious = manifest.trust is Trust.HONEST_BUT_CURIOUS
     if manifest.weighted or curious or not final or len(ended.sums) != terms.dimension:
-        return f"sums {over}"
+        return f"sums {over}", False
     step = Fraction(terms.high - terms.low) / terms.steps
     start = Fraction(terms.low) + step * manifest.origin
     means = [float(start + step * each / final) for each in ended.sums]
     error = float(step) * math.sqrt(final * float(terms.noise.variance) + final / 4) / final
-    noisy = ", mostly noise" if is_mostly_noise(terms, error) else ""
-    return f"mean {listed(means, [error] * len(means))} {over}{noisy}"
+    noisy = is_mostly_noise(terms, error)
+    said = f"mean {listed(means, [error] * len(means))} {over}"
+    return f"{said}{', mostly noise' if noisy else ''}", noisy
 
 
 def _progress(manifest: Manifest, found: TrackedRound) -> list[PhasePicture]:

@@ -95,6 +95,34 @@ VERDICTS: Final = {
     ),
 }
 
+OTHER_SESSION: Final = VerdictWords(
+    "bad",
+    "The anchors are of another session",
+    "Bring the anchors of this session, or the transcript of that one. If nobody mixed them up, "
+    "this is not the session that was announced.",
+)
+"""What stands for INVALID where nothing but the comparison with the anchors failed."""
+
+_SHOWN_DIGITS: Final = 16
+
+
+def other_session(log: str, manifest: str, found_log: str, found_manifest: str) -> str:
+    """Names the session of the anchors and the one in the transcript; logs by their keys."""
+    both = manifest != ""
+    named = _session_words(log, manifest)
+    held = _session_words(found_log if log else "", found_manifest if both else "")
+    of = "session" if both else "log"
+    return (
+        f"The anchors you gave are of another {of}: they name {named}, the transcript is of {held}."
+    )
+
+
+def _session_words(log: str, manifest: str) -> str:
+    parts = [f"the manifest {manifest[:_SHOWN_DIGITS]}" if manifest else ""]
+    parts.append(f"the log {'+'.join(log.split('+')[:2])}" if log else "")
+    return " in ".join(filter(None, parts))
+
+
 _IF_REAL: Final = (
     "If this transcript is the real one, everything was computed as the protocol says. That it "
     "is the real one was not checked."
@@ -171,14 +199,31 @@ TRUSTED_VERDICTS: Final = frozenset(UNANCHORED)
 
 UNKNOWN_VERDICT: Final = VerdictWords("open", "Unknown verdict", "Read the JSON report.")
 
+
+@dataclass(frozen=True, slots=True)
+class StatusWords:
+    """Says how a check ended: a tone, how many `ended` so, and the `answer` to its question."""
+
+    tone: str
+    ended: str
+    answer: str
+
+
 STATUSES: Final = {
-    "pass": ("good", "passed"),
-    "fail": ("bad", "failed"),
-    "error": ("open", "auditor failed"),
-    "missing": ("open", "missing"),
-    "not_implemented": ("open", "not implemented"),
-    "skipped": ("none", "nothing to check"),
+    "pass": StatusWords("good", "passed", "yes"),
+    "fail": StatusWords("bad", "failed", "no"),
+    "error": StatusWords("open", "auditor failed", "the auditor failed"),
+    "missing": StatusWords("open", "missing", "not known"),
+    "not_implemented": StatusWords("open", "not implemented", "nobody looked"),
+    "skipped": StatusWords("none", "nothing to check", "nothing to check"),
 }
+
+
+def answered(question: str, status: str) -> str:
+    """The question of a check with its answer, by which nobody takes the one for the other."""
+    known = STATUSES.get(plain_name(status))
+    return f"{question} {sentence(status if known is None else known.answer)}"
+
 
 CULPRITS: Final = {
     "party": "a party",

@@ -46,7 +46,7 @@ EXIT_CODES: Final = (
         "The line says what.",
     ),
     Meaning(
-        f"{EVERY} but `{AUDIT}`",
+        EVERY,
         entry.INTERRUPTED_EXIT,
         "It was stopped from the keyboard.",
         "Give the same command again: whatever can go on does.",
@@ -283,7 +283,7 @@ def page() -> Iterator[str]:
         yield _row(f"`{verdict.value}`", verdict.code, VERDICTS[verdict.value].meaning, to_do)
     yield "\n## Checks of an audit that did not pass\n"
     yield "A check that failed because of what somebody did is mended by nothing: see the faults.\n"
-    yield from _table("check", "asks whether", "what to do")
+    yield from _table("check", "asks", "what to do")
     for number, to_do in ADVICE.items():
         yield _row(number, BY_NUMBER[number].question, to_do)
     yield "\n## Rounds without a result\n"

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.auditing.picture import SIZE
+
 ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PACKAGES = ("wire", "commitments", "zkp", "bulletin_board", "gopa")
@@ -151,6 +153,23 @@ PAGES = [
     *sorted((ROOT / "specs").glob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+
+
+def test_the_readme_shows_what_comes_out_above_everything_else() -> None:
+    """The picture of an audit is small, and lies before the first heading below the title."""
+    head = (ROOT / "README.md").read_text().split("\n## ")[0]
+    (shown,) = re.findall(r"!\[[^]]{20,}\]\(([^)]+)\)", head)
+    data = (ROOT / shown).read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    assert len(data) < 120_000
+    assert (int.from_bytes(data[16:20]), int.from_bytes(data[20:24])) == SIZE
+    assert "arxiv.org/abs/2006.07218" in head
+
+
+def test_the_readme_uses_one_environment() -> None:
+    page = (ROOT / "README.md").read_text()
+    assert ". ~/gopa-env/bin/activate" in page
+    assert ".venv/" not in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -44,7 +44,8 @@ class PhasePicture:
 class SessionPicture:
     """Shows one session: its title, where it stands, its phases, its parties, and their edges.
 
-    `tone` is `good` for a result, `bad` for a round without one, and empty for what goes on.
+    `tone` is `good` for a result, `unsure` for one that is mostly noise, `bad` for a round
+    without one, and empty for what goes on.
     Without `progress` the entries of each phase are counted, under the names in `phases`.
     """
 
@@ -163,8 +164,10 @@ def _session(
 
 STYLE = """
 :root { color-scheme: light dark; font-family: system-ui, sans-serif; line-height: 1.45;
-  --line: #8885; --soft: #8882; --good: #1a7f37; --bad: #c0262d; }
-@media (prefers-color-scheme: dark) { :root { --good: #56d364; --bad: #ff7b72; } }
+  --line: #8885; --soft: #8882; --good: #1a7f37; --bad: #c0262d;
+  --unsure: #7a4a00; }
+@media (prefers-color-scheme: dark) { :root { --good: #56d364; --bad: #ff7b72;
+  --unsure: #f2bd5c; } }
 body { margin: 0 auto; max-width: 64rem; padding: 1rem; overflow-wrap: anywhere; }
 header { display: flex; flex-wrap: wrap; gap: .3rem 1rem; align-items: baseline; }
 h1 { font-size: 1.35rem; margin: 0; }
@@ -184,6 +187,7 @@ article { padding: .8rem 1rem; }
 .state { margin: .4rem 0; font-weight: 600; }
 .times { margin: .1rem 0 .6rem; opacity: .7; font-size: .85rem; }
 .good { color: var(--good); } .bad { color: var(--bad); }
+.state.unsure { color: var(--unsure); font-weight: normal; }
 dl { display: grid; grid-template-columns: fit-content(50%) auto 1fr; gap: .25rem 1rem; margin: 0;
   align-items: center; }
 dt, dd { min-width: 0; margin: 0; } dd { text-align: right; font-variant-numeric: tabular-nums; }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from gopa.adversary.aims import BY_SILENCE, Aim
 from gopa.adversary.harm import harm
@@ -15,6 +16,8 @@ from gopa.adversary.needs import Requirement
 from gopa.adversary.outcome import AttackOutcome, Catch
 from gopa.adversary.setup import SMALL, SessionSetup
 from gopa.adversary.trial import try_out
+from gopa.rules import RULES
+from wire.brief import Brief
 from wire.errors import UsageError
 
 
@@ -28,8 +31,8 @@ class AttackRoles:
     leaver: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+@dataclass(frozen=True, slots=True, repr=False)
+class Story(Brief):
     """Tells the three things to know of an attack, from its docstring."""
 
     tries: str
@@ -37,8 +40,8 @@ class Story:
     costs: str
 
 
-@dataclass(frozen=True, slots=True)
-class AttackResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class AttackResult(Brief):
     """Says what came of an attack. `result` is `right`, `none` or `wrong`; `harm` is in words."""
 
     attack: str
@@ -79,8 +82,8 @@ class Attack(Protocol):
 Plot: TypeAlias = Callable[[AttackRoles], Sequence[Actor]]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionAttack:
+@dataclass(frozen=True, slots=True, repr=False)
+class SessionAttack(Brief):
     """Lets parties or an organiser misbehave in a session.
 
     `over_http` is for attacks that a board stops earlier, or in which it depends on who is
@@ -160,10 +163,16 @@ def attack(  # noqa: PLR0913 - all of them are options
     function says what it tries, then `Caught:` by what, then `Costs:` the attacker what.
 
     Raises:
-        UsageError: the docstring lacks a part, no rule must catch it, or the name is taken.
+        UsageError: the docstring lacks a part, no rule that there is must catch it, its aim is
+            no function, or the name is taken.
     """
     if not expects:
         raise UsageError('name a rule that must catch it, such as "04-P1"', "expects")
+    for rule in expects:
+        require_rule(rule)
+    if not callable(cast("object", aim)):
+        message = "say what success would be: a function of the outcome, as in gopa.adversary.aims"
+        raise UsageError(message, "aim")
 
     def made(plot: Plot) -> SessionAttack:
         story = story_of(plot.__doc__ or "")
@@ -173,6 +182,23 @@ def attack(  # noqa: PLR0913 - all of them are options
         return found
 
     return made
+
+
+_RULE: Final = re.compile(r"(05|11|12)-[A-Z][0-9]*[a-z]?")
+"""Rules of boards, audits and sessions, which catch some attacks; those of parties are listed."""
+
+
+def require_rule(rule: str) -> None:
+    """Refuses a rule that there is not: nothing could ever catch by it.
+
+    Raises:
+        UsageError: there is none; close ones are suggested.
+    """
+    if rule in RULES or _RULE.fullmatch(rule):
+        return
+    close = difflib.get_close_matches(rule, RULES, n=3)
+    hint = f": did you mean {' or '.join(close)}?" if close else ", such as 04-P1"
+    raise UsageError(f"there is no rule {rule!r}{hint}", "expects")
 
 
 def story_of(docstring: str) -> Story:

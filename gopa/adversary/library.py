@@ -44,3 +44,15 @@ def chosen(names: Sequence[str]) -> list[Attack]:
         else:
             found[name] = named(name)
     return list(found.values())
+
+
+def of_family(family: str, among: Sequence[Attack]) -> list[Attack]:
+    """Those attacks that belong to a family.
+
+    Raises:
+        UsageError: there is no such family; the message names all.
+    """
+    families = sorted({each.family for each in KNOWN.values()})
+    if family not in families:
+        raise UsageError(f"must be one of {', '.join(families)}", "--family")
+    return [each for each in among if each.family == family]

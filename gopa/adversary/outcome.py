@@ -13,6 +13,7 @@ from gopa.auditing.checks import check_of
 from gopa.auditing.report import AuditFault
 from gopa.rules import Findings, RoundFindings
 from gopa.rules.closes import RULE_OF
+from wire.brief import Brief
 from wire.errors import FaultyBoard, FaultyParty, ProtocolError, SuspectedPartyOrBoard
 
 _ACCEPTING = frozenset({Verdict.VALID, Verdict.SIGNED_ONLY, Verdict.VALID_WITH_EXCLUSIONS})
@@ -115,8 +116,8 @@ class RoundOutcome:
         return tuple((self.numbers[u], self.numbers[v]) for u, v in edges)
 
 
-@dataclass(frozen=True, slots=True)
-class AttackOutcome:
+@dataclass(frozen=True, slots=True, repr=False)
+class AttackOutcome(Brief):
     """Holds a session with its liars, as an auditor sees it and as the simulation knows it to be.
 
     `keys` are those of the parties by number. `halted` are the errors of parties that

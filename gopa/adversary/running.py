@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -79,8 +80,31 @@ def _begin(load: tuple[Path, ...]) -> None:
 
 
 def _run(name: str) -> AttackResult:
-    return named(name).run()
+    with _errors_of_own_files(name):
+        return named(name).run()
 
 
 def _run_served(name: str) -> AttackResult:
-    return run_served(named(name))
+    with _errors_of_own_files(name):
+        return run_served(named(name))
+
+
+@contextmanager
+def _errors_of_own_files(name: str) -> Iterator[None]:
+    """Says in one line what is wrong in a file that was loaded, with its own line in front.
+
+    All other errors are ours, and go on with everything that helps to find them.
+    """
+    try:
+        yield
+    except GopaError:
+        raise
+    except Exception as error:
+        own = {str(path) for path in _LOADED}
+        frames = traceback.extract_tb(error.__traceback__)
+        last = next((each for each in reversed(frames) if each.filename in own), None)
+        if last is None:
+            raise
+        where = f"{Path(last.filename).name}, line {last.lineno}, `{last.line}`"
+        said = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{where} fails in the attack {name}: {said}", "load") from error

@@ -19,6 +19,7 @@ from gopa.simulation import (
     SimulationOptions,
 )
 from gopa.simulation.randomness import SeededStreams
+from wire.brief import Brief
 from zkp.noise_table import GaussianTable, NoNoise, binomial
 
 _WITNESS_TIME: Final = 1_700_000_000
@@ -29,8 +30,8 @@ _ENTRIES: Final = 24
 """So many of a vector, and the last one: short enough for clients, who leave room for rounding."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSetup:
+@dataclass(frozen=True, slots=True, repr=False)
+class SessionSetup(Brief):
     """Describes a session up to who misbehaves in it: terms, setting, rounds that run, witnesses.
 
     Witnesses cosign at `witness_time`, in seconds since 1970.

@@ -143,6 +143,10 @@ class LocalAggregator(AggregatorBase):
         self._closed = False
         self._turn = threading.Lock()
 
+    def __repr__(self) -> str:
+        left = counted(self.rounds_left, "round")
+        return f"<{type(self).__name__}: {self.terms.parties} parties, {left} left, simulation>"
+
     @property
     def terms(self) -> Terms:
         """What the rounds are planned for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -132,8 +133,17 @@ def workers(jobs: int, executor: Executor | None) -> Iterator[Executor | None]:
     if executor is not None or jobs == 1:
         yield executor
         return
-    with ProcessPoolExecutor(jobs, initializer=keep_to_one_core) as pool:
+    pool = ProcessPoolExecutor(jobs, initializer=_begin_worker)
+    try:
         yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin_worker() -> None:
+    """A terminal interrupts all processes of a command: the workers end at once, and quietly."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    keep_to_one_core()
 
 
 def new_state(transcript: AuditedLog, options: AuditOptions, pool: Executor | None) -> LogState:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from wire.brief import Brief
+
 
 class Status(Enum):
     """Says how a check ended."""
@@ -18,8 +20,8 @@ class Status(Enum):
     SKIPPED = "skipped"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+@dataclass(frozen=True, slots=True, repr=False)
+class Check(Brief):
     """Says what is asked, in words, and the rules that it cites.
 
     A rule that ends without a digit, such as `05-N`, stands for its whole family.
@@ -52,71 +54,77 @@ def _check(number: str, question: str, *rules: str) -> Check:
 
 
 CHECKS: Final = (
-    _check("0.1", "the transcript is of a known kind and version", "11-I1", "11-I5"),
-    _check("0.2", "the board's key and the quorum come from outside", "11-I2", "11-I3"),
-    _check("0.3", "the manifest is the one that was announced", "11-I2", "11-I3"),
-    _check("0.4", "the beacon is one that the auditor knows", "11-I4"),
-    _check("1.1", "the board signed this state of its log", "05-N"),
-    _check("1.2", "enough witnesses saw it", "05-P2"),
+    _check("0.1", "is the transcript of a known kind and version?", "11-I1", "11-I5"),
+    _check("0.2", "do the board's key and the quorum come from outside?", "11-I2", "11-I3"),
+    _check("0.3", "is the manifest the one that was announced?", "11-I2", "11-I3"),
+    _check("0.4", "is the beacon one that the auditor knows?", "11-I4"),
+    _check("1.1", "did the board sign this state of its log?", "05-N"),
+    _check("1.2", "did enough witnesses see it?", "05-P2"),
     _check(
         "1.3",
-        "all entries are there and lead to the signed root",
+        "are all entries there, and do they lead to the signed root?",
         *("05-A3", "05-F3", "05-F4", "05-F5"),
     ),
-    _check("1.4", "nothing is there that does not belong", "05-F2", "05-F6"),
-    _check("1.5", "the log continues what was seen of it before", "05-C", "05-W1", "11-K1"),
-    _check("2.1", "a manifest begins the session, rounds follow each other", "S1", "X3", "X4"),
-    _check("2.2", "the organiser's messages come in their order", "C1"),
-    _check("2.3", "every round has come to an end", "11-V3"),
-    _check("2.4", "one whole message for each party and phase", "E1", "E2"),
-    _check("3.1", "every entry is signed by its author", "05-F7"),
-    _check("3.2", "no author has two entries in one slot", "E3"),
-    _check("3.3", "messages answer those they claim to answer", "E4"),
-    _check("4.1", "all authors were shown the same log", "E6", "C4"),
-    _check("4.2", "no late message was counted", "C2", "C6", "C7"),
+    _check("1.4", "does everything that is there belong there?", "05-F2", "05-F6"),
+    _check("1.5", "does the log continue what was seen of it before?", "05-C", "05-W1", "11-K1"),
+    _check(
+        "2.1",
+        "does a manifest begin the session, and do rounds follow each other?",
+        "S1",
+        "X3",
+        "X4",
+    ),
+    _check("2.2", "do the organiser's messages come in their order?", "C1"),
+    _check("2.3", "has every round come to an end?", "11-V3"),
+    _check("2.4", "is there one whole message for each party and phase?", "E1", "E2"),
+    _check("3.1", "is every entry signed by its author?", "05-F7"),
+    _check("3.2", "does every author have at most one entry in a slot?", "E3"),
+    _check("3.3", "do messages answer those they claim to answer?", "E4"),
+    _check("4.1", "were all authors shown the same log?", "E6", "C4"),
+    _check("4.2", "were late messages left out?", "C2", "C6", "C7"),
     _check(
         "4.3",
-        "the organiser's lists match the log",
+        "do the organiser's lists match the log?",
         *("C3", "J6", "K4", "L1", "L2", "L3", "P2", "P3", "O3", "O4", "F1", "F2", "U2", "14-P8"),
     ),
     _check(
         "4.4",
-        "the coins are public and the graph follows from them",
+        "are the coins public, and does the graph follow from them?",
         *("J7", "V1", "V2", "V3", "V4", "V5", "V6"),
     ),
     _check(
         "4.5",
-        "masks cancel: no edge between two included parties was opened",
+        "do masks cancel, with no edge opened between two included parties?",
         *("K5", "O1", "O5", "F3"),
     ),
-    _check("5.1", "the manifest's numbers fit together", "S2", "S4", "S5"),
-    _check("5.2", "the plan is worth the privacy that it claims", "S3"),
+    _check("5.1", "do the manifest's numbers fit together?", "S2", "S4", "S5"),
+    _check("5.2", "is the plan worth the privacy that it claims?", "S3"),
     _check(
         "5.3",
-        "messages have the sizes and points that they should",
+        "do messages have the sizes and points that they should?",
         *("J1", "J2", "J4", "J5", "K1", "K2", "A1", "A2", "14-M1", "14-L3"),
     ),
-    _check("6.1", "whoever joined knows their key", "J3"),
+    _check("6.1", "does whoever joined know their key?", "J3"),
     _check(
         "6.2",
-        "inputs lie in the range and noise (if any) was drawn honestly, or both are as short as "
-        "stated",
+        "do inputs lie in the range and was noise (if any) drawn honestly, or are both as short "
+        "as stated?",
         "K3",
         "K6",
         "14-P3",
     ),
-    _check("6.3", "what was published opens what was committed", "P1", "14-P6"),
+    _check("6.3", "does what was published open what was committed?", "P1", "14-P6"),
     _check(
         "6.4",
-        "opened masks are the committed ones",
+        "are opened masks the committed ones?",
         *("O2", "U1", "U3", "U4", "U5", "14-P10", "14-K6"),
     ),
-    _check("6.5", "accusations are true", "A3", "A4", "A5"),
+    _check("6.5", "are accusations true?", "A3", "A4", "A5"),
     _check(
-        "7.1", "exactly those are excluded whom the rules exclude", "X1", "X2", "X5", "X7", "Z3"
+        "7.1", "are exactly those excluded whom the rules exclude?", "X1", "X2", "X5", "X7", "Z3"
     ),
-    _check("7.2", "the sum is that of the log", "Z1", "Z2"),
-    _check("7.3", "what is said about privacy follows from the log", "11-R2"),
+    _check("7.2", "is the sum that of the log?", "Z1", "Z2"),
+    _check("7.3", "does what is said about privacy follow from the log?", "11-R2"),
 )
 
 BY_NUMBER: Final = {check.number: check for check in CHECKS}

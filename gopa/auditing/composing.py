@@ -8,12 +8,14 @@ from typing import Final
 
 from gopa.auditing.checks import CHECKS, Status
 from gopa.auditing.described import session_report
-from gopa.auditing.log_checks import check_foundation
+from gopa.auditing.log_checks import check_foundation, session_of_other_anchors
 from gopa.auditing.report import (
     Anchor,
     Anchoring,
     CheckResult,
     Culprit,
+    LogReport,
+    OtherSession,
     Report,
     RoundReport,
     SessionReport,
@@ -28,6 +30,7 @@ from gopa.planning.terms import Terms
 from gopa.wording import (
     EXACT,
     EXACT_DIFFERENCE,
+    OTHER_SESSION,
     ROW_NOISE,
     SUMMARIES,
     counted,
@@ -51,12 +54,14 @@ def summary(  # noqa: PLR0913 - what a summary may not leave out
     tally: CheckTally,
     rounds: tuple[RoundReport, ...],
     *,
+    other: OtherSession | None,
     simulation: bool,
     exact: bool,
     in_rows: bool,
 ) -> str:
     """Says how it ended, with everything that nobody must miss."""
-    parts = [f"{sentence(EXACT)}." if exact else ""]
+    parts = [f"{other} {OTHER_SESSION.meaning}" if other else ""]
+    parts.append(f"{sentence(EXACT)}." if exact else "")
     table = summaries_of(exact=exact, in_rows=in_rows)
     parts += [
         _first(verdict, tally, rounds, table),
@@ -134,6 +139,7 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
     verdict: Verdict,
     session: SessionReport | None,
     anchors: Anchoring,
+    log: LogReport | None,
     *,
     witnessed: bool,
     simulation: bool,
@@ -167,6 +173,7 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
         if session.trust != "malicious":
             lines.append("Parties were trusted to keep the rules: whoever lied is not found.")
     lines.append("What parties check for themselves before they go on leaves no trace in a log.")
+    lines.extend(_age(log))
     if not witnessed:
         lines.append("No quorum of witnesses: a single view of the log is assumed.")
     if not anchors.whole:
@@ -175,6 +182,17 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
     if simulation:
         lines.append(SIMULATED)
     return tuple(lines)
+
+
+def _age(log: LogReport | None) -> Iterator[str]:
+    """Says what is known of when it was: a log has no times, but witnesses date what they see."""
+    if log is not None and log.seen:
+        yield (
+            "When the session took place is not known: entries carry no time. By the clocks of a "
+            f"quorum of witnesses all that is in this log was there at {log.seen}."
+        )
+    elif log is not None:
+        yield "When the session took place is not known: its log knows no time."
 
 
 def differing_by_one(rounds: Sequence[RoundReport]) -> Iterator[str]:
@@ -213,7 +231,7 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
         exclusions=any(each.excluded for each in rounds),
         strict=state.options.strict,
     )
-    policy = state.policy
+    policy, other = state.policy, session_of_other_anchors(state, tally)
     return Report(
         verdict=verdict,
         summary=summary(
@@ -221,11 +239,13 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
             state.anchoring,
             tally,
             rounds,
+            other=other,
             simulation=simulation,
             exact=session is not None and session.exact,
             in_rows=in_rows,
         ),
         anchors=state.anchoring,
+        other_session=other,
         simulation=simulation,
         complete=tally.passes("1.3", "2.3"),
         log=log,
@@ -238,6 +258,7 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
             verdict,
             session,
             state.anchoring,
+            log,
             witnessed=policy is not None and policy.needs_witnesses and tally.passes("1.2"),
             simulation=simulation,
             terms=None if manifest is None else manifest.terms,
@@ -264,6 +285,7 @@ def _without_checks(verdict: Verdict, said: str, status: Status, why: str) -> Re
         verdict=verdict,
         summary=said,
         anchors=_NOTHING,
+        other_session=None,
         simulation=False,
         complete=False,
         log=None,

@@ -5,13 +5,16 @@ What was seen of the log before must be continued by it: `specs/11-audit.md`, [K
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import Final
+
 from bulletin_board import Receipt, SignedCheckpoint
 from bulletin_board.note import open_checkpoint
 from bulletin_board.tree import verify_inclusion
 from gopa.auditing.checks import Status
 from gopa.auditing.forks import fork_evidence, nodes_above, witness_faults
-from gopa.auditing.report import Anchor, Culprit, LogReport
-from gopa.auditing.state import LogState
+from gopa.auditing.report import Anchor, Culprit, LogReport, OtherSession
+from gopa.auditing.state import LogState, embedded_policy
 from gopa.auditing.tally import CheckTally, log_fault
 from gopa.messages.manifest import CommitReveal, DrandBeacon
 from gopa.wording import counted
@@ -116,6 +119,7 @@ def check_foundation(state: LogState, tally: CheckTally) -> LogReport | None:
         size=checkpoint.size,
         root=checkpoint.root,
         witnesses=() if signed is None else _witnesses(state, signed),
+        seen="" if signed is None else _seen(state, signed),
     )
 
 
@@ -160,6 +164,24 @@ def _witnesses(state: LogState, signed: SignedCheckpoint) -> tuple[str, ...]:
     policy = state.policy
     found = () if policy is None else policy.cosignatures(signed)
     return tuple(sorted({each.witness.name for each in found}))
+
+
+_LATEST_TIME: Final = 253_402_300_799
+"""The end of the year 9999: a witness may state any number of seconds."""
+
+
+def _seen(state: LogState, signed: SignedCheckpoint) -> str:
+    """When a quorum of witnesses had cosigned this state of the log; empty where none had."""
+    policy = state.policy
+    if policy is None or not policy.needs_witnesses:
+        return ""
+    found = sorted(policy.cosignatures(signed), key=lambda each: each.time)
+    for count, last in enumerate(found, 1):
+        if policy.is_quorum(each.witness for each in found[:count]):
+            if last.time > _LATEST_TIME:
+                return ""
+            return f"{datetime.fromtimestamp(last.time, UTC):%Y-%m-%d %H:%M} UTC"
+    return ""
 
 
 def _check_entries(state: LogState, tally: CheckTally, signed: SignedCheckpoint | None) -> None:
@@ -225,6 +247,31 @@ def _check_anchors(state: LogState, tally: CheckTally) -> None:
     else:
         got = f"a manifest with the hash {state.manifest_hash.hex()}"
         tally.add(log_fault("11-I3", got, check="0.3", expected=anchors.manifest.hex()))
+
+
+def session_of_other_anchors(state: LogState, tally: CheckTally) -> OtherSession | None:
+    """Recognises a transcript that is of another session than the anchors; else None ([V5]).
+
+    Its checks fail all the same: whoever swaps a session makes such a transcript, too. Nothing
+    else may be wrong, and the log that the manifest names must have signed the note: else a
+    damaged or a forged transcript would be excused as one that was mixed up.
+    """
+    anchors, manifest, found = state.options.anchors, state.manifest, state.manifest_hash
+    if manifest is None or found is None or not state.ended:
+        return None
+    own, given = embedded_policy(manifest).log.key, anchors.policy
+    other_log = given is not None and given.log.key != own
+    if anchors.manifest == found or (anchors.manifest is None and not other_log):
+        return None
+    compared = {"0.2", "0.3", *(["1.1"] if other_log else [])}
+    if any(each.check not in compared for each in tally.faults if not each.handled):
+        return None
+    try:
+        open_checkpoint(state.note, own)
+    except ProtocolError:
+        return None
+    log = "" if given is None else str(given.log.key)
+    return OtherSession(log, anchors.manifest or b"", str(own), found)
 
 
 def _check_beacon(state: LogState, tally: CheckTally) -> None:

@@ -18,6 +18,8 @@ from wire.errors import MalformedMessage, UsageError
 LARGEST_ANCHORS: Final = LARGEST_POLICY + 256
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_KEY: Final = re.compile(rb"[0-9a-fA-F]{64}([ \t]+#.*)?")
+_LOG_KEY: Final = re.compile(rb"[^ \t+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+")
 _MANIFEST: Final = re.compile(rb"manifest[ \t]+([0-9a-f]{64})[ \t]*")
 
 
@@ -79,9 +81,33 @@ def read_anchors(given: AnchorsLike | None) -> Anchors:
         return Anchors.parse(given)
     try:
         with Path(given).open("rb") as file:
-            return Anchors.parse(file.read(LARGEST_ANCHORS + 1))
+            data = file.read(LARGEST_ANCHORS + 1)
     except OSError as error:
         raise UsageError(f"{given} cannot be read: {error.strerror}", "anchors") from None
+    if (what := _no_anchors(data)) is not None:
+        raise UsageError(f"{given} is {what}", "anchors")
+    return Anchors.parse(data)
+
+
+_MISTAKEN: Final = {
+    b"gopa-archive/": "a transcript: anchors are a short text, and come from somewhere else",
+    b"gopa-evidence/": "evidence, and no anchors: hand it to --evidence",
+    b"gopa-identity-": "a secret key, and no anchors: show it to nobody",
+}
+"""What files are that begin so, where people take them for anchors."""
+
+
+def _no_anchors(data: bytes) -> str | None:
+    """What a file is instead of anchors, where it is something that people have beside them."""
+    found = next((what for magic, what in _MISTAKEN.items() if data.startswith(magic)), None)
+    said = [line.strip() for line in _plain(data).split(b"\n") if _says_something(line)]
+    if found is None and not said:
+        found = "empty: it names neither a manifest nor a log; an audit without anchors needs none"
+    elif found is None and len(said) == 1 and _KEY.fullmatch(said[0]):
+        found = "one key or hash: anchors are lines `manifest HASH`, `log VKEY` and `quorum none`"
+    elif found is None and len(said) == 1 and _LOG_KEY.fullmatch(said[0]):
+        found = "the key of a log alone: write `log` in front of it, and `quorum none` below"
+    return found
 
 
 def _plain(data: bytes) -> bytes:

@@ -12,7 +12,8 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from gopa.auditing.checks import FAMILIES, Check, Status
-from gopa.wording import NO_EPSILON
+from gopa.wording import NO_EPSILON, counted, other_session
+from wire.brief import Brief
 
 Json: TypeAlias = object
 
@@ -28,6 +29,7 @@ def to_json_dict(report: Report) -> dict[str, Json]:
         "summary": report.summary,
         "anchored": report.anchored,
         "anchors": _plain(report.anchors),
+        "other_session": _plain(report.other_session),
         "simulation": report.simulation,
         "complete": report.complete,
         "log": _plain(report.log),
@@ -126,8 +128,8 @@ class Culprit(Enum):
     UNATTRIBUTABLE = "unattributable"
 
 
-@dataclass(frozen=True, slots=True)
-class ShownEntry:
+@dataclass(frozen=True, slots=True, repr=False)
+class ShownEntry(Brief):
     """Names an entry that shows something: its place in the log and its leaf hash.
 
     The hash is empty where the log ends before that place, or breaks off.
@@ -137,8 +139,8 @@ class ShownEntry:
     leaf: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class AuditFault:
+@dataclass(frozen=True, slots=True, repr=False)
+class AuditFault(Brief):
     """Reports a rule that was broken.
 
     `author` is an Ed25519 key, empty for the board and where nobody can be named.
@@ -168,8 +170,8 @@ class AuditFault:
         return f"{who}: {self.got} [{self.rule}{shown}{doubt}]"
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+@dataclass(frozen=True, slots=True, repr=False)
+class Remark(Brief):
     """Reports something worth knowing that is nobody's fault; `count` entries show it."""
 
     rule: str
@@ -180,8 +182,8 @@ class Remark:
     entries: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class CheckResult(Brief):
     """Says how one check ended. `handled` counts faults of parties that the rules dealt with."""
 
     check: Check
@@ -190,8 +192,8 @@ class CheckResult:
     handled: int
 
 
-@dataclass(frozen=True, slots=True)
-class Exclusion:
+@dataclass(frozen=True, slots=True, repr=False)
+class Exclusion(Brief):
     """Names somebody who is not in a result: since which phase, and why."""
 
     author: bytes
@@ -201,8 +203,8 @@ class Exclusion:
     entry: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class PrivacyClaim:
+@dataclass(frozen=True, slots=True, repr=False)
+class PrivacyClaim(Brief):
     """States delta against one kind of adversary, with the share that bad graphs have in it."""
 
     against: str
@@ -211,8 +213,8 @@ class PrivacyClaim:
     how: str
 
 
-@dataclass(frozen=True, slots=True)
-class PrivacyReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class PrivacyReport(Brief):
     """States the privacy cost of one round, recomputed from the log."""
 
     epsilon: str
@@ -223,8 +225,8 @@ class PrivacyReport:
     assumptions: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ListReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class ListReport(Brief):
     """Reports a close that the rules accept: `members` are positions in `joined`."""
 
     phase: str
@@ -235,8 +237,8 @@ class ListReport:
     final: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RoundReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class RoundReport(Brief):
     """Reports one round. `sums` are in steps of the grid; estimates are decimal text, or empty.
 
     `joined` and `included` hold keys; `edges` and `opened` are pairs of positions in `joined`.
@@ -277,8 +279,8 @@ class Anchor(Enum):
     MISSING = "missing"
 
 
-@dataclass(frozen=True, slots=True)
-class Anchoring:
+@dataclass(frozen=True, slots=True, repr=False)
+class Anchoring(Brief):
     """Says what stands on what: the board's key with its quorum, and the manifest."""
 
     log: Anchor
@@ -290,19 +292,41 @@ class Anchoring:
         return self.log is Anchor.OUTSIDE and self.manifest is Anchor.OUTSIDE
 
 
-@dataclass(frozen=True, slots=True)
-class LogReport:
-    """Reports the state of the log that was read. `input` names where it was read from."""
+@dataclass(frozen=True, slots=True, repr=False)
+class OtherSession(Brief):
+    """Names the session of the anchors and the one in the transcript, where they are two ([V5]).
+
+    `log` and `manifest` are the anchored ones, and empty where there is no such anchor.
+    """
+
+    log: str
+    manifest: bytes
+    found_log: str
+    found_manifest: bytes
+
+    def __str__(self) -> str:
+        """Both of them in a sentence."""
+        log, manifest = self.log, self.manifest.hex()
+        return other_session(log, manifest, self.found_log, self.found_manifest.hex())
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LogReport(Brief):
+    """Reports the state of the log that was read. `input` names where it was read from.
+
+    `seen` is when a quorum of witnesses had cosigned it, by their clocks; empty without one.
+    """
 
     input: str
     origin: str
     size: int
     root: bytes
     witnesses: tuple[str, ...]
+    seen: str
 
 
-@dataclass(frozen=True, slots=True)
-class SessionReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class SessionReport(Brief):
     """Repeats what the manifest says."""
 
     session: bytes
@@ -334,18 +358,20 @@ class SessionReport:
         return self.epsilon == NO_EPSILON
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+@dataclass(frozen=True, slots=True, repr=False)
+class Report(Brief):
     """Holds everything an audit found. `html` makes a page of what `to_json` says.
 
-    `anchors` says what came from outside of the transcript. `complete` says that the log was
-    read to its end and every logical round has ended by the rules.
+    `anchors` says what came from outside of the transcript, `other_session` that it belongs to
+    another session. `complete` says that the log was read to its end and every logical round has
+    ended by the rules.
     `session` is None where no manifest could be read, `log` where nothing could.
     """
 
     verdict: Verdict
     summary: str
     anchors: Anchoring
+    other_session: OtherSession | None
     simulation: bool
     complete: bool
     log: LogReport | None
@@ -359,6 +385,23 @@ class Report:
     def __str__(self) -> str:
         """The verdict with everything that nobody must miss."""
         return f"{self.verdict.value}: {self.summary}"
+
+    def __repr__(self) -> str:
+        passed = sum(each.status is Status.PASS for each in self.checks)
+        found = [f"{passed} of {len(self.checks)} checks passed"]
+        results = sum(each.outcome == "result" for each in self.rounds)
+        found.append(f"{counted(results, 'result')} in {counted(len(self.rounds), 'round')}")
+        if self.faults:
+            found.append(counted(len(self.faults), "fault"))
+        if self.simulation:
+            found.append("simulation")
+        return f"<Report: {self.verdict.value} (exit code {self.code}), {', '.join(found)}>"
+
+    def _repr_html_(self) -> str:
+        """The verdict with the result as a card, for notebooks."""
+        from gopa.auditing.html import to_card
+
+        return to_card(to_json_dict(self))
 
     @property
     def code(self) -> int:

@@ -8,6 +8,7 @@ from typing import Final
 
 from gopa.auditing.checks import BY_NUMBER, CHECKS, Status, check_of
 from gopa.auditing.report import AuditFault, CheckResult, Culprit, ShownEntry, Verdict
+from gopa.wording import answered
 
 _SPOILED: Final = frozenset({Status.MISSING, Status.ERROR, Status.NOT_IMPLEMENTED})
 
@@ -85,7 +86,7 @@ def log_fault(  # noqa: PLR0913 - what a fault consists of
         author=author,
         round=0,
         what=f"check {found.number} does not hold",
-        expected=expected or found.question,
+        expected=expected or answered(found.question, "pass"),
         got=got.removeprefix(f"[{rule}] "),
         entries=tuple(entries),
         proved=proved,

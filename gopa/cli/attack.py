@@ -7,14 +7,13 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from gopa.adversary.attack import Attack, AttackResult
-from gopa.adversary.library import ALL, chosen
+from gopa.adversary.library import ALL, chosen, of_family
 from gopa.adversary.outcome import Catch, How
 from gopa.adversary.running import load_attacks, run_all
 from gopa.adversary.served import Unserved, needed_boards, servable
@@ -65,9 +64,11 @@ def unfit_facts(unfit: Mapping[str, Unserved]) -> Iterator[str]:
 def listing(chosen: Sequence[Attack]) -> str:
     """Lists names with what they try, family by family."""
     lines: list[str] = []
-    for family, members in groupby(chosen, key=lambda each: each.family):
+    for family in dict.fromkeys(each.family for each in chosen):
         lines.append(f"{family}:")
-        for each in members:
+        for each in chosen:
+            if each.family != family:
+                continue
             lines += _wrapped(each.name, each.story.tries, indent=2)
     return "\n".join(lines) + "\n"
 
@@ -145,7 +146,7 @@ what colluding parties learn, against what the plan claims.
 
 \b
 Examples:
-  gopa attack --list
+  gopa attack --list --family noise
   gopa attack zero-noise
   gopa attack organiser replays
   gopa attack all --json
@@ -193,6 +194,7 @@ class _Attack(click.Command):
     type=click.Path(path_type=Path, dir_okay=False),
     help="A Python file with attacks of your own; may be given more than once.",
 )
+@click.option("--family", metavar="FAMILY", help="Only attacks of this family.")
 @click.option(
     "--served",
     is_flag=True,
@@ -205,14 +207,17 @@ def attack(  # noqa: PLR0913 - the options
     as_json: bool,
     jobs: int,
     load: tuple[Path, ...],
+    family: str | None,
     served: bool,
 ) -> None:
     """See `_HELP`."""
     for path in load:
         load_attacks(path)
-    if not names and not listed:
+    if not names and not listed and family is None:
         raise UsageError("name an attack, a family, or `all`; `gopa attack --list` has them")
     asked = chosen(names or [ALL])
+    if family is not None:
+        asked = of_family(family, asked)
     asked, unfit = servable(asked, names) if served else (asked, {})
     if listed:
         _list(asked, as_json=as_json)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from dataclasses import replace as replaced
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -30,6 +32,7 @@ from gopa.cli.audit_evidence import (
     write_evidence,
 )
 from gopa.cli.audit_screen import details_screen, screen, trace_screen
+from gopa.cli.folding import fitting
 from gopa.cli.options import jobs_option, parse_session
 from gopa.cli.roster import Names, names_in, roster_option
 from gopa.wording import counted
@@ -48,11 +51,12 @@ Exit codes:
    2  wrong usage
    3  INCOMPLETE: nothing failed, something could not be checked
    4  a version that this auditor does not know
-   5  the auditor itself failed, or was interrupted
+   5  the auditor itself failed
    6  SIGNED-ONLY: the sum is right, inputs are not proved
    7  all rules were kept, and no round has a result
    8  VALID, if the keys that the transcript names itself are right (--trust-embedded)
   10  VALID, with --strict and somebody excluded
+ 130  stopped from the keyboard
 With --evidence: 0 it convicts somebody, 1 it proves nothing.
 
 \b
@@ -76,6 +80,7 @@ class AuditOutput:
     evidence_dir: Path | None
     details: bool
     names: Names
+    day: date
 
 
 @click.command(help=_HELP)
@@ -144,7 +149,7 @@ def audit(  # noqa: PLR0913 - one argument for each option
         receipts=receipts,
         trace=_prefix_of_key(name),
     )
-    wanted = AuditOutput(as_json, html, save, evidence_dir, details, names_in(roster))
+    wanted = AuditOutput(as_json, html, save, evidence_dir, details, names_in(roster), _today())
     report: Report
     state: LogState | None
     with ExitStack() as opened:
@@ -161,7 +166,7 @@ def audit(  # noqa: PLR0913 - one argument for each option
         wanted = replaced(wanted, names=names)
         _write(report, state, wanted, str(source))
         if traced is not None:
-            click.echo(names.put_in(trace_screen(traced)), nl=False)
+            click.echo(fitting(names.put_in(trace_screen(traced))), nl=False)
     sys.stdout.flush()
     raise Exit(report.code)
 
@@ -171,7 +176,7 @@ def _write(report: Report, state: LogState | None, wanted: AuditOutput, source: 
     if wanted.html is not None:
         from gopa.auditing.html import to_html
 
-        page = to_html(to_json_dict(report), wanted.names.known)
+        page = to_html(to_json_dict(report), wanted.names.known, wanted.day)
         replace(wanted.html, page.encode())
     if wanted.evidence_dir is not None and state is not None and state.ended:
         write_evidence(report, state, wanted.evidence_dir, source)
@@ -179,7 +184,16 @@ def _write(report: Report, state: LogState | None, wanted: AuditOutput, source: 
         click.echo(to_json_bytes(report), nl=False)
     else:
         text = details_screen(report) if wanted.details else screen(report)
-        click.echo(wanted.names.put_in(text), nl=False)
+        click.echo(fitting(wanted.names.put_in(text)), nl=False)
+
+
+def _today() -> date:
+    """The day of the audit; SOURCE_DATE_EPOCH stands for the clock, as for other programs."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    try:
+        return datetime.fromtimestamp(int(given), UTC).date() if given else datetime.now(UTC).date()
+    except (ValueError, OverflowError, OSError):
+        raise UsageError("must be a number of seconds since 1970", "SOURCE_DATE_EPOCH") from None
 
 
 def _save_state(report: Report, state: LogState | None, path: Path | None) -> None:

@@ -38,6 +38,7 @@ from gopa.wording import (
     UNANCHORED,
     VERDICTS,
     abort_because,
+    answered,
     counted,
     exclusion_reason,
 )
@@ -150,17 +151,21 @@ def _meaning(report: Report) -> str:
 def _wanting(report: Report) -> Iterator[str]:
     """The first checks that did not pass, those that failed in front, each with what to do."""
     found = [each for each in report.checks if each.status not in _GOOD]
+    if report.other_session is not None:  # said in front of all, and nothing else failed
+        found = [each for each in found if each.status is not Status.FAIL]
     found.sort(key=lambda each: each.status is not Status.FAIL)
     for each in found[:_MOST_WANTING]:
-        said = f"{each.check.question}: {each.detail}"
-        yield f"Why       check {each.check.number} {STATUSES[each.status.value][1]}: {said}"
+        ended = f"check {each.check.number} {STATUSES[each.status.value].ended}"
+        asked = answered(each.check.question, each.status.value)
+        yield f"Why       {ended}: {asked}: {each.detail}"
         advice = _advice(report, each)
         if advice:
             yield f"          -> {advice}"
     if len(found) > _MOST_WANTING:
         more = counted(len(found) - _MOST_WANTING, "more check")
         yield f"          and {more} (see --details)"
-    for fault in [each for each in report.faults if not each.handled][:_MOST_NAMED]:
+    faults = [] if report.other_session else report.faults
+    for fault in [each for each in faults if not each.handled][:_MOST_NAMED]:
         yield f"Fault     {fault}"
 
 
@@ -374,7 +379,8 @@ def _checks(report: Report) -> Iterator[str]:
     for each in report.checks:
         if each.status in _GOOD:
             continue
-        yield f"  {each.status.value.upper()} {each.check.number}: {each.check.question}"
+        asked = answered(each.check.question, each.status.value)
+        yield f"  {each.status.value.upper()} {each.check.number}: {asked}"
         yield f"      {visible(each.detail, 1_000)}"
         advice = _advice(report, each)
         if advice:

@@ -15,11 +15,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from commitments import backend_status
+from gopa.cli.folding import fitting
 from gopa.extras import EXTRAS, NEEDED, Extra
 from gopa.siblings import SIBLINGS
 from gopa.version import VERSION
@@ -118,18 +116,18 @@ def doctor(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}, indent=2))
     else:
-        Console().print(_table(findings))
+        _print(findings)
     if any(finding.problem for finding in findings):
         sys.exit(PROBLEM_EXIT)
 
 
-def _table(findings: list[Finding]) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+def _print(findings: list[Finding]) -> None:
+    """Prints a line for each, and below it what to do; paths stay whole where they are copied."""
+    width = max(len(finding.topic) for finding in findings)
     for finding in findings:
-        style = "bold red" if finding.problem else ""
-        table.add_row(finding.topic, f"{escape(finding.value)}", style=style)
+        colour = "red" if finding.problem else None
+        line = fitting(f"{finding.topic:<{width}}  {finding.value}")
+        click.secho(line, fg=colour, bold=finding.problem or None)
         if finding.hint:
-            table.add_row("", escape(finding.hint), style="red" if finding.problem else "dim")
-    return table
+            hint = fitting(f"{'':<{width}}  {finding.hint}")
+            click.secho(hint, fg=colour, dim=None if finding.problem else True)

@@ -9,6 +9,7 @@ import mmap
 import os
 import sys
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
@@ -50,6 +51,10 @@ LEAST_ROOM: Final = 352 << 20
 """Bytes of address space that the libraries take with one thread, and some for the audit."""
 
 
+_MEANT: Final = {"check": "audit", "validate": "audit", "verify": "audit", "run": "simulate"}
+"""Commands that other programs have, and what does the same here."""
+
+
 class _LazyGroup(click.Group):
     """Knows the names of its commands; imports a command only to run or describe it."""
 
@@ -60,6 +65,17 @@ class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
         return sorted(self._table)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The same as click; of a command that there is not, it says which one may be meant."""
+        name = args[0]
+        if name in self._table or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        close = [_MEANT[name]] if name in _MEANT else get_close_matches(name, self._table)
+        hint = f": did you mean {' or '.join(close)}?" if close else ""
+        raise click.UsageError(f"there is no command {name!r}{hint}", ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
@@ -154,8 +170,12 @@ def _audit(commands: click.Group) -> NoReturn:
     except ModuleNotFoundError as error:
         said = not_installed(error)
         code = _failed(error) if said is None else _before_libraries(said)
+    except KeyboardInterrupt:
+        code = INTERRUPTED_EXIT
     except click.Abort as error:
-        code = _failed(error.__cause__ or KeyboardInterrupt())
+        ended = error.__cause__  # click makes this of an interrupt, and of an end of input
+        stopped = ended is None or isinstance(ended, KeyboardInterrupt)
+        code = INTERRUPTED_EXIT if stopped else _failed(ended or error)
     except BaseException as error:  # noqa: BLE001 - also when memory ends or a reader goes away
         code = _failed(error)
     sys.exit(code)

@@ -42,6 +42,7 @@ logging.getLogger("gopa.planning").addHandler(logging.NullHandler())
 _NARROW: Final = 72
 """Columns that the table of a plan needs; with fewer each row is a few lines."""
 
+_ENDLESS: Final = frozenset({"inf", "infinity"})
 _AS_KEYWORD: Final = re.compile(r"\b([a-z_]+)='?([\w./-]+)'?")
 _AS_NAME: Final = re.compile(r"`([a-z_]+)`")
 
@@ -65,6 +66,9 @@ def make_plan(**asked: Any) -> Plan:
         raise UsageError("say how much may get out, or none for the exact sum", "--epsilon")
     if asked["epsilon"] == NO_EPSILON:
         asked["epsilon"] = None
+    elif str(asked["epsilon"]).strip().lower().lstrip("+") in _ENDLESS:
+        message = "no noise at all is --epsilon none: it releases the exact sum, and says so"
+        raise UsageError(message, "--epsilon")
     try:
         return planner.plan(**asked)
     except UsageError as error:
@@ -73,13 +77,15 @@ def make_plan(**asked: Any) -> Plan:
 
 
 def _amount(context: click.Context, option: click.Parameter, text: str) -> int | float:
-    """A count such as 200, or a part such as 0.2."""
+    """A count such as 200, or a part such as 0.2 or 20%."""
     del context
     try:
+        if text.endswith("%"):
+            return float(text.removesuffix("%")) / 100
         return int(text) if text.isdigit() else float(text)
     except ValueError:
         raise click.BadParameter(
-            "a count such as 200, or a part such as 0.2", param=option
+            "a count such as 200, or a part such as 0.2 or 20%", param=option
         ) from None
 
 

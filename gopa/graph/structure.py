@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from gopa.graph.choices import MOST_PARTIES, Indices, all_choices
+from wire.brief import Brief
 from wire.errors import UsageError
 
 Positions: TypeAlias = npt.NDArray[np.int64]
@@ -19,8 +20,8 @@ Edges: TypeAlias = Iterable[tuple[int, int]] | npt.NDArray[np.integer]
 """Pairs of parties: an array has a row for each."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Graph:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Graph(Brief):
     """Holds a graph: `targets[offsets[u]:offsets[u + 1]]` are u's neighbours, increasing.
 
     Build one with `from_edges`, `weighted` or a function that names a family; those check it.

@@ -33,6 +33,7 @@ from gopa.messages.parameters import (
 from gopa.messages.party import MOST_NEIGHBOURS
 from gopa.messages.row_terms import origin, require_no_rows, require_rows
 from gopa.planning.terms import MOST_SENSITIVITY, BeaconKind, MaskLaw, Terms
+from wire.brief import Brief
 from wire.codec import (
     Codec,
     boolean,
@@ -318,8 +319,8 @@ __all__ = [
 VERSION: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+@dataclass(frozen=True, slots=True, repr=False)
+class Manifest(Brief):
     """Holds all terms of a session. Its encoding is the body of the session's first message.
 
     `salt` makes every session's id new. `log` is the verifier key of the board's log.

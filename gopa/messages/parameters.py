@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Final, TypeAlias
 
 from gopa.beacon.drand import DRAND_CHAIN, DrandChain
+from wire.brief import Brief
 from wire.codec import Case, Codec, enumeration, fixed, record, select, u8, u32, vector
 from wire.errors import UsageError
 
@@ -56,8 +57,8 @@ class TestCoins:
 Beacon: TypeAlias = CommitReveal | DrandBeacon | TestCoins
 
 
-@dataclass(frozen=True, slots=True)
-class Roster:
+@dataclass(frozen=True, slots=True, repr=False)
+class Roster(Brief):
     """Lists the Ed25519 keys that may join, in increasing order."""
 
     keys: tuple[bytes, ...]

@@ -26,6 +26,7 @@ from gopa.planning.defaults import CORRUPT, colluding
 from gopa.planning.terms import Terms
 from gopa.planning.worth import Worth, guarantee, judge
 from gopa.wording import BEACONS, EXACT, EXACT_DIFFERENCE
+from wire.brief import Brief
 from wire.errors import GopaError
 
 _BEACONS: Final[dict[type[Beacon], str]] = {
@@ -57,8 +58,8 @@ class Refusal(GopaError):
         return f"{self.field}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class LocalPolicy:
+@dataclass(frozen=True, slots=True, repr=False)
+class LocalPolicy(Brief):
     """Sets the least that a party asks of a session.
 
     `epsilon` and `delta` bound the privacy cost of the whole session; `corrupt_share` is the part

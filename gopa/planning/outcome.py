@@ -20,6 +20,7 @@ from gopa.planning.row_noise import shown_by_proofs
 from gopa.planning.terms import Terms, coin_choices
 from gopa.planning.worth import delta_of_component, guarantee, units_of
 from gopa.wording import counted
+from wire.brief import Brief
 from wire.errors import UsageError
 from wire.randomness import Rng
 
@@ -141,8 +142,8 @@ LENGTH_UNPROVED: Final = (
 Coins: TypeAlias = Literal["commit-reveal", "drand", "simulation"]
 
 
-@dataclass(frozen=True, slots=True)
-class RoundFacts:
+@dataclass(frozen=True, slots=True, repr=False)
+class RoundFacts(Brief):
     """Holds the public facts of one round, by position in the list of joined parties.
 
     `graph` is the graph of the round over everybody who joined; `included` are the
@@ -172,8 +173,8 @@ class RoundFacts:
         return (*self.earlier, self)
 
 
-@dataclass(frozen=True, slots=True)
-class DeltaClaim:
+@dataclass(frozen=True, slots=True, repr=False)
+class DeltaClaim(Brief):
     """Claims a delta against one kind of adversary; 1 where nothing is established.
 
     `beta` is the part of it that pays for graphs worse than assumed: 0 where the graph
@@ -186,8 +187,8 @@ class DeltaClaim:
     beta: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class PrivacyStatement:
+@dataclass(frozen=True, slots=True, repr=False)
+class PrivacyStatement(Brief):
     """Holds everything a result says about privacy."""
 
     epsilon: float
@@ -206,6 +207,9 @@ class PrivacyOfRounds:
     """Computes privacy after the fact: `privacy.of(outcome)`."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<gopa.privacy: privacy.of(outcome) says what a round has cost>"
 
     def of(self, outcome: RoundFacts, *, rng: Rng) -> PrivacyStatement:
         """The privacy cost of this round, against each kind of adversary, with its assumptions.

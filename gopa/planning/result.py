@@ -16,6 +16,7 @@ from gopa.planning.terms import Terms
 from gopa.planning.usefulness import terms_warning
 from gopa.rounding import blur
 from gopa.wording import hidden_among, promise_of
+from wire.brief import Brief
 
 LawName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
 
@@ -33,8 +34,8 @@ _FEW: Final = 3
 """Columns of an explanation."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanReason:
+@dataclass(frozen=True, slots=True, repr=False)
+class PlanReason(Brief):
     """Explains one number of a plan: what it is and why."""
 
     name: str
@@ -125,6 +126,16 @@ class Plan:
             f"{promise}, error of the mean "
             f"{blur(self.errors.planned)}; explain() says why>"
         )
+
+    def _repr_html_(self) -> str:
+        """What each number of the plan is and why, for notebooks."""
+        from markupsafe import Markup
+
+        cell = "style='text-align:left;vertical-align:top'"
+        row = Markup(f"<tr><th {cell}>{{}}</th><td {cell}>{{}}</td><td {cell}>{{}}</td></tr>")  # noqa: S704
+        rows = [row.format("warning", "", each) for each in self.warnings]
+        rows += [row.format(each.name, each.value, each.why) for each in self.reasons]
+        return str(Markup("<table>{}</table>").format(Markup().join(rows)))
 
     def explain(self) -> str:
         """Says what each number of the plan is and why, below its warnings."""

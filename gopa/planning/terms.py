@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
 
 from gopa.planning.lengths import longest_input
+from wire.brief import Brief
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise, WeightedBits
 
@@ -78,8 +79,8 @@ LARGEST_EXPONENT: Final = 60
 _EXACT: Final = Context(prec=60)
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+@dataclass(frozen=True, slots=True, repr=False)
+class Terms(Brief):
     """Holds what a session is run by. `UsageError` names a number that does not fit the others.
 
     From `survivors` to `parties` parties join, of whom `corrupt` collude; each chooses

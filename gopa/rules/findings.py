@@ -29,6 +29,7 @@ from gopa.messages.organiser import (
 from gopa.messages.phases import Kind, Phase
 from gopa.planning.outcome import Coins, RoundFacts
 from gopa.rules.roll_and_edges import Edges
+from wire.brief import Brief
 from wire.errors import ProtocolError, UsageError
 
 
@@ -79,8 +80,8 @@ class Role(Enum):
     BOARD = "board"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+@dataclass(frozen=True, slots=True, repr=False)
+class Fault(Brief):
     """Reports a rule that somebody broke.
 
     `author` is the Ed25519 key (empty for the board), `round` the number of the round or
@@ -104,8 +105,8 @@ class Fault:
         return f"{self.role.value}{name}: {self.what} [{self.rule}, entries {where}{doubt}]"
 
 
-@dataclass(frozen=True, slots=True)
-class RuleNote:
+@dataclass(frozen=True, slots=True, repr=False)
+class RuleNote(Brief):
     """Notes something worth knowing that convicts nobody and changes no list.
 
     `count` entries show it; `entries` has the first of them.
@@ -119,8 +120,8 @@ class RuleNote:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+@dataclass(frozen=True, slots=True, repr=False)
+class Listed(Brief):
     """Reports a close that the rules accept: its list, as positions of the roll.
 
     `step` counts rollbacks from 1 and is 0 elsewhere; `cut` is the close's, `index` its
@@ -135,8 +136,8 @@ class Listed:
     final: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
+@dataclass(frozen=True, slots=True, repr=False)
+class Removed(Brief):
     """Says who is not in a list, since which phase and by which rule.
 
     `position` is that on the roll, or None for somebody who never was on it. `entry` is
@@ -154,8 +155,8 @@ class Removed:
     entry: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RoundFindings:
+@dataclass(frozen=True, slots=True, repr=False)
+class RoundFindings(Brief):
     """Reports one round, as far as it got by the rules.
 
     `roll` holds Ed25519 keys. `void` are the edges between listed parties that mask
@@ -197,8 +198,8 @@ class RoundFindings:
         return next((each.members for each in self.lists if each.final), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+@dataclass(frozen=True, slots=True, repr=False)
+class Findings(Brief):
     """Reports everything about one session.
 
     `complete` means that every logical round was brought to an end by the rules, that

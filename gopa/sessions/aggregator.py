@@ -27,6 +27,7 @@ from gopa.rules import Findings, check_log
 from gopa.sessions.client import Background, Client, Membership
 from gopa.sessions.contribution import Contribution, encoding_for
 from gopa.sessions.ticket import Ticket
+from gopa.wording import counted
 from wire.errors import UsageError
 
 _MODES: Final[dict[ManifestMode, Mode]] = {
@@ -85,6 +86,10 @@ class SessionAggregator(AggregatorBase):
         except BaseException:
             self.close()
             raise
+
+    def __repr__(self) -> str:
+        left = counted(self.rounds_left, "round")
+        return f"<{type(self).__name__}: {self.terms.parties} parties, {left} left>"
 
     @property
     def terms(self) -> Terms:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from bulletin_board import LogReader
+from bulletin_board.display import visible
 from gopa.aggregation.encoding import Encoding
 from gopa.aggregation.structure import Value
 from gopa.aggregation.weighting import largest_weight
@@ -39,12 +40,15 @@ from gopa.sessions.following import SessionLog
 from gopa.sessions.party_runner import PartyRunner, Watch
 from gopa.sessions.ticket import Ticket, checked_manifest
 from gopa.sessions.vault import DirectoryVault, MemoryVault, Secret, Vault
+from gopa.wording import counted
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 from wire.randomness import Rng
 from wire.secret import Guarded
 
 _T = TypeVar("_T")
+
+_LONGEST_TITLE: Final = 60
 
 
 class Background:
@@ -311,6 +315,11 @@ class Membership(Guarded):
         self._kept = self._found(party)
         self._following = asyncio.ensure_future(runner.run())
         self._following.add_done_callback(_observed)
+
+    def __repr__(self) -> str:
+        title = visible(self._manifest.title.decode("utf-8", "replace")[:_LONGEST_TITLE])
+        left = counted(self.rounds_left, "round")
+        return f"<Membership: session {self._manifest.session.hex()[:16]}, {title!r}, {left} left>"
 
     @property
     def manifest(self) -> Manifest:

@@ -20,6 +20,7 @@ from bulletin_board.policy import LARGEST_POLICY, TrustPolicy
 from bulletin_board.storage.files import replace_file
 from gopa.messages.manifest import MANIFEST, Manifest, session_id
 from gopa.messages.manifest import VERSION as MANIFEST_VERSION
+from wire.brief import Brief
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 from wire.strict_json import read_json
 
@@ -30,8 +31,8 @@ _SESSION = re.compile(r"[0-9a-f]{64}")
 _LONGEST_ADDRESS = 2048
 
 
-@dataclass(frozen=True, slots=True)
-class Ticket:
+@dataclass(frozen=True, slots=True, repr=False)
+class Ticket(Brief):
     """Says where a session is and what to trust: the same for all parties ([T1], [T3]).
 
     `board` is the address of the board, `log` the verifier key of its log, `session` the

@@ -7,20 +7,21 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 import numpy as np
 import pytest
 
 from bulletin_board import Submission
 from gopa.adversary import AttackRoles, Malicious, attack
-from gopa.adversary.aims import listed_at
-from gopa.adversary.attack import KNOWN, SessionAttack, register, story_of
+from gopa.adversary.aims import counted, listed_at
+from gopa.adversary.attack import KNOWN, SessionAttack, register, require_rule, story_of
 from gopa.adversary.boards import closing, said
 from gopa.adversary.boards.served_session import serve_session
-from gopa.adversary.deeds import another_input, copy_value
-from gopa.adversary.library import ALL, chosen
-from gopa.adversary.malicious import Actor, Deed
+from gopa.adversary.deeds import another_input, change, copied, copy_value, instead
+from gopa.adversary.deeds.kinds import type_words
+from gopa.adversary.library import ALL, chosen, of_family
+from gopa.adversary.malicious import PHASES, Actor, Deed
 from gopa.adversary.outcome import Catch, How
 from gopa.adversary.pipeline import Aggregators
 from gopa.adversary.privacy.laws import Law, Masks
@@ -29,10 +30,14 @@ from gopa.adversary.privacy.score_tests import FEWEST_DRAWS
 from gopa.adversary.privacy.views import Release, World
 from gopa.adversary.running import run_all
 from gopa.adversary.setup import SMALL, WEIGHTED
+from gopa.cli.attack import listing
 from gopa.cli.attack_privacy import verdict
 from gopa.graph import complete
-from gopa.messages.phases import Kind, Phase
+from gopa.messages.bodies import BODIES, BODIES_OF_ROWS
+from gopa.messages.party import OpenedEdge, RecoveredShare
+from gopa.messages.phases import KIND_IN, Kind, Phase
 from tests.auditing.logs import clean
+from wire.codec import RecordCodec
 from wire.errors import GopaError, UsageError
 from zkp.noise_table import binomial
 
@@ -181,3 +186,116 @@ def test_a_claim_of_everything_is_called_none() -> None:
 
     assert len({said(0.5, inside=True), said(0.5, inside=False), said(1.0, inside=True)}) == 3
     assert said(1.0, inside=True) == said(1.0, inside=False)
+
+
+def tried(at: str, deed: Deed) -> None:
+    def plot(roles: AttackRoles) -> list[Actor]:
+        """Lies. Caught: by a rule. Costs: its place."""
+        return [Malicious(roles.liar, at=at, do=deed)]
+
+    with apart():
+        assert attack("a-deed", "04-P1", aim=counted, setup=SMALL)(plot).run().attack == "a-deed"
+
+
+@pytest.mark.parametrize(
+    ("at", "deed", "field"),
+    [
+        ("publish", change(lambda said: replace(said, value=5)), "value"),
+        ("publish", change(lambda said: replace(said, acts_on=bytes(31))), "acts_on"),
+        ("publish", change(lambda _: None), "do"),
+        ("publish", copied(0, lambda own, _: replace(own, value="text")), "value"),
+        ("commit", change(lambda said: replace(said, edges=list(said.edges))), "edges"),
+        ("commit", change(lambda said: replace(said, edges=(1, *said.edges[1:]))), "edges[0]"),
+        ("publish", instead(lambda _, post: cast("Any", post)), "do"),
+    ],
+    ids=["number", "short", "nothing", "copied", "list", "item", "no-list"],
+)
+def test_a_deed_of_another_type_is_refused_with_party_phase_and_field(
+    at: str, deed: Deed, field: str
+) -> None:
+    tried(at, change(replace))
+    with pytest.raises(UsageError) as failure:
+        tried(at, deed)
+    assert failure.value.field == field
+    assert failure.value.message.startswith(f"party {AttackRoles().liar} at {at}: ")
+
+
+@pytest.mark.parametrize("rule", ["99-Z9", "04-Z99", "4-P1", "04-P1 ", "05-", ""])
+def test_a_rule_that_there_is_not_is_refused(rule: str) -> None:
+    for name in ("04-P1", "14-P3", "05-W8", "11-K1"):
+        require_rule(name)
+    with pytest.raises(UsageError) as failure:
+        attack("a-deed", "04-P1", rule, aim=counted)
+    assert failure.value.field == "expects"
+    assert "a-deed" not in KNOWN
+
+
+def test_an_aim_is_a_function() -> None:
+    attack("a-deed", "04-P1", aim=counted)
+    with pytest.raises(UsageError) as failure:
+        attack("a-deed", "04-P1", aim=cast("Any", None))
+    assert failure.value.field == "aim"
+
+
+def test_every_rule_that_the_catalogue_expects_is_one() -> None:
+    for each in chosen([ALL]):
+        for rule in each.expects:
+            require_rule(rule)
+
+
+BROKEN = """
+from gopa.adversary import AttackRoles, Malicious, attack
+from gopa.adversary.aims import counted
+from gopa.adversary.deeds import change
+
+@attack("broken-one", "04-P1", aim=counted)
+def mine(roles: AttackRoles):
+    \"\"\"Fails. Caught: by itself. Costs: time.\"\"\"
+    return [Malicious(roles.liar, at="publish", do=change(lambda said: said.nothing))]
+"""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_fails_in_a_file_of_ones_own_is_named_by_its_line(tmp_path: Path, jobs: int) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text(BROKEN)
+    with apart():
+        with pytest.raises(UsageError) as failure:
+            list(run_all(["broken-one", "broken-one"], jobs=jobs, load=[path]))
+        assert failure.value.field == "load"
+        assert failure.value.message.startswith("broken.py, line 9, ")
+        assert list(run_all(["copied-dh-key"]))
+
+
+def test_attacks_are_listed_by_family() -> None:
+    everything = chosen([ALL])
+    families = {each.family for each in everything}
+    for family in families:
+        assert {each.family for each in of_family(family, everything)} == {family}
+    assert sum(len(of_family(family, everything)) for family in families) == len(everything)
+    lines = [line for line in listing(everything).splitlines() if not line.startswith(" ")]
+    assert sorted(lines) == sorted(f"{family}:" for family in families)
+    with pytest.raises(UsageError) as failure:
+        of_family("nosie", everything)
+    assert failure.value.field == "--family"
+
+
+def test_the_page_has_the_fields_of_every_phase() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+    rows = []
+    for name, phase in PHASES.items():
+        kind = KIND_IN[phase]
+        for codec in dict.fromkeys((BODIES[kind], BODIES_OF_ROWS[kind])):
+            assert isinstance(codec, RecordCodec)
+            rows.append(f"| {name} | `{codec.cls.__name__}` | {fields_of(codec.cls)} |\n")
+    rows += [f"| | `{each.__name__}` | {fields_of(each)} |\n" for each in PARTS]
+    head = "| phase | message | fields |\n|---|---|---|\n"
+    assert head + "".join(rows) in page
+
+
+PARTS = (OpenedEdge, RecoveredShare)
+
+
+def fields_of(message: type) -> str:
+    hints = get_type_hints(message).items()
+    return ", ".join(f"`{name}`: {type_words(hint)}" for name, hint in hints)

@@ -167,9 +167,10 @@ def report(
         verdict=Verdict.VALID,
         summary="valid",
         anchors=OUTSIDE,
+        other_session=None,
         simulation=False,
         complete=True,
-        log=LogReport("demo/session.gopa", "board.example/2026", 61, key(7), ("w1.example",)),
+        log=LogReport("demo/session.gopa", "board.example/2026", 61, key(7), ("w1.example",), ""),
         session=session_report(parties, dimension),
         rounds=tuple(
             round_report(parties, gone=gone, dimension=dimension, drawn=drawn, number=i + 1)
@@ -195,7 +196,7 @@ def with_status(whole: Report, number: str, status: Status) -> Report:
 
 def bare(verdict: Verdict) -> Report:
     """Nothing could be read."""
-    return Report(verdict, "nothing", UNKNOWN, False, False, None, None, (), (), (), (), ())
+    return Report(verdict, "nothing", UNKNOWN, None, False, False, None, None, (), (), (), (), ())
 
 
 def as_json(whole: Report) -> dict[str, object]:

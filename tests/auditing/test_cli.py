@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -121,7 +123,7 @@ def test_help_is_no_verdict(gopa: Gopa) -> None:
     assert answer.code == 0
     rows = [line.split() for line in answer.out.splitlines()]
     codes = [row[0] for row in rows if row[:1] and row[0].isdecimal()]
-    assert codes == ["0", "1", "2", "3", "4", "5", "6", "7", "8", "10"]
+    assert codes == ["0", "1", "2", "3", "4", "5", "6", "7", "8", "10", "130"]
 
 
 def test_a_verdict_stays_one_behind_the_end_of_options(
@@ -155,7 +157,6 @@ def test_who_cannot_be_told_anything_is_accused_of_nothing(arguments: list[str],
     [
         RuntimeError("bug"),
         MemoryError(),
-        KeyboardInterrupt(),
         OSError(5, "disk"),
         SystemError(),
         SystemExit(1),
@@ -194,6 +195,55 @@ def test_whatever_fails_inside_is_5(
     assert "INTERNAL ERROR" in answer.err
 
 
+@pytest.mark.parametrize("place", ["gopa.auditing.auditor.read_log", "gopa.cli.audit.run"])
+def test_whoever_stops_an_audit_gets_no_complaint(
+    gopa: Gopa, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    given = [path_of("clean_full"), "--trust-embedded"]
+    assert gopa(*given).code == EMBEDDED_CODE
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    module, _, name = place.rpartition(".")
+    monkeypatch.setattr(sys.modules[module], name, stopped)
+    for more in ((), ("--json",)):
+        answer = gopa(*given, *more)
+        assert (answer.code, answer.out, answer.err.strip()) == (130, "", "")
+
+
+_SLOW_WORKERS: Final = """
+import sys, time
+import gopa.cli as cli
+from gopa.auditing import auditor
+
+def slowly(transcript, options, pool):
+    tasks = [pool.submit(time.sleep, 600) for _ in range(8)]
+    print("working", flush=True)
+    tasks[0].result()
+
+auditor.read_log = slowly
+sys.argv = ["gopa", "audit", sys.argv[1], "--jobs", "2"]
+cli.main()
+"""
+
+
+@pytest.mark.slow
+def test_the_workers_of_an_audit_end_quietly_with_it() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _SLOW_WORKERS, str(path_of("clean_full"))],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "working\n"
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: to all of them
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, (out + err).strip()) == (130, "")
+
+
 def test_a_failure_is_a_report_too(gopa: Gopa, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise MemoryError
@@ -207,9 +257,10 @@ def test_a_failure_is_a_report_too(gopa: Gopa, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "error", ["KeyboardInterrupt", "ImportError('x')", "BrokenPipeError(32, 'x')"]
+    ("error", "code"),
+    [("KeyboardInterrupt", 130), ("ImportError('x')", 5), ("BrokenPipeError(32, 'x')", 5)],
 )
-def test_nothing_that_click_or_python_does_ends_with_1(error: str) -> None:
+def test_nothing_that_click_or_python_does_ends_with_1(error: str, code: int) -> None:
     """In a process of its own: an interrupt while the command is being imported."""
     program = (
         "import sys, gopa.cli as cli\n"
@@ -223,7 +274,7 @@ def test_nothing_that_click_or_python_does_ends_with_1(error: str) -> None:
         capture_output=True,
         check=False,
     )
-    assert done.returncode == 5, done.stderr
+    assert done.returncode == code, done.stderr
 
 
 def test_json_is_the_report(gopa: Gopa, tmp_path: Path) -> None:
@@ -425,3 +476,22 @@ def test_evidence_about_another_session_says_so(gopa: Gopa, tmp_path: Path) -> N
     assert (own.code, other.code) == (0, 0)
     assert "another session" not in own.out
     assert "another session" in other.out
+
+
+def test_the_day_of_an_audit_stands_on_its_page_and_in_no_report(
+    gopa: Gopa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, given = tmp_path / "report.html", [path_of("clean_full"), "--trust-embedded"]
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
+    reports = set()
+    for jobs in ("1", "2"):
+        answer = gopa(*given, "--json", "--html", page, "--jobs", jobs)
+        assert answer.code == EMBEDDED_CODE
+        reports.add((answer.out, page.read_text()))
+    assert len(reports) == 1
+    assert "2001-09-09" in page.read_text()
+    assert "2001-09-09" not in answer.out
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
+    page.unlink()
+    assert gopa(*given, "--html", page).code == 2
+    assert not page.exists()

@@ -7,6 +7,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
+from datetime import date
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any
@@ -14,12 +15,13 @@ from typing import Any
 import pytest
 from markupsafe import Markup
 
+import gopa
 from gopa.auditing.checks import Status
 from gopa.auditing.html.filling import page_of
 from gopa.auditing.html.page import CONTENT_SECURITY_POLICY, render, to_html
 from gopa.auditing.html.report_object import ReportObject
 from gopa.auditing.report import Verdict
-from tests.auditing.html_reading import nesting, page, replaced, words
+from tests.auditing.html_reading import by_kind, nesting, page, replaced, words
 from tests.auditing.html_samples import EMBEDDED, as_json, bare, report, with_status
 from wire.errors import UsageError
 
@@ -287,3 +289,15 @@ def test_words_can_be_read(place: int) -> None:
     assert luminance("#ffffff") > 0.99
     for ink, back in on_page + on_tone:
         assert contrast(colours[ink], colours[back]) >= 4.5, (ink, back)
+
+
+def test_the_page_says_when_with_what_and_of_which_file_it_was_made() -> None:
+    sample = as_json(report())
+    bare_page, dated = to_html(sample), to_html(sample, audited=date(2031, 5, 17))
+    assert "2031-05-17" in dated
+    assert "2031-05-17" not in bare_page
+    for text in (bare_page, dated):
+        (made,) = by_kind(ET.fromstring(text), "made")  # noqa: S314 - our own output
+        assert gopa.__version__ in words(made)
+        assert "demo/session.gopa" in words(made)
+    assert dated == to_html(sample, audited=date(2031, 5, 17))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gopa.auditing.checks import Status
+from gopa.auditing.checks import CHECKS, Status
 from gopa.auditing.report import EMBEDDED_CODE, Verdict
 from gopa.cli.audit_screen import details_screen, screen
+from gopa.cli.folding import fold
 from tests.auditing.conftest import Gopa
 from tests.auditing.html_samples import UNKNOWN, fault, report, with_status
 from tests.auditing.transcripts import anchors_of, path_of
@@ -114,3 +116,33 @@ def test_wanting_checks_are_cut_and_those_that_failed_come_first() -> None:
 def test_the_error_of_a_sum_decides_its_digits() -> None:
     (line,) = [each for each in details_screen(report()).splitlines() if " sum " in each]
     assert line.split() == ["sum", "86", "+-", "6.1"]
+
+
+def test_checks_read_as_questions_with_their_answers() -> None:
+    for status, answer in ((Status.FAIL, "No"), (Status.MISSING, "Not known")):
+        found = with_status(report(), "1.1", status)
+        (line,) = (each for each in screen(found).splitlines() if each.startswith("Why"))
+        assert f"? {answer}: this is why" in line
+    assert all(check.question.endswith("?") for check in CHECKS)
+
+
+@pytest.mark.parametrize("columns", [40, 60, 100])
+def test_long_lines_are_folded_between_words(columns: int) -> None:
+    wanting = with_status(report(), "1.1", Status.FAIL)
+    for text in (screen(wanting), details_screen(wanting)):
+        assert max(map(len, text.splitlines())) > 40
+        folded = fold(text, columns)
+        assert folded.split() == text.split()
+        assert all(len(line) <= columns or " " not in line.strip() for line in folded.splitlines())
+    (why,) = (at for at, line in enumerate(fold(screen(wanting), 40).splitlines()) if "Why" in line)
+    assert fold(screen(wanting), 40).splitlines()[why + 1].startswith(" " * 10)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_lines_are_as_wide_as_the_terminal_and_whole_in_a_pipe(
+    gopa: Gopa, monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    lines = gopa(path_of("clean_full")).out.splitlines()
+    assert (max(map(len, lines)) <= 40) == terminal

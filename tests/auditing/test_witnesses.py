@@ -222,3 +222,39 @@ def test_who_follows_a_board_names_them_too(tmp_path: Path) -> None:
         (fork,) = follower.state.forks
         data = Evidence(FaultStatement(bytes(32), b"05-C4", 0), Fork(fork)).to_bytes()
         assert len(judge(data, policy=anchors().policy).witnesses) == 1
+
+
+@pytest.mark.parametrize(
+    ("times", "quorum", "seen"),
+    [
+        ((1_700_000_000,), "any", "2023-11-14 22:13 UTC"),
+        ((1_700_000_000, 1_700_000_600), "all", "2023-11-14 22:23 UTC"),
+        ((1_700_000_600, 1_700_000_000), "any", "2023-11-14 22:13 UTC"),
+        ((1_700_000_000, 2**63 - 1), "any", "2023-11-14 22:13 UTC"),
+        ((2**63 - 1,), "any", ""),
+    ],
+)
+def test_a_report_says_when_a_quorum_had_seen_the_log(
+    tmp_path: Path, times: tuple[int, ...], quorum: str, seen: str
+) -> None:
+    path, names = tmp_path / "log.gopa", NAMES[: len(times)]
+    note = SignedNote.parse(clean().note)
+    seals = [cosign(note.text, witness(each), at) for each, at in zip(names, times, strict=True)]
+    data = note.with_signatures(seals).to_bytes()
+    lines = [f"log {clean().signer.verifier}"]
+    lines += [f"witness w{at} {witness(name).verifier}" for at, name in enumerate(names)]
+    members = " ".join(f"w{at}" for at in range(len(names)))
+    lines += [f"group g {quorum} {members}", "quorum g", ""]
+    policy = TrustPolicy.parse("\n".join(lines).encode())
+    path.write_bytes(archived(clean().entries, data, clean().manifest.session))
+    alone = audit(path, anchors=clean().anchors)
+    assert alone.verdict is Verdict.VALID
+    assert alone.log is not None
+    assert alone.log.seen == ""
+    report = audit(path, anchors=Anchors(policy, clean().anchors.manifest))
+    assert report.verdict is Verdict.VALID
+    assert report.log is not None
+    assert report.log.seen == seen
+    assert not problems(json.loads(report.to_json()))
+    assert any(seen in line for line in report.limits if "took place" in line) or not seen
+    assert set(report.limits) != set(alone.limits)

@@ -12,9 +12,6 @@ import pytest
 from gopa.cli import COMMANDS, entry, main
 from gopa.cli.entry import INTERRUPTED_EXIT
 
-OTHERS = sorted(set(COMMANDS) - {"audit"})
-"""An audit's exit codes are verdicts: there 5 says that there is none."""
-
 _SLOW = """
 import signal, sys, time
 import gopa.cli as cli
@@ -37,7 +34,7 @@ def ended() -> object:
     return ending.value.code
 
 
-@pytest.mark.parametrize("command", OTHERS)
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_whoever_stops_a_command_gets_no_complaint(
     command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,8 @@ import pytest
 from bulletin_board.note import KeyKind, NoteSigner
 from gopa.cli import COMMANDS, commands
 from gopa.cli.entry import run
+from gopa.sessions.vault import identity
+from wire.errors import UsageError
 from wire.secret import SecretBytes
 
 CREATE = "session create new --board https://board.example --epsilon 1 --delta 1e-6 --offline"
@@ -210,3 +212,57 @@ def test_a_word_that_is_no_key_is_named_with_its_line(
 ) -> None:
     said = end("board serve folder --roster words.txt", capsys, monkeypatch).err
     assert "words.txt, line 1: 'a few words'" in said
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("verify", "audit"), ("adit", "audit"), ("simulat", "simulate")]
+)
+def test_a_command_that_there_is_not_leads_to_the_one_that_is_meant(
+    typed: str,
+    meant: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended = end(f"{typed} words.txt", capsys, monkeypatch)
+    assert (ended.code, f"did you mean {meant}?" in ended.err) == (2, True)
+    assert "did you mean" not in end("qqqqqqq words.txt", capsys, monkeypatch).err
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+def test_the_public_half_of_a_key_is_called_so_and_the_other_one_named(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["gopa", "keygen", "ada"])
+    with pytest.raises(SystemExit) as ended:
+        run(commands)
+    assert ended.value.code == 0
+    assert identity.public_key(files / "ada").data.hex() in (files / "ada.pub").read_text()
+    (files / "ada.pub").chmod(mode)
+    with pytest.raises(UsageError) as failure:
+        identity.load(Path("ada.pub"))
+    assert failure.value.field == "identity"
+    capsys.readouterr()
+    said = end("join words.txt --identity ada.pub --value 1", capsys, monkeypatch)
+    assert (said.code, said.err.split()[-1], "chmod" in said.err) == (2, "ada", False)
+
+
+@pytest.mark.usefixtures("files")
+def test_an_endless_epsilon_leads_to_the_exact_sum(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert end("plan -n 20 --epsilon none --delta 1e-6", capsys, monkeypatch).code == 0
+    for word in ("inf", "Infinity"):
+        said = end(f"plan -n 20 --epsilon {word} --delta 1e-6", capsys, monkeypatch)
+        assert (said.code, "--epsilon none" in said.err) == (2, True)
+
+
+@pytest.mark.usefixtures("files")
+def test_a_part_may_be_given_in_percent(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "plan -n 200 --epsilon 1 --delta 1e-6 --json --corrupt"
+    parts = [end(f"{line} {part}", capsys, monkeypatch) for part in ("0.2", "20%")]
+    assert parts[0].code == 0
+    assert parts[0] == parts[1]
+    for wrong in ("%", "a%", "20%%", "200%", "nan%"):
+        assert end(f"{line} {wrong}", capsys, monkeypatch).code == 2

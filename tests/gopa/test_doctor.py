@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from commitments.backends import CHOICES, backend_status, ristretto255
 from gopa.cli import commands
-from gopa.cli.doctor import PACKAGES, diagnose
+from gopa.cli.doctor import PACKAGES, Finding, diagnose
 from gopa.extras import EXTRAS
 from gopa.siblings import SIBLINGS
 from gopa.version import VERSION
@@ -184,3 +184,18 @@ def test_without_the_native_core_the_reference_runs_and_says_so(program: str) ->
     assert active == "reference"
     assert refused.startswith("refused:")
     assert done.stderr.count("constant") == 1
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_long_paths_are_folded_for_terminals_only_and_never_inside_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], terminal: bool
+) -> None:
+    path = "/a/rather/long/path" * 20
+    findings = [Finding("package gopa", path), Finding("hint", "none", "some words " * 30)]
+    monkeypatch.setattr("gopa.cli.doctor.diagnose", lambda: findings)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    commands.main(["doctor"], standalone_mode=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert any(path in line for line in lines)
+    assert (len(lines) == 3) == (not terminal)

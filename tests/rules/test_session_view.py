@@ -143,6 +143,17 @@ def test_the_page_shows_the_result_with_its_error() -> None:
     assert "over 5 parties" in picture.state
 
 
+@pytest.mark.parametrize(("noisy", "tone"), [(False, "good"), (True, "unsure")])
+def test_a_result_that_is_mostly_noise_is_not_shown_as_a_good_one(
+    monkeypatch: pytest.MonkeyPatch, noisy: bool, tone: str
+) -> None:
+    world = make()
+    world.run()
+    monkeypatch.setattr("gopa.session_view.is_mostly_noise", lambda *_: noisy)
+    picture = pictured(world)
+    assert (picture.tone, picture.state.startswith("Result:")) == (tone, True)
+
+
 def test_a_round_that_was_aborted_is_called_so() -> None:
     world = make()
     world.run(until=Phase.COMMIT)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, is_dataclass, replace
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from gopa.adversary.malicious import Deed
 from gopa.adversary.needs import PROOFS, require_met
@@ -20,7 +20,10 @@ from gopa.party.states import Committed, Joined
 from gopa.simulation import Behaviour, permissive
 from gopa.simulation.access import PartyAccess, body_of
 from gopa.simulation.script import Honest, Rounds, acts
+from wire.codec import Codec
 from wire.errors import UsageError
+
+T = TypeVar("T")
 
 Change: TypeAlias = Callable[[Any], Any]
 """From the content of a message, such as a `Publish`, to what is said instead."""
@@ -106,7 +109,8 @@ class _Changed(Honest):
         same: list[bool] = []
 
         def altered(content: Any) -> Any:
-            said = _believed(access, self.alter(access, content))
+            lie = sayable(access, self.phase, codec, content, self.alter(access, content))
+            said = _believed(access, lie)
             same.append(said == content)
             return said
 
@@ -123,7 +127,11 @@ class _Replaced(Honest):
     def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         if not acts(self.rounds, post) or post.phase is not self.phase:
             return [post]
-        return self.post(access, post)
+        posts = self.post(access, post)
+        if isinstance(posts, Sequence) and all(isinstance(each, Post) for each in posts):
+            return posts
+        where = f"party {access.index} at {self.phase.name.lower()}"
+        raise UsageError(f"{where}: must be a list of Post, as `access.sign` makes them", "do")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +156,50 @@ class _Copied(Honest):
         content = codec.decode(own)
         if seen:
             theirs = codec.decode(b"".join(posted.entry.body for posted in seen))
-            content = _believed(access, self.mix(content, theirs))
+            lie = sayable(access, phase, codec, content, self.mix(content, theirs))
+            content = _believed(access, lie)
         return [access.sign(phase, codec.encode(content))]
+
+
+def sayable(access: PartyAccess, phase: Phase, codec: Codec[T], own: T, said: Any) -> T:
+    """What a deed says in place of a party's own message, if a message can be made of it.
+
+    Raises:
+        UsageError: it cannot; names party, phase, field and what is expected there.
+    """
+    where = f"party {access.index} at {phase.name.lower()}"
+    wrong = next(_misfits(said, type(own), ""), None)
+    if wrong is not None:
+        field, expected, value = wrong
+        raise UsageError(f"{where}: must be {expected}, not {type(value).__name__}", field)
+    try:
+        codec.encode(said)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}", error.field) from None
+    return cast("T", said)
+
+
+def _misfits(value: object, hint: Any, field: str) -> Iterator[tuple[str, str, object]]:
+    """Every field that has another type than its class says: where, what is expected, what is."""
+    if get_origin(hint) is tuple:
+        if not isinstance(value, tuple):
+            yield field, f"a tuple of {type_words(get_args(hint)[0])}", value
+            return
+        for at, each in enumerate(value):
+            yield from _misfits(each, get_args(hint)[0], f"{field}[{at}]")
+    elif type(value) is not hint:
+        yield field or "do", type_words(hint), value
+    elif is_dataclass(hint):
+        for name, part in get_type_hints(hint).items():
+            place = f"{field}.{name}" if field else name
+            yield from _misfits(getattr(value, name), part, place)
+
+
+def type_words(hint: Any) -> str:
+    """A type as people say it, such as `bytes` or `a tuple of OpenedEdge`."""
+    if get_origin(hint) is tuple:
+        return f"a tuple of {type_words(get_args(hint)[0])}"
+    return str(hint.__name__)
 
 
 def _believed(access: PartyAccess, content: Any) -> Any:

@@ -56,17 +56,18 @@ def abort_of(last: ReportObject) -> str | None:
 
 
 def shown_check(found: ReportObject) -> view.ShownCheck:
-    """A check, with the word and the tone of how it ended."""
+    """A check, with the tone of how it ended and the answer."""
     status = found.text("status")
-    tone, word = wording.STATUSES.get(status, ("open", status))
+    known = wording.STATUSES.get(status, wording.StatusWords("open", status, status))
     return view.ShownCheck(
         number=found.text("number"),
         question=found.text("question"),
         detail=found.text("detail"),
         handled=found.number("handled"),
         rules=cut(", ".join(found.texts("rules"))),
-        tone=tone,
-        word=word,
+        tone=known.tone,
+        ended=known.ended,
+        answer=known.answer,
     )
 
 
@@ -74,7 +75,9 @@ def tallies(checks: Sequence[ReportObject]) -> list[tuple[int, str]]:
     """How many checks ended in which way."""
     counts = Counter(each.text("status") for each in checks)
     return [
-        (counts[status], word) for status, (_, word) in wording.STATUSES.items() if counts[status]
+        (counts[status], words.ended)
+        for status, words in wording.STATUSES.items()
+        if counts[status]
     ]
 
 

@@ -24,6 +24,33 @@ _LONGEST_LABEL: Final = 8
 _CENTRE: Final = 500
 _RADIUS_WITH_LABELS: Final = 365
 _RADIUS_WITHOUT: Final = 465
+MARKS: Final = {
+    "good": (
+        "M24 2a22 22 0 1 0 0 44a22 22 0 1 0 0-44z",
+        "M14 25l7 7 13-15",
+    ),
+    "part": (
+        "M10 3h28a7 7 0 0 1 7 7v28a7 7 0 0 1-7 7h-28a7 7 0 0 1-7-7v-28a7 7 0 0 1 7-7z",
+        "M14 25l7 7 13-15",
+    ),
+    "open": (
+        "M20.5 5a4 4 0 0 1 7 0l18 33a4 4 0 0 1-3.5 6h-36a4 4 0 0 1-3.5-6z",
+        "M24 17v11M24 36v.1",
+    ),
+    "bad": (
+        "M15 2h18l13 13v18l-13 13h-18l-13-13v-18z",
+        "M16 16l16 16M32 16l-16 16",
+    ),
+    "info": (
+        "M24 2a22 22 0 1 0 0 44a22 22 0 1 0 0-44z",
+        "M24 22v14M24 13v.1",
+    ),
+    "none": (
+        "M24 8a16 16 0 1 0 0 32a16 16 0 1 0 0-32z",
+        "M15 24h18",
+    ),
+}
+"""Symbols of the tones: an outline that is filled, and a sign in it, in a square of 48."""
 
 Pairs = Sequence[tuple[int, int]]
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Final
 
 from gopa import wording
@@ -31,6 +32,7 @@ from gopa.auditing.html.details import (
 from gopa.auditing.html.figures import between, short, with_error
 from gopa.auditing.html.report_object import LONGEST_NAME, ReportObject, cut
 from gopa.auditing.noise import ReadTerms, warning
+from gopa.version import VERSION
 
 _LONGEST_TAB: Final = 120
 _MOST_RESULTS: Final = 20
@@ -53,8 +55,8 @@ _NAMES: Final = "Who the people behind the keys are is not known from a log."
 _GIVEN: Final = "Names beside keys were given by whoever made this page; no log holds them."
 
 
-def page_of(report: ReportObject) -> view.AuditPage:
-    """Everything that the page of an audit shows.
+def page_of(report: ReportObject, audited: date | None = None) -> view.AuditPage:
+    """Everything that the page of an audit shows; `audited` is the day of the audit.
 
     Raises:
         UsageError: the report has another shape.
@@ -81,6 +83,8 @@ def page_of(report: ReportObject) -> view.AuditPage:
         in_rows=session is not None and in_rows(session),
         complete=report.flag("complete"),
         loose=_loose(report, verdict),
+        mixed_up=report.part_or_none("other_session") is not None,
+        made=_made(report, audited),
         vetoed=[found.number("number") for found in rounds if found.numbers("vetoed")],
         simulation=report.flag("simulation"),
         why=_why(checks),
@@ -123,9 +127,24 @@ def _stated(words: str) -> str:
 
 def _standing(report: ReportObject, verdict: str) -> wording.VerdictWords:
     """A log that vouches for itself is never called valid without a reservation."""
+    other = report.part_or_none("other_session")
+    if other is not None:
+        fields = ("log", "manifest", "found_log", "found_manifest")
+        said = wording.other_session(*(other.text(each, LONGEST_NAME) for each in fields))
+        words = wording.OTHER_SESSION
+        return wording.VerdictWords(words.tone, words.headline, f"{said} {words.meaning}")
     if not report.flag("anchored") and verdict in wording.TRUSTED_VERDICTS:
         return wording.UNANCHORED[verdict]
     return wording.VERDICTS.get(verdict, wording.UNKNOWN_VERDICT)
+
+
+def _made(report: ReportObject, audited: date | None) -> view.Made:
+    log = report.part_or_none("log")
+    return view.Made(
+        day="" if audited is None else audited.isoformat(),
+        version=VERSION,
+        source="" if log is None else log.text("input", LONGEST_NAME),
+    )
 
 
 def _loose(report: ReportObject, verdict: str) -> view.LooseKeys | None:

@@ -65,7 +65,8 @@ class ShownCheck:
     handled: int
     rules: str
     tone: str
-    word: str
+    ended: str
+    answer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +255,15 @@ class LogFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """What the page was made of, when and by what; `day` is empty where nobody said it."""
+
+    day: str
+    version: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class AuditPage:
     """Everything that the page of an audit shows."""
 
@@ -269,6 +279,8 @@ class AuditPage:
     in_rows: bool
     complete: bool
     loose: LooseKeys | None
+    mixed_up: bool
+    made: Made
     vetoed: Sequence[int]
     simulation: bool
     why: Sequence[ShownCheck]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,8 @@ from wire.errors import MalformedMessage, UsageError
 from wire.randomness import Rng, draw
 from wire.secret import SecretBytes
 
+_LONGEST_LINE: Final = 512
+_PUBLIC_HALF: Final = re.compile(rb"[0-9a-f]{64}[ \t]*(#|\r?\n|\Z)")
 _FORMAT: Final = b"gopa-identity-1\n"
 
 
@@ -92,7 +95,21 @@ def is_sealed(path: Path) -> bool:
     return not isinstance(_read(path).protection, Unsealed)
 
 
+def _refuse_public_half(path: Path) -> None:
+    """Says of a file with a public key what it is: `chmod` would not make it a secret one."""
+    try:
+        with path.open("rb") as file:
+            begins = file.read(_LONGEST_LINE)
+    except OSError:
+        return
+    if _PUBLIC_HALF.match(begins):
+        beside = path.with_suffix("") if path.suffix == ".pub" else None
+        name = f"name {beside}" if beside else "name the file that `gopa keygen` made beside it"
+        raise UsageError(f"{path} is the public half of a key: {name}", "identity")
+
+
 def _read(path: Path) -> _Identity:
+    _refuse_public_half(path)
     data = read_secret(path)
     try:
         return _IDENTITY.decode(data.reveal())

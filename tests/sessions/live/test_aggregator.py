@@ -26,6 +26,7 @@ from tests.board.waiting import LONG
 from tests.messages.samples import manifest, roster
 from tests.sessions.live.worlds import Gathering, gathering
 from tests.simulation.worlds import SCALAR, VECTOR
+from wire.brief import MOST
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 
@@ -68,6 +69,10 @@ def test_learning_code_moves_by_changing_one_object(tmp_path: Path) -> None:
             assert aggregator.terms == TWICE
             assert sorted(aggregator.own) == list(range(8))
             assert aggregator.rounds_left == 2
+            assert repr(aggregator) == "<SessionAggregator: 8 parties, 2 rounds left>"
+            shown = repr(aggregator._members[0])
+            assert "\n" not in shown
+            assert len(shown) < MOST
             means = two_means(aggregator)
             with pytest.raises(SessionOver):
                 aggregator.average(VALUES)

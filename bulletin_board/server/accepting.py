@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Final
 
-from wire.errors import UsageError
+from wire.errors import GopaError, UsageError
 
 MOST_LEAVING: Final = 32
 """Connections that were told to end and whose descriptors are not closed yet."""
@@ -149,6 +149,11 @@ _HANDSHAKE_SECONDS: Final = 10.0
 _PAUSE_SECONDS: Final = 0.2
 _MOMENT: Final = 0.005
 _SCARCE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+class CannotListen(GopaError):
+    """Says that an address is taken by another process, or is not there yet."""
+
 
 ProtocolFactory = Callable[[OpenConnection], asyncio.Protocol]
 

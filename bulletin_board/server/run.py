@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import socket
@@ -22,6 +23,7 @@ from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import DirectorySource, LogReader
 from bulletin_board.sequencer import Sequencer
 from bulletin_board.server.accepting import (
+    CannotListen,
     ConnectionAcceptor,
     OpenConnection,
     OpenConnections,
@@ -164,12 +166,15 @@ class ListenOptions:
 
 
 Listening = Callable[[list[str]], None]
+_TAKEN: Final = frozenset({errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM})
+"""Why an address cannot be had that can be had later, as the one of a network that comes up."""
 
 
 def bind(listen: ListenOptions) -> list[socket.socket]:
     """The sockets of a server, one for each address of the host; port 0 is any free one.
 
-    Nobody can connect yet. Raises `UsageError` if an address cannot be had.
+    Nobody can connect yet. Raises `UsageError` for an address that this process may never have,
+    and `CannotListen` for one that it cannot have now.
     """
     try:
         found = socket.getaddrinfo(
@@ -178,10 +183,10 @@ def bind(listen: ListenOptions) -> list[socket.socket]:
         addresses = list(dict.fromkeys((family, address) for family, _, _, _, address in found))
         return [_bound(*item) for item in addresses[: None if listen.port else 1]]
     except OSError as error:
-        raise UsageError(
-            f"{listen.host} port {listen.port} cannot be listened on: {error.strerror or error}."
-            " Choose another --host or --port"
-        ) from None
+        said = f"{listen.host} port {listen.port} cannot be listened on: {error.strerror or error}"
+        if error.errno in _TAKEN:
+            raise CannotListen(said) from None
+        raise UsageError(f"{said}. Choose another --host or --port") from None
 
 
 def _bound(family: int, address: tuple[object, ...]) -> socket.socket:

@@ -166,13 +166,17 @@ class BoardDirectory:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Be the only writer on this machine, or raise `InUse`.
+        """Be the only writer on this machine, or raise `InUse`, or `StorageError`.
 
         The operating system releases it with the process, however that ends.
         Across machines the lock's epoch protects the log instead.
         """
         self._require_private()
-        handle = os.open(self.state / "writer.lock", os.O_RDWR | os.O_CREAT, PRIVATE_FILE)
+        path = self.state / "writer.lock"
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be written: {error.strerror}") from error
         try:
             try:
                 _lock(handle)

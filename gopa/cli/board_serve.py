@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from bulletin_board.admission import AdmissionPolicy, Anyone, RosterAdmission
 from bulletin_board.storage.directory import BoardDirectory
 from gopa.cli.config import config_option
+from gopa.cli.exits import SERVE, WITNESS, exit_help
 from gopa.cli.logs import LogOptions, log_event, log_options, logging_to, standard_error
 from gopa.cli.options import (
     as_json_option,
@@ -98,7 +99,23 @@ def read_keys(path: Path) -> list[bytes]:
     return keys
 
 
-@click.command()
+_SERVE: Final = f"""Serve the log in DIRECTORY: tiles, entry submission, a page that shows it live.
+
+SIGTERM stops it without losing anything that was acknowledged. What happens is logged on
+stderr, a line for each event; figures for Prometheus are at /metrics.
+
+{exit_help(SERVE)}
+"""
+
+_WITNESS: Final = f"""Cosign checkpoints of logs, one history each.
+
+DIRECTORY keeps the key and the memory.
+
+{exit_help(WITNESS)}
+"""
+
+
+@click.command(help=_SERVE)
 @directory
 @lock_option
 @click.option("--sessions", is_flag=True, help="Admit what can count in sessions of GOPA.")
@@ -158,12 +175,7 @@ def serve(  # noqa: PLR0913 - click passes every option by name
     log_lines: LogOptions,
     as_json: bool,
 ) -> None:
-    """Serve the log in DIRECTORY: tiles, entry submission, a page that shows it live.
-
-    SIGTERM stops it without losing anything that was acknowledged. What happens is logged on
-    stderr, a line for each event; figures for Prometheus are at /metrics. Exits with 0 when it
-    was stopped, 1 when its storage or its witnesses forbid to go on, 2 for wrong usage.
-    """
+    """Serves a log until it is stopped."""
     from bulletin_board.server.run import start_board
 
     with reporting(), ExitStack() as stack:
@@ -190,7 +202,7 @@ def serve(  # noqa: PLR0913 - click passes every option by name
         _run(application, listen, {"log": str(signer.verifier)}, as_json)
 
 
-@click.command()
+@click.command(help=_WITNESS)
 @directory
 @click.option("--name", help="The witness's name; needed the first time.")
 @click.option("--log", "logs", multiple=True, required=True, help="A log's verifier key.")
@@ -206,7 +218,7 @@ def witness(  # noqa: PLR0913 - click passes every option by name
     log_lines: LogOptions,
     as_json: bool,
 ) -> None:
-    """Cosign checkpoints of logs, one history each. DIRECTORY keeps the key and the memory."""
+    """Serves a witness until it is stopped."""
     from bulletin_board.witness.service import Witness, WitnessStore, build_witness_app
 
     with reporting(), logging_to(standard_error(), log_lines):

@@ -20,6 +20,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from commitments import backend_status
+from gopa.cli.exits import FAILED_EXIT
 from gopa.extras import EXTRAS, NEEDED, Extra
 from gopa.siblings import SIBLINGS
 from gopa.version import VERSION
@@ -104,9 +105,6 @@ def _extra(extra: Extra) -> Finding:
     return Finding(topic, f"{extra.package} {version}", extra.gives)
 
 
-PROBLEM_EXIT = 1
-
-
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def doctor(as_json: bool) -> None:
@@ -120,7 +118,7 @@ def doctor(as_json: bool) -> None:
     else:
         Console().print(_table(findings))
     if any(finding.problem for finding in findings):
-        sys.exit(PROBLEM_EXIT)
+        sys.exit(FAILED_EXIT)
 
 
 def _table(findings: list[Finding]) -> Table:

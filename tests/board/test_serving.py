@@ -19,6 +19,7 @@ import pytest
 from bulletin_board.note import KeyKind
 from bulletin_board.server.run import ListenOptions, bind
 from gopa.cli.board import board
+from gopa.cli.exits import FAILED_EXIT
 from tests.board.asking import ask
 from tests.board.certificates import write_certificate
 from tests.board.live import free_port
@@ -106,7 +107,7 @@ def test_a_board_is_started_without_its_witnesses_at_its_operators_risk(tmp_path
     options: list[str | Path] = ["serve", tmp_path / "log", "--anyone", "--port", "0"]
     options += ["--policy", policy]
     refused = subprocess.run(command(*options), capture_output=True, timeout=LONG, check=False)
-    assert refused.returncode == 2
+    assert refused.returncode == FAILED_EXIT
     assert refused.stdout == b""
     with running(*options, "--risk-fork") as said:
         assert ask(said["listening"], "GET", "/healthz").status == 200
@@ -131,7 +132,7 @@ def test_an_address_that_is_taken_is_said_before_anything_is_opened(
         done = subprocess.run(
             command(what, place, *options, "--port", str(port)), capture_output=True, check=False
         )
-    assert done.returncode == 2
+    assert done.returncode == FAILED_EXIT
     assert done.stdout == b""
     assert str(port).encode() in done.stderr
     assert b"Traceback" not in done.stderr

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from gopa.cli import COMMANDS, main
-from gopa.cli.entry import USAGE_EXIT
+from gopa.cli.exits import LATER_EXIT, USAGE_EXIT
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> object:
@@ -73,6 +73,6 @@ def test_too_little_memory_is_one_line(
     assert ended(monkeypatch, *command) == 0
     capsys.readouterr()
     monkeypatch.setattr("gopa.cli.plan.make_plan", full)
-    assert ended(monkeypatch, *command) == USAGE_EXIT
+    assert ended(monkeypatch, *command) == LATER_EXIT
     (line,) = capsys.readouterr().err.splitlines()
     assert "give the process more" in line

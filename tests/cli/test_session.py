@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 from bulletin_board import Submission
 from gopa.beacon import QUICKNET
 from gopa.cli import commands
-from gopa.cli.options import FAILED_EXIT
+from gopa.cli.exits import FAILED_EXIT
 from gopa.cli.plan import make_plan
 from gopa.cli.session_progress import question_rows, warnings_of
 from gopa.messages.manifest import DrandBeacon, Manifest, OpenAdmission, Roster

@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from gopa.cli import commands
-from gopa.cli.entry import INTERRUPTED_EXIT
-from gopa.cli.options import FAILED_EXIT
+from gopa.cli.exits import FAILED_EXIT, INTERRUPTED_EXIT
 from tests.board.tools import log_key
 
 PLAN = ("--epsilon", "100", "--delta", "0.01", "--mode", "signed", "--anyone", "-n", "10")

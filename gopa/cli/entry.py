@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 import click
 
-from gopa.cli.exits import INTERNAL_EXIT, INTERRUPTED_EXIT, USAGE_EXIT, exit_code
+from gopa.cli.exits import INTERNAL_EXIT, INTERRUPTED_EXIT, USAGE_EXIT, complain, exit_code
 from gopa.extras import not_installed
 from gopa.version import VERSION
 from wire.errors import GopaError, UsageError
@@ -93,20 +93,20 @@ def run(commands: click.Group) -> None:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED_EXIT)
     except GopaError as error:
-        click.echo(f"gopa: {error}", err=True)
+        complain(str(error))
         sys.exit(exit_code(error))
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"gopa: {where}{error.strerror or error}", err=True)
+        complain(f"{where}{error.strerror or error}")
         sys.exit(exit_code(error))
     except MemoryError as error:
-        click.echo(f"gopa: {_NO_MEMORY}", err=True)
+        complain(_NO_MEMORY)
         sys.exit(exit_code(error))
     except ModuleNotFoundError as error:
         said = not_installed(error)
         if said is None:
             raise
-        click.echo(f"gopa: {said}", err=True)
+        complain(said)
         sys.exit(USAGE_EXIT)
     sys.exit(code if type(code) is int else 0)
 
@@ -122,7 +122,7 @@ def show_misuse(error: click.ClickException) -> None:
     context = getattr(error, "ctx", None)
     said = " ".join(error.format_message().split()).rstrip(".")
     more = "" if context is None else f" (see `{context.command_path} --help`)"
-    click.echo(f"gopa: {said}{more}", err=True)
+    complain(f"{said}{more}")
 
 
 def _is_audit(arguments: list[str]) -> bool:
@@ -167,7 +167,7 @@ def _misused(error: click.ClickException | UsageError) -> int:
         else:
             field = _OPTIONS.get(error.field, error.field)
             said = f"{field}: {error.message}" if field else error.message
-            click.echo(f"gopa: {_shown(said)}", err=True)
+            complain(_shown(said))
     except BaseException:  # noqa: BLE001, S110 - the exit code is what counts
         pass
     return USAGE_EXIT

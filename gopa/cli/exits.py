@@ -8,7 +8,10 @@ rest of the library to say so.
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
 from typing import Final, NamedTuple
+
+import click
 
 FAILED_EXIT: Final = 1
 """What was received is wrong, or storage, witnesses or an address forbid to go on."""
@@ -79,6 +82,12 @@ def exit_code(error: BaseException | type[BaseException]) -> int:
         isinstance(each, OSError) and each.errno in PASSING for each in (error, error.__context__)
     )
     return LATER_EXIT if passing else USAGE_EXIT
+
+
+def complain(line: str) -> None:
+    """Says in one line on stderr what is wrong, if that can be written: the code is what counts."""
+    with suppress(OSError):
+        click.echo(f"gopa: {line}", err=True)
 
 
 class Meaning(NamedTuple):

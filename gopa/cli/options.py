@@ -28,7 +28,7 @@ from bulletin_board.note import KeyKind, NoteSigner, VerifierKey, check_name
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.storage.directory import BoardDirectory, read_secret, write_secret
 from bulletin_board.storage.files import make_private_directory, require_private
-from gopa.cli.exits import USAGE_EXIT, exit_code
+from gopa.cli.exits import USAGE_EXIT, complain, exit_code
 from wire.ed25519 import PublicKey
 from wire.errors import MalformedMessage, ProtocolError, UsageError
 from wire.randomness import draw
@@ -180,7 +180,7 @@ def reporting() -> Iterator[None]:
     try:
         yield
     except ProtocolError as error:
-        click.echo(f"gopa: {visible(str(error), 1_000)}", err=True)
+        complain(visible(str(error), 1_000))
         sys.exit(exit_code(error))
     except BrokenPipeError:
         raise  # whoever read the output has gone: click ends quietly
@@ -189,7 +189,7 @@ def reporting() -> Iterator[None]:
         said = f"{where}{error.strerror or error}"
         if exit_code(error) == USAGE_EXIT:
             raise UsageError(said) from None
-        click.echo(f"gopa: {visible(said, 1_000)}", err=True)
+        complain(visible(said, 1_000))
         sys.exit(exit_code(error))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -77,15 +76,17 @@ class Supervised:
 
     def run(self) -> None:
         """Start it, and again as the rules say; a moment stands for `RestartSec`."""
-        with self.log.open("ab") as errors:
-            while not self._stopped.is_set():
-                self.process = subprocess.Popen(
-                    self.command, stdout=subprocess.DEVNULL, stderr=errors, env=environment()
-                )
-                self.ends.append(self.process.wait())
-                if not self.rules.again(self.ends[-1]):
-                    break
-                time.sleep(0.2)
+        while not self._stopped.is_set():
+            self.process = subprocess.Popen(
+                self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment()
+            )
+            _, said = self.process.communicate()
+            with self.log.open("ab") as log:
+                log.write(said)
+            self.ends.append(self.process.returncode)
+            if not self.rules.again(self.ends[-1]):
+                break
+            time.sleep(0.2)
         self.gone.set()
 
     def stop(self) -> int:
@@ -114,4 +115,4 @@ def supervised(unit: Path, command: Sequence[str], log: Path) -> Iterator[Superv
 def gopa(*arguments: str | Path, before: str = "") -> list[str]:
     """The command of this installation; `before` is Python that runs first, such as a fault."""
     program = f"{before}\nfrom gopa.cli import main; main()"
-    return [sys.executable, "-c", program, *map(os.fspath, arguments)]
+    return [sys.executable, "-c", program, *map(str, arguments)]

@@ -18,6 +18,7 @@ from starlette.applications import Starlette  # noqa: TC002 - a light module
 from bulletin_board.admission import AdmissionPolicy
 from bulletin_board.client.http import HttpTransport
 from bulletin_board.committer import Committer
+from bulletin_board.display import visible
 from bulletin_board.note import NoteSigner, SignedCheckpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import DirectorySource, LogReader
@@ -35,13 +36,13 @@ from bulletin_board.server.lookups import LookupService
 from bulletin_board.server.page import NoView, SessionView
 from bulletin_board.server.public_files import OutgrownFiles
 from bulletin_board.server.service import BoardService, ServerLimits
-from bulletin_board.storage import Overtaken
+from bulletin_board.storage import Overtaken, StorageError
 from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.storage.files import EvidenceFolder
+from bulletin_board.storage.files import EvidenceFolder, replace_file
 from bulletin_board.storage.sqlite import SqliteIndexReader
 from bulletin_board.witness.collecting import Collector
 from bulletin_board.witness.opening import OpeningCheck, address_warnings
-from wire.errors import UsageError
+from wire.errors import MalformedMessage, UsageError
 
 _LOG: Final = logging.getLogger("gopa.board")
 
@@ -66,13 +67,15 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
 
     Raises `StorageError` if the log cannot be opened, of which `Overtaken` means that the
     witnesses know a newer one, and `Unconfirmed` that too few of them answer, which
-    `risk_fork` puts up with this once; `UsageError` if the policy is about another log.
+    `risk_fork` puts up with this once; `UsageError` if the policy is about another log, or names
+    no witnesses and the log had some: also for that `risk_fork` is needed once.
     """
     if policy.log.key != signer.verifier:
         raise UsageError("the policy names another log than this board's key")
     for warning in address_warnings(policy):
         _LOG.warning("%s", warning)
     stack.enter_context(place.writing())
+    _require_former_witnesses(place, policy, risk_fork=risk_fork)
     collector: Collector | None = None
 
     def committed(_: Sequencer) -> None:
@@ -97,12 +100,52 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
         return sequencer
 
     committer = Committer(opened, committed=committed)
+    _remember_policy(place, policy)
     service = BoardService(committer, public, policy, limits or ServerLimits(), view or NoView())
     service.lookups = _lookups(service, place)
     if policy.witnesses:
         collector = service.collector = _collector(service, place)
         collector.start()
     return build_app(service)
+
+
+def _require_former_witnesses(
+    place: BoardDirectory, policy: TrustPolicy, *, risk_fork: bool
+) -> None:
+    """Return unless the log had witnesses and the policy has none.
+
+    They alone would know that a copy of the directory is not the newest state of the log. A
+    policy file that was forgotten with the copy would have it signed all the same.
+    """
+    if policy.needs_witnesses or not place.policy_path.exists():
+        return
+    try:
+        former = TrustPolicy.parse(place.policy_path.read_bytes())
+    except (OSError, MalformedMessage) as error:
+        raise StorageError(f"{place.policy_path} cannot be read: {error}") from error
+    if not former.needs_witnesses:
+        return
+    names = ", ".join(visible(each.key.name) for each in former.witnesses.values())
+    if not risk_fork:
+        raise UsageError(
+            f"this log had witnesses ({names}), and no policy names one now: give their policy. If"
+            " it is to go on without any, and you know that this is the newest state of the log,"
+            " start it once with --risk-fork",
+            "--policy",
+        )
+    _LOG.warning("this log had witnesses (%s), and goes on without any from now on", names)
+
+
+def _remember_policy(place: BoardDirectory, policy: TrustPolicy) -> None:
+    """Note under which policy the log is served; one that never had witnesses needs no note."""
+    known = place.policy_path.read_bytes() if place.policy_path.exists() else None
+    data = policy.to_bytes()
+    if data == known or (known is None and not policy.needs_witnesses):
+        return
+    try:
+        replace_file(place.policy_path, data, private=True)
+    except OSError as error:
+        raise StorageError(f"{place.policy_path} cannot be written: {error.strerror}") from error
 
 
 def _witnesses_first(policy: TrustPolicy, place: BoardDirectory) -> OpeningCheck:

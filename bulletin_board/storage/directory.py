@@ -8,6 +8,7 @@ state/               the writer's alone (mode 0700), and all that is in it:
   lock.sqlite        the newest signed checkpoint; may live elsewhere
   snapshot           what the policy knew lately, so that opening need not read all of the log
   scratch/           files on their way into public/
+  policy             the trust policy with witnesses that the log was last served under
   evidence/          what witnesses refused, once one did
   writer.lock        held by the process that writes
 """
@@ -89,6 +90,10 @@ class BoardDirectory:
     @property
     def evidence(self) -> Path:
         return self.state / "evidence"
+
+    @property
+    def policy_path(self) -> Path:
+        return self.state / "policy"
 
     @property
     def key_path(self) -> Path:

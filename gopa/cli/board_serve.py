@@ -150,8 +150,9 @@ DIRECTORY keeps the key and the memory.
 @click.option(
     "--risk-fork",
     is_flag=True,
-    help="Open a log although too few witnesses say that they hold no more of it. If its storage"
-    " comes from a backup, this forks the log and finishes its key.",
+    help="Open a log although too few witnesses say that they hold no more of it, or although it"
+    " had witnesses and --policy names none. If its storage comes from a backup, this forks the"
+    " log and finishes its key.",
 )
 @policy_option
 @listen_options(8765)

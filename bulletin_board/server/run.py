@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import os
 import socket
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -42,7 +44,7 @@ from bulletin_board.storage.files import EvidenceFolder, replace_file
 from bulletin_board.storage.sqlite import SqliteIndexReader
 from bulletin_board.witness.collecting import Collector
 from bulletin_board.witness.opening import OpeningCheck, address_warnings
-from wire.errors import MalformedMessage, UsageError
+from wire.errors import GopaError, MalformedMessage, UsageError
 
 _LOG: Final = logging.getLogger("gopa.board")
 
@@ -69,6 +71,9 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
     witnesses know a newer one, and `Unconfirmed` that too few of them answer, which
     `risk_fork` puts up with this once; `UsageError` if the policy is about another log, or names
     no witnesses and the log had some: also for that `risk_fork` is needed once.
+
+    `state.admit_anew()` of the application asks `admission` for another policy, which is shown
+    the log before it counts.
     """
     if policy.log.key != signer.verifier:
         raise UsageError("the policy names another log than this board's key")
@@ -106,7 +111,13 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
     if policy.witnesses:
         collector = service.collector = _collector(service, place)
         collector.start()
-    return build_app(service)
+    app = build_app(service)
+
+    def admit_anew() -> None:
+        committer.call(lambda sequencer: sequencer.admit_anew(admission))
+
+    app.state.admit_anew = admit_anew
+    return app
 
 
 def _require_former_witnesses(
@@ -209,6 +220,7 @@ class ListenOptions:
 
 
 Listening = Callable[[list[str]], None]
+Renew = Callable[[], None]
 _TAKEN: Final = frozenset({errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM})
 """Why an address cannot be had that can be had later, as the one of a network that comes up."""
 
@@ -247,12 +259,26 @@ def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
 
 
 class BoardServer(uvicorn.Server):
-    """Serves the board by uvicorn, with bounds on connections; tells when and where it listens."""
+    """Serves the board by uvicorn, with bounds on connections; tells when and where it listens.
 
-    def __init__(self, config: uvicorn.Config, listen: ListenOptions, listening: Listening) -> None:
+    Once `asked` is set it calls `renew` and takes its certificate anew; what fails then is logged,
+    and the server goes on with what it has.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        listen: ListenOptions,
+        listening: Listening,
+        asked: threading.Event,
+        renew: Renew,
+    ) -> None:
         super().__init__(config)
         self._listen = listen
         self._listening = listening
+        self._asked = asked
+        self._renew = renew
+        self._acceptors: list[ConnectionAcceptor] = []
         self.connections = OpenConnections(most_connections(listen.connections), listen.per_address)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -264,6 +290,7 @@ class BoardServer(uvicorn.Server):
                 ConnectionAcceptor(each, self.connections, self._protocol, self.config.ssl)
                 for each in found
             ]
+            self._acceptors = acceptors
             await super().startup([])
             self.servers.extend(acceptors)  # type: ignore[arg-type]
             for acceptor in acceptors if self.started else ():
@@ -272,6 +299,32 @@ class BoardServer(uvicorn.Server):
             scheme = "https" if self.config.is_ssl else "http"
             names = [bound.getsockname() for server in self.servers for bound in server.sockets]
             self._listening([f"{scheme}://{_shown(*name[:2])}" for name in names])
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._asked.is_set():
+            self._asked.clear()
+            try:
+                await asyncio.to_thread(self._read_anew)
+            except (GopaError, OSError) as error:
+                _LOG.error("nothing was read anew: %s", error)
+        return await super().on_tick(counter)
+
+    def _read_anew(self) -> None:
+        """All of it or nothing: a new certificate counts for connections that come from now on."""
+        listen, tls = self._listen, self.config.ssl
+        if tls is not None and listen.certificate is not None:
+            fresh = uvicorn.Config(
+                self.config.app,
+                ssl_certfile=listen.certificate,
+                ssl_keyfile=listen.certificate_key,
+                http=BoundedConnection,
+                log_config=None,
+            )
+            fresh.load()
+            tls = fresh.ssl
+        self._renew()
+        for acceptor in self._acceptors:
+            acceptor.tls = tls
 
     def _protocol(self, opened: OpenConnection) -> BoundedConnection:
         return BoundedConnection(
@@ -287,13 +340,18 @@ def _shown(host: str, port: int) -> str:
 
 
 def make_server(
-    app: Starlette, listen: ListenOptions, listening: Listening = lambda _: None
+    app: Starlette,
+    listen: ListenOptions,
+    listening: Listening = lambda _: None,
+    asked: threading.Event | None = None,
+    renew: Renew = lambda: None,
 ) -> BoardServer:
     """A server with one worker: a log has one writer.
 
     SIGTERM and SIGINT stop it: no new connections, running requests are answered,
     what waits is committed, then it returns. `listening` is told the addresses as soon
-    as connections are accepted there.
+    as connections are accepted there. Whenever `asked` is set it reads its certificate anew, and
+    `renew` whatever else it depends on.
     """
     config = uvicorn.Config(
         app,
@@ -310,4 +368,4 @@ def make_server(
         server_header=False,
         log_level="warning",
     )
-    return BoardServer(config, listen, listening)
+    return BoardServer(config, listen, listening, asked or threading.Event(), renew)

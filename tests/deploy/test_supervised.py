@@ -7,6 +7,7 @@ decide whether there is another one.
 from __future__ import annotations
 
 import re
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -170,6 +171,20 @@ def test_witnesses_that_start_after_the_board(tmp_path: Path) -> None:
         place.fails_with(found, FAILED_EXIT)
         with live_witness(tmp_path, 1, port=port):
             place.comes_back(found)
+
+
+@pytest.mark.slow
+def test_a_reload_stops_nothing(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    assert UnitRules.of(UNIT).reload == "/bin/kill -HUP $MAINPID"
+    with place.serving("--anyone") as found:
+        place.comes_back(found)
+        assert found.process is not None
+        for _ in range(3):
+            found.process.send_signal(signal.SIGHUP)
+            assert place.answers
+    assert found.ends == [0]
+    assert "read anew" in (tmp_path / "errors").read_text()
 
 
 @pytest.mark.slow

@@ -95,6 +95,13 @@ def _witness_lines(witnesses: Mapping[str, WitnessHealth]) -> list[str]:
     for name, standing in sorted(witnesses.items()):
         count = standing.failures
         lines.append(f'gopa_board_witness_failures_total{{witness="{_label(name)}"}} {count}')
+    lines.append("# TYPE gopa_board_witness_last_seen_timestamp_seconds gauge")
+    for name, standing in sorted(witnesses.items()):
+        if standing.seen is not None:
+            label = f'{{witness="{_label(name)}"}}'
+            lines.append(
+                f"gopa_board_witness_last_seen_timestamp_seconds{label} {standing.seen:.3f}"
+            )
     return lines
 
 

@@ -91,8 +91,11 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
     witnesses = _witnesses_first(policy, place)
     # The operator knows what the storage is now, and not what it is after a write that fails.
     risks = iter([risk_fork])
+    starts = iter([True])
 
     def opened() -> Sequencer:
+        if not next(starts, False):
+            place.require_room()
         sequencer = Sequencer(place.storage(), signer, admission)
         try:
             signed = sequencer.signed

@@ -44,6 +44,9 @@ from wire.secret import SecretBytes
 
 _LOG: Final = logging.getLogger("gopa.board")
 
+ROOM: Final = 2**20
+"""Bytes that the disk has to take before a log is opened again after a write that failed."""
+
 
 class FileSnapshots:
     """Keeps the snapshot in one file of the writer's."""
@@ -160,6 +163,20 @@ class BoardDirectory:
             public,
             FileSnapshots(self.snapshot_path),
         )
+
+    def require_room(self) -> None:
+        """Raises `StorageError` unless the disk takes a batch of some size.
+
+        A full disk often has room for the few bytes with which a log is opened: it would be
+        opened and given up in turns.
+        """
+        path = self.scratch / "room"
+        try:
+            replace_file(path, bytes(ROOM), private=True)
+            path.unlink()
+        except OSError as error:
+            message = f"{self.root} does not take {ROOM} bytes: {error.strerror}"
+            raise StorageError(message) from error
 
     def require_parts(self) -> None:
         """Raises `StorageError` without lock or public files, `UsageError` if others may use it."""

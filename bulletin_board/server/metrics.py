@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from bulletin_board.display import visible
+from bulletin_board.display import metric_label as _label
 from bulletin_board.witness.health import WitnessHealth, WitnessState
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -103,7 +103,3 @@ def _witness_lines(witnesses: Mapping[str, WitnessHealth]) -> list[str]:
                 f"gopa_board_witness_last_seen_timestamp_seconds{label} {standing.seen:.3f}"
             )
     return lines
-
-
-def _label(name: str) -> str:
-    return visible(name).replace("\\", "\\\\").replace('"', '\\"')

@@ -128,7 +128,8 @@ stderr, a line for each event; figures for Prometheus are at /metrics.
 
 _WITNESS: Final = f"""Cosign checkpoints of logs, one history each.
 
-DIRECTORY keeps the key and the memory.
+DIRECTORY keeps the key and the memory; DIRECTORY/witness.vkey is the public half of the key, for
+the policy of a board. The address has /healthz, and figures for Prometheus at /metrics.
 
 {exit_help(WITNESS)}
 """
@@ -242,6 +243,7 @@ def serve(  # noqa: PLR0913 - click passes every option by name
 @listen_options(8766)
 @log_options
 @as_json_option
+@config_option("board.witness")
 def witness(  # noqa: PLR0913 - click passes every option by name
     *,
     directory: Path,

@@ -27,7 +27,7 @@ from bulletin_board.display import visible
 from bulletin_board.note import KeyKind, NoteSigner, VerifierKey, check_name
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.storage.directory import BoardDirectory, read_secret, write_secret
-from bulletin_board.storage.files import make_private_directory, require_private
+from bulletin_board.storage.files import make_private_directory, replace_file, require_private
 from gopa.cli.exits import USAGE_EXIT, complain, exit_code
 from wire.ed25519 import PublicKey
 from wire.errors import MalformedMessage, ProtocolError, UsageError
@@ -356,6 +356,7 @@ def witness_signer(directory: Path, name: str | None) -> NoteSigner:
         make_private_directory(directory)
         signer = NoteSigner(name, KeyKind.WITNESS, SecretBytes(draw(os.urandom, 32)))
         write_secret(path, signer.to_secret_text())
+        replace_file(directory / "witness.vkey", f"{signer.verifier}\n".encode())
     require_private(directory)
     return NoteSigner.from_secret_text(read_secret(path))
 

@@ -255,6 +255,18 @@ def test_a_witness_says_that_it_listens_when_it_does(tmp_path: Path) -> None:
         assert ask(said["listening"], "POST", "/add-checkpoint", b"junk").status == 400
 
 
+@pytest.mark.slow
+def test_a_witness_reads_its_options_from_a_file(tmp_path: Path) -> None:
+    key, place = tmp_path / "log.vkey", tmp_path / "witness"
+    key.write_text(f"{log_key()}\n")
+    config = tmp_path / "witness.toml"
+    config.write_text(f'[board.witness]\nname = "w.example"\nlog = ["{key}"]\nport = 0\n')
+    with running("witness", place, "--config", config) as said:
+        assert ask(said["listening"], "GET", "/healthz").status == 200
+        assert (place / "witness.vkey").read_text().strip() == said["witness"]
+        assert said["witness"].startswith("w.example+")
+
+
 @pytest.mark.parametrize("what", ["serve", "witness"])
 def test_an_address_that_is_taken_is_said_before_anything_is_opened(
     tmp_path: Path, what: str

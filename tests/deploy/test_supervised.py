@@ -26,6 +26,7 @@ from gopa.cli.exits import (
     OPEN,
     SERVE,
     USAGE_EXIT,
+    WITNESS,
     exits_of,
 )
 from tests.board.live import free_port, live_witness
@@ -36,7 +37,12 @@ from tests.deploy.test_readme import ROOT, answers, section
 
 SYSTEMD: Final = ROOT / "deploy" / "systemd"
 UNIT: Final = SYSTEMD / "gopa-board.service"
-UNITS: Final = {"gopa-board": SERVE, "gopa-party": JOIN, "gopa-session": OPEN}
+UNITS: Final = {
+    "gopa-board": SERVE,
+    "gopa-witness": WITNESS,
+    "gopa-party": JOIN,
+    "gopa-session": OPEN,
+}
 
 
 @pytest.mark.parametrize("name", UNITS)
@@ -56,7 +62,7 @@ def test_the_page_names_the_codes_of_the_table() -> None:
     head, *rows = re.findall(r"^\| (.*) \|$", page, re.MULTILINE)
     codes = [int(each) for each in head.split(" | ")[1:]]
     shown = {cells[0].strip("` "): cells[1:] for cells in (row.split("|") for row in rows)}
-    for command in (SERVE, OPEN, JOIN):
+    for command in UNITS.values():
         said = {code for code, cell in zip(codes, shown[command], strict=True) if cell.strip()}
         assert said == {each.code for each in EXIT_CODES if each.command == command}
 

@@ -6,6 +6,7 @@ The options of `serve` also say who may post to the board.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -299,7 +300,8 @@ class Served:
             log_event("listening", f"listening at {', '.join(addresses)}", {"addresses": addresses})
 
         with ExitStack() as stack:
-            asked = stack.enter_context(_signals())
+            opened = threading.Event()
+            asked = stack.enter_context(_signals(opened))
             sockets = [stack.enter_context(bound) for bound in bind(listen)]
             app = self.application()
 
@@ -312,6 +314,7 @@ class Served:
                 log_event("reloaded", f"read anew: {text}", {})
 
             server = make_server(app, listen, listening, asked, renew)
+            opened.set()
             try:
                 server.run(sockets)
             except KeyboardInterrupt:  # the server raises it again when all is done
@@ -321,17 +324,18 @@ class Served:
 
 
 @contextmanager
-def _signals() -> Iterator[threading.Event]:
-    """Lets SIGTERM end the command with 0: the server raises it again when all is in the log.
+def _signals(opened: threading.Event) -> Iterator[threading.Event]:
+    """Lets SIGTERM end the command with 0: at once while the log is being opened.
 
-    The event is set whenever SIGHUP comes, also while the log is being opened.
+    Once it is `opened` the server stops, and raises the signal again when all is in the log. The
+    event is set whenever SIGHUP comes.
     """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
     handlers: dict[int, Callable[[int, FrameType | None], object]] = {
-        signal.SIGTERM: lambda *_: None
+        signal.SIGTERM: lambda *_: None if opened.is_set() else sys.exit(0)
     }
     if hasattr(signal, "SIGHUP"):
         handlers[signal.SIGHUP] = lambda *_: asked.set()

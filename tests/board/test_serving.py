@@ -141,6 +141,24 @@ def test_whoever_stops_a_server_is_told_that_all_is_kept(
 
 
 @pytest.mark.slow
+def test_a_board_that_is_being_opened_is_stopped_too(tmp_path: Path) -> None:
+    """It waits for its witnesses; whoever stops it then does not have to kill it."""
+    log = open_log(new_board(tmp_path / "log"))
+    append(log, [submission(0)])
+    log.close()
+    policy = tmp_path / "policy"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        witness = signer("witness.example/1", KeyKind.WITNESS).verifier
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        policy.write_text(f"log {log_key()}\nwitness w {witness} {address}\nquorum w\n")
+        line = command("serve", tmp_path / "log", "--anyone", "--port", "0", "--policy", policy)
+        process = subprocess.Popen(line)
+        with silent.accept()[0]:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(LONG) == 0
+
+
+@pytest.mark.slow
 def test_sighup_has_a_board_read_its_files_anew(tmp_path: Path) -> None:
     """Those who may begin sessions, and the certificate; a wrong file changes nothing."""
     manifests = [manifest_of(number) for number in range(3)]

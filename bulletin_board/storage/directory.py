@@ -175,7 +175,7 @@ class BoardDirectory:
             replace_file(path, bytes(ROOM), private=True)
             path.unlink()
         except OSError as error:
-            message = f"{self.root} does not take {ROOM} bytes: {error.strerror}"
+            message = f"{self.scratch} does not take {ROOM} bytes: {error.strerror}"
             raise StorageError(message) from error
 
     def require_parts(self) -> None:

@@ -356,7 +356,7 @@ def witness_signer(directory: Path, name: str | None) -> NoteSigner:
         make_private_directory(directory)
         signer = NoteSigner(name, KeyKind.WITNESS, SecretBytes(draw(os.urandom, 32)))
         write_secret(path, signer.to_secret_text())
-        replace_file(directory / "witness.vkey", f"{signer.verifier}\n".encode())
+        replace_file(directory / "witness.vkey", f"{signer.verifier}\n".encode(), private=True)
     require_private(directory)
     return NoteSigner.from_secret_text(read_secret(path))
 

@@ -27,3 +27,8 @@ def _harmless(char: str) -> bool:
     if char in _BLANK or any(ord(char) in block for block in _VARIATION_SELECTORS):
         return False
     return char == " " or (char.isprintable() and unicodedata.category(char)[0] not in "CZ")
+
+
+def metric_label(name: str) -> str:
+    """A name as the value of a label in the text format of Prometheus."""
+    return visible(name).replace("\\", "\\\\").replace('"', '\\"')

@@ -127,6 +127,17 @@ class Sequencer:
             for decision, submission in zip(batch.outcomes, submissions, strict=True)
         ]
 
+    def admit_anew(self, policy: PolicyFactory) -> None:
+        """Ask another policy from now on, which learns first what follows from the log.
+
+        Takes as long as opening the log without a snapshot. Raises as opening it does; then this
+        object is finished, unless the policy could not be made.
+        """
+        with noticing_another_writer(self._storage.lock, self._held):
+            found = resume(self._storage, self.signed, self._signer.verifier, policy)
+        self._resumed, self._policy = found, found.policy
+        _LOG.info("who may post was read anew, and holds from now on")
+
     def receipt(self, index: int) -> bytes:
         """The proof that the current checkpoint covers entry `index`."""
         proof = tuple(self._view.inclusion_proof(index))

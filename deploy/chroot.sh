@@ -29,8 +29,8 @@ chroot "$root" /opt/gopa/bin/pip install --no-cache-dir --quiet --no-deps --no-b
 # The second stage.
 chroot "$root" useradd --system --uid 10000 --home-dir /srv --shell /usr/sbin/nologin gopa
 chroot "$root" install --directory --owner gopa --group gopa --mode 0755 /srv/board
-chroot "$root" install --directory --owner gopa --group gopa --mode 0700 /srv/session /srv/party
-cp "$source"/deploy/{board,session,party}.toml "$root/etc/gopa/"
+chroot "$root" install --directory --owner gopa --group gopa --mode 0700 /srv/witness /srv/session /srv/party
+cp "$source"/deploy/{board,witness,session,party}.toml "$root/etc/gopa/"
 
 as_gopa=(chroot --userspec=gopa:gopa "$root" env HOME=/srv PATH=/opt/gopa/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1)
 "${as_gopa[@]}" gopa board init /srv/board --origin board.example/2026

@@ -51,6 +51,10 @@ class Sessions:
         self._policy = ProtocolAdmission(limits)
         self._graphs: dict[bytes, tuple[int, bytes, Graph]] = {}
 
+    def limit(self, limits: Limits) -> None:
+        """Make policies under other limits from now on."""
+        self._limits = limits
+
     def policy(self) -> AdmissionPolicy:
         """A new policy, which the pictures are of from now on."""
         self._policy = ProtocolAdmission(self._limits)

@@ -1,7 +1,8 @@
 """`python -m tests.errors_page > docs/errors.md`: every error and exit code, and what to do.
 
-What an error means is the first line of its docstring; reasons, verdicts and checks have their
-words in the tables of the code. What to do stands here. A test holds the page against both.
+What an error means is the first line of its docstring; exit codes, reasons, verdicts and checks
+have their words in the tables of the code. What to do about the rest stands here. A test holds the
+page against both.
 """
 
 from __future__ import annotations
@@ -11,113 +12,19 @@ import pkgutil
 import re
 import sys
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from bulletin_board.admission import RefusalReason
-from gopa.auditing import report
 from gopa.auditing.checks import BY_NUMBER
 from gopa.auditing.report import Verdict
-from gopa.cli import attack, attack_privacy, doctor, entry, join, options
 from gopa.cli.audit_screen import ADVICE
+from gopa.cli.exits import AUDIT, EVERY, EXIT_CODES, exit_code
 from gopa.wording import ABORTS, VERDICTS, sentence
 from tests.built_on import BUILT_ON_OTHERS
 from wire.errors import GopaError
 
 PACKAGES: Final = ("wire", "commitments", "zkp", "bulletin_board", "gopa")
-EVERY: Final = "every command"
-AUDIT: Final = "gopa audit"
 
-
-class Meaning(NamedTuple):
-    """What an exit code of a command means, and what to do."""
-
-    command: str
-    code: int
-    means: str
-    to_do: str
-
-
-EXIT_CODES: Final = (
-    Meaning(EVERY, 0, "It did what it was asked to do.", ""),
-    Meaning(
-        EVERY,
-        entry.USAGE_EXIT,
-        "Something has to be changed here: an option, a file, this machine.",
-        "The line says what.",
-    ),
-    Meaning(
-        EVERY,
-        entry.INTERRUPTED_EXIT,
-        "It was stopped from the keyboard.",
-        "Give the same command again: whatever can go on does.",
-    ),
-    Meaning(
-        "gopa join, session, enrol, board",
-        options.FAILED_EXIT,
-        "Something that was received is wrong; the line says who is at fault, as far as it shows.",
-        "Audit the session with `gopa audit`; keep the directory of the party or organiser, which "
-        "may hold evidence.",
-    ),
-    Meaning(
-        "gopa session open",
-        options.FAILED_EXIT,
-        "The session ended, and no round has a result.",
-        "`gopa session status` says why; create another session.",
-    ),
-    Meaning(
-        "gopa join",
-        join.ABORTED_EXIT,
-        "The round ended without a result, and no value was used.",
-        "Ask the organiser for another round or session; below it says why rounds end so.",
-    ),
-    Meaning(
-        "gopa join",
-        join.UNREACHABLE_EXIT,
-        "The board could not be reached, or did not have the session, for too long.",
-        "Give the same command again; `--patience` waits longer.",
-    ),
-    Meaning(
-        "gopa simulate",
-        options.FAILED_EXIT,
-        "The session came to no result.",
-        "Plan for more parties that fail: a larger `--dropout`.",
-    ),
-    Meaning(
-        "gopa doctor", doctor.PROBLEM_EXIT, "The installation needs mending.", "The table says how."
-    ),
-    Meaning(
-        "gopa attack",
-        attack.MISSED_EXIT,
-        "An attack was not caught.",
-        "Do not use this build; report it as SECURITY.md says.",
-    ),
-    Meaning(
-        "gopa attack privacy",
-        attack_privacy.OUTSIDE_EXIT,
-        "What was measured lies outside of the claim.",
-        "Do not use this plan; report it as SECURITY.md says.",
-    ),
-    Meaning(
-        AUDIT,
-        report.NO_RESULT_CODE,
-        "All rules were kept, and no round has a result.",
-        "There is nothing to use; the report says why the rounds were aborted.",
-    ),
-    Meaning(
-        AUDIT,
-        report.EMBEDDED_CODE,
-        "Valid, if the keys that the transcript names itself are the right ones.",
-        "Get anchors from somebody you trust, and audit again with `--anchors`.",
-    ),
-    Meaning(
-        f"{AUDIT} --evidence",
-        0,
-        "The file convicts somebody.",
-        "It is worth something where the key and the session matter to you.",
-    ),
-    Meaning(f"{AUDIT} --evidence", 1, "The file proves nothing.", "Believe nothing because of it."),
-)
-"""All other codes of `gopa audit` are those of `Verdict`."""
 
 VERDICTS_TO_DO: Final = {
     Verdict.VALID: "Use the result.",
@@ -140,6 +47,7 @@ ERRORS_TO_DO: Final = {
     "BreaksRule": "Nothing: whoever reads the log turns it into a finding of the audit.",
     "BudgetExceeded": "Stop, ask for more privacy to spend, or add more noise; `room` says how "
     "many of the steps still fit.",
+    "CannotListen": "Stop what listens there, or choose another `--host` or `--port`.",
     "ComputationFault": "Do it again; if it fails again do not trust this machine.",
     "DataNotFound": "Put the file where `file` says, and name the folder in `GOPA_DATA`.",
     "Declined": "Nothing: the owner of the value said no, and nothing was sent.",
@@ -272,10 +180,12 @@ def page() -> Iterator[str]:
     """All lines of the page."""
     yield _HEAD
     yield "## Exit codes\n"
-    yield from _table("command", "code", "means", "what to do")
+    yield "*Again*: the same command may come further later; services start it again then.\n"
+    yield from _table("command", "code", "again", "means", "what to do")
     for each in EXIT_CODES:
         command = each.command if each.command.startswith(EVERY) else f"`{each.command}`"
-        yield _row(command, each.code, each.means, each.to_do)
+        again = "yes" if each.again else ""
+        yield _row(command, each.code, again, each.means, each.to_do)
     yield "\n## Verdicts of an audit\n"
     yield f"`{AUDIT}` ends with the code of its verdict. Scripts should accept 0 alone.\n"
     yield from _table("verdict", "code", "means", "what to do")
@@ -297,12 +207,13 @@ def page() -> Iterator[str]:
             f"`{refusal.code}`", refusal.status, f"{refusal.title}.", REFUSALS_TO_DO[refusal]
         )
     yield "\n## Errors in Python\n"
-    yield "A class stands below the one that it descends from.\n"
-    yield from _table("error", "is a", "means", "what to do")
+    yield "A class stands below the one that it descends from; *exit* is the code of a command.\n"
+    yield from _table("error", "is a", "exit", "means", "what to do")
     for kind in errors():
         name, base = kind.__name__, kind.__mro__[1].__name__
         where = f"{kind.__module__}.{name}"
-        yield _row(f"`{where}`", f"`{base}`", meaning_of(kind), ERRORS_TO_DO[name])
+        code = exit_code(kind)
+        yield _row(f"`{where}`", f"`{base}`", code, meaning_of(kind), ERRORS_TO_DO[name])
 
 
 def _table(*heads: str) -> Iterator[str]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import errno
+import re
 from pathlib import Path
 
 from bulletin_board.admission import RefusalReason
+from gopa.auditing import report
 from gopa.auditing.report import Verdict
+from gopa.cli import exits
 from gopa.cli.audit_screen import ADVICE
 from gopa.wording import ABORTS
 from tests import errors_page
@@ -43,12 +47,38 @@ def test_every_error_says_what_it_means_and_what_to_do() -> None:
 
 def test_every_exit_code_is_named() -> None:
     constants = exit_constants(ROOT / "gopa" / "cli")
-    assert {"USAGE_EXIT", "FAILED_EXIT", "ABORTED_EXIT"} < set(constants)
-    source = Path(errors_page.__file__).read_text()
-    named = {node.attr for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)}
-    verdicts = {"INTERNAL_EXIT": Verdict.INTERNAL_ERROR}
-    assert set(constants) - set(verdicts) <= named
-    assert all(constants[name] == verdict.code for name, verdict in verdicts.items())
+    assert {"USAGE_EXIT", "FAILED_EXIT", "ABORTED_EXIT", "LATER_EXIT"} < set(constants)
+    assert len(set(constants.values())) == len(constants)
+    assert constants.pop("INTERNAL_EXIT") == Verdict.INTERNAL_ERROR.code
+    assert set(constants.values()) <= {each.code for each in exits.EXIT_CODES}
+    assert {report.NO_RESULT_CODE, report.EMBEDDED_CODE} <= {
+        each.code for each in exits.EXIT_CODES if each.command == exits.AUDIT
+    }
+
+
+def test_exit_codes_are_constants_of_one_module() -> None:
+    """So that the table cannot miss one."""
+    homes = {
+        file.name
+        for file in (ROOT / "gopa" / "cli").glob("*.py")
+        for name in exit_constants(file.parent)
+        if re.search(rf"^{name}\b.*=", file.read_text(), re.MULTILINE)
+    }
+    assert homes == {Path(exits.__file__).name}
+
+
+def test_every_error_has_its_code() -> None:
+    """The table has names of classes: one that was renamed would end as wrong usage."""
+    known = {kind.__name__: kind for kind in errors_page.errors()} | {"MemoryError": MemoryError}
+    assert set(exits.EXIT_OF) <= set(known)
+    for name in ("Unconfirmed", "Overtaken", "InUse", "CannotListen", "FaultyBoard"):
+        assert exits.exit_code(known[name]) == exits.FAILED_EXIT
+    for name in ("NotShown", "SessionAbsent", "VaultInUse", "MemoryError"):
+        assert exits.exit_code(known[name]) == exits.LATER_EXIT
+    for name in ("DataNotFound", "WrongSecret", "VaultDamaged", "Refusal"):
+        assert exits.exit_code(known[name]) == exits.USAGE_EXIT
+    assert exits.exit_code(OSError(errno.ENOSPC, "full")) == exits.LATER_EXIT
+    assert exits.exit_code(FileNotFoundError(errno.ENOENT, "no such file")) == exits.USAGE_EXIT
 
 
 def test_every_verdict_abort_refusal_and_advice_is_there() -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Final
 
-from wire.errors import UsageError
+from wire.errors import GopaError, UsageError
 
 MOST_LEAVING: Final = 32
 """Connections that were told to end and whose descriptors are not closed yet."""
@@ -150,6 +150,11 @@ _PAUSE_SECONDS: Final = 0.2
 _MOMENT: Final = 0.005
 _SCARCE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
+
+class CannotListen(GopaError):
+    """Says that an address is taken by another process, or is not there yet."""
+
+
 ProtocolFactory = Callable[[OpenConnection], asyncio.Protocol]
 
 
@@ -163,11 +168,11 @@ class ConnectionAcceptor:
         factory: ProtocolFactory,
         tls: ssl.SSLContext | None,
     ) -> None:
-        """Connections wait in the socket until `open`."""
+        """Connections wait in the socket until `open`; `tls` may be exchanged at any time."""
         self._listening = listening
         self._table = table
         self._factory = factory
-        self._tls = tls
+        self.tls = tls
         self._arriving: set[asyncio.Task[None]] = set()
         self._later: asyncio.TimerHandle | None = None
         listening.setblocking(False)
@@ -230,13 +235,14 @@ class ConnectionAcceptor:
     async def _serve(self, connection: socket.socket, opened: OpenConnection) -> None:
         """Hand the connection to a protocol, which says when it has ended."""
         loop = asyncio.get_running_loop()
-        seconds = None if self._tls is None else _HANDSHAKE_SECONDS
+        tls = self.tls
+        seconds = None if tls is None else _HANDSHAKE_SECONDS
         served = False
         try:
             await loop.connect_accepted_socket(
                 lambda: self._factory(opened),
                 connection,
-                ssl=self._tls,
+                ssl=tls,
                 ssl_handshake_timeout=seconds,
             )
             served = True

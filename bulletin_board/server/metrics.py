@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from bulletin_board.display import visible
+from bulletin_board.display import metric_label as _label
 from bulletin_board.witness.health import WitnessHealth, WitnessState
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -95,8 +95,11 @@ def _witness_lines(witnesses: Mapping[str, WitnessHealth]) -> list[str]:
     for name, standing in sorted(witnesses.items()):
         count = standing.failures
         lines.append(f'gopa_board_witness_failures_total{{witness="{_label(name)}"}} {count}')
+    lines.append("# TYPE gopa_board_witness_last_seen_timestamp_seconds gauge")
+    for name, standing in sorted(witnesses.items()):
+        if standing.seen is not None:
+            label = f'{{witness="{_label(name)}"}}'
+            lines.append(
+                f"gopa_board_witness_last_seen_timestamp_seconds{label} {standing.seen:.3f}"
+            )
     return lines
-
-
-def _label(name: str) -> str:
-    return visible(name).replace("\\", "\\\\").replace('"', '\\"')

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import logging
 import os
 import socket
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,11 +20,13 @@ from starlette.applications import Starlette  # noqa: TC002 - a light module
 from bulletin_board.admission import AdmissionPolicy
 from bulletin_board.client.http import HttpTransport
 from bulletin_board.committer import Committer
+from bulletin_board.display import visible
 from bulletin_board.note import NoteSigner, SignedCheckpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import DirectorySource, LogReader
 from bulletin_board.sequencer import Sequencer
 from bulletin_board.server.accepting import (
+    CannotListen,
     ConnectionAcceptor,
     OpenConnection,
     OpenConnections,
@@ -33,13 +38,13 @@ from bulletin_board.server.lookups import LookupService
 from bulletin_board.server.page import NoView, SessionView
 from bulletin_board.server.public_files import OutgrownFiles
 from bulletin_board.server.service import BoardService, ServerLimits
-from bulletin_board.storage import Overtaken
+from bulletin_board.storage import Overtaken, StorageError
 from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.storage.files import EvidenceFolder
+from bulletin_board.storage.files import EvidenceFolder, replace_file
 from bulletin_board.storage.sqlite import SqliteIndexReader
 from bulletin_board.witness.collecting import Collector
 from bulletin_board.witness.opening import OpeningCheck, address_warnings
-from wire.errors import UsageError
+from wire.errors import GopaError, MalformedMessage, UsageError
 
 _LOG: Final = logging.getLogger("gopa.board")
 
@@ -64,13 +69,18 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
 
     Raises `StorageError` if the log cannot be opened, of which `Overtaken` means that the
     witnesses know a newer one, and `Unconfirmed` that too few of them answer, which
-    `risk_fork` puts up with this once; `UsageError` if the policy is about another log.
+    `risk_fork` puts up with this once; `UsageError` if the policy is about another log, or names
+    no witnesses and the log had some: also for that `risk_fork` is needed once.
+
+    `state.admit_anew()` of the application asks `admission` for another policy, which is shown
+    the log before it counts.
     """
     if policy.log.key != signer.verifier:
         raise UsageError("the policy names another log than this board's key")
     for warning in address_warnings(policy):
         _LOG.warning("%s", warning)
     stack.enter_context(place.writing())
+    _require_former_witnesses(place, policy, risk_fork=risk_fork)
     collector: Collector | None = None
 
     def committed(_: Sequencer) -> None:
@@ -81,8 +91,11 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
     witnesses = _witnesses_first(policy, place)
     # The operator knows what the storage is now, and not what it is after a write that fails.
     risks = iter([risk_fork])
+    starts = iter([True])
 
     def opened() -> Sequencer:
+        if not next(starts, False):
+            place.require_room()
         sequencer = Sequencer(place.storage(), signer, admission)
         try:
             signed = sequencer.signed
@@ -95,12 +108,58 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
         return sequencer
 
     committer = Committer(opened, committed=committed)
+    _remember_policy(place, policy)
     service = BoardService(committer, public, policy, limits or ServerLimits(), view or NoView())
     service.lookups = _lookups(service, place)
     if policy.witnesses:
         collector = service.collector = _collector(service, place)
         collector.start()
-    return build_app(service)
+    app = build_app(service)
+
+    def admit_anew() -> None:
+        committer.call(lambda sequencer: sequencer.admit_anew(admission))
+
+    app.state.admit_anew = admit_anew
+    return app
+
+
+def _require_former_witnesses(
+    place: BoardDirectory, policy: TrustPolicy, *, risk_fork: bool
+) -> None:
+    """Return unless the log had witnesses and the policy has none.
+
+    They alone would know that a copy of the directory is not the newest state of the log. A
+    policy file that was forgotten with the copy would have it signed all the same.
+    """
+    if policy.needs_witnesses or not place.policy_path.exists():
+        return
+    try:
+        former = TrustPolicy.parse(place.policy_path.read_bytes())
+    except (OSError, MalformedMessage) as error:
+        raise StorageError(f"{place.policy_path} cannot be read: {error}") from error
+    if not former.needs_witnesses:
+        return
+    names = ", ".join(visible(each.key.name) for each in former.witnesses.values())
+    if not risk_fork:
+        raise UsageError(
+            f"this log had witnesses ({names}), and no policy names one now: give their policy. If"
+            " it is to go on without any, and you know that this is the newest state of the log,"
+            " start it once with --risk-fork",
+            "--policy",
+        )
+    _LOG.warning("this log had witnesses (%s), and goes on without any from now on", names)
+
+
+def _remember_policy(place: BoardDirectory, policy: TrustPolicy) -> None:
+    """Note under which policy the log is served; one that never had witnesses needs no note."""
+    known = place.policy_path.read_bytes() if place.policy_path.exists() else None
+    data = policy.to_bytes()
+    if data == known or (known is None and not policy.needs_witnesses):
+        return
+    try:
+        replace_file(place.policy_path, data, private=True)
+    except OSError as error:
+        raise StorageError(f"{place.policy_path} cannot be written: {error.strerror}") from error
 
 
 def _witnesses_first(policy: TrustPolicy, place: BoardDirectory) -> OpeningCheck:
@@ -164,12 +223,16 @@ class ListenOptions:
 
 
 Listening = Callable[[list[str]], None]
+Renew = Callable[[], None]
+_TAKEN: Final = frozenset({errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM})
+"""Why an address cannot be had that can be had later, as the one of a network that comes up."""
 
 
 def bind(listen: ListenOptions) -> list[socket.socket]:
     """The sockets of a server, one for each address of the host; port 0 is any free one.
 
-    Nobody can connect yet. Raises `UsageError` if an address cannot be had.
+    Nobody can connect yet. Raises `UsageError` for an address that this process may never have,
+    and `CannotListen` for one that it cannot have now.
     """
     try:
         found = socket.getaddrinfo(
@@ -178,10 +241,10 @@ def bind(listen: ListenOptions) -> list[socket.socket]:
         addresses = list(dict.fromkeys((family, address) for family, _, _, _, address in found))
         return [_bound(*item) for item in addresses[: None if listen.port else 1]]
     except OSError as error:
-        raise UsageError(
-            f"{listen.host} port {listen.port} cannot be listened on: {error.strerror or error}."
-            " Choose another --host or --port"
-        ) from None
+        said = f"{listen.host} port {listen.port} cannot be listened on: {error.strerror or error}"
+        if error.errno in _TAKEN:
+            raise CannotListen(said) from None
+        raise UsageError(f"{said}. Choose another --host or --port") from None
 
 
 def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
@@ -199,12 +262,26 @@ def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
 
 
 class BoardServer(uvicorn.Server):
-    """Serves the board by uvicorn, with bounds on connections; tells when and where it listens."""
+    """Serves the board by uvicorn, with bounds on connections; tells when and where it listens.
 
-    def __init__(self, config: uvicorn.Config, listen: ListenOptions, listening: Listening) -> None:
+    Once `asked` is set it calls `renew` and takes its certificate anew; what fails then is logged,
+    and the server goes on with what it has.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        listen: ListenOptions,
+        listening: Listening,
+        asked: threading.Event,
+        renew: Renew,
+    ) -> None:
         super().__init__(config)
         self._listen = listen
         self._listening = listening
+        self._asked = asked
+        self._renew = renew
+        self._acceptors: list[ConnectionAcceptor] = []
         self.connections = OpenConnections(most_connections(listen.connections), listen.per_address)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -216,6 +293,7 @@ class BoardServer(uvicorn.Server):
                 ConnectionAcceptor(each, self.connections, self._protocol, self.config.ssl)
                 for each in found
             ]
+            self._acceptors = acceptors
             await super().startup([])
             self.servers.extend(acceptors)  # type: ignore[arg-type]
             for acceptor in acceptors if self.started else ():
@@ -224,6 +302,32 @@ class BoardServer(uvicorn.Server):
             scheme = "https" if self.config.is_ssl else "http"
             names = [bound.getsockname() for server in self.servers for bound in server.sockets]
             self._listening([f"{scheme}://{_shown(*name[:2])}" for name in names])
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._asked.is_set():
+            self._asked.clear()
+            try:
+                await asyncio.to_thread(self._read_anew)
+            except (GopaError, OSError) as error:
+                _LOG.error("nothing was read anew: %s", error)
+        return await super().on_tick(counter)
+
+    def _read_anew(self) -> None:
+        """All of it or nothing: a new certificate counts for connections that come from now on."""
+        listen, tls = self._listen, self.config.ssl
+        if tls is not None and listen.certificate is not None:
+            fresh = uvicorn.Config(
+                self.config.app,
+                ssl_certfile=listen.certificate,
+                ssl_keyfile=listen.certificate_key,
+                http=BoundedConnection,
+                log_config=None,
+            )
+            fresh.load()
+            tls = fresh.ssl
+        self._renew()
+        for acceptor in self._acceptors:
+            acceptor.tls = tls
 
     def _protocol(self, opened: OpenConnection) -> BoundedConnection:
         return BoundedConnection(
@@ -239,13 +343,18 @@ def _shown(host: str, port: int) -> str:
 
 
 def make_server(
-    app: Starlette, listen: ListenOptions, listening: Listening = lambda _: None
+    app: Starlette,
+    listen: ListenOptions,
+    listening: Listening = lambda _: None,
+    asked: threading.Event | None = None,
+    renew: Renew = lambda: None,
 ) -> BoardServer:
     """A server with one worker: a log has one writer.
 
     SIGTERM and SIGINT stop it: no new connections, running requests are answered,
     what waits is committed, then it returns. `listening` is told the addresses as soon
-    as connections are accepted there.
+    as connections are accepted there. Whenever `asked` is set it reads its certificate anew, and
+    `renew` whatever else it depends on.
     """
     config = uvicorn.Config(
         app,
@@ -262,4 +371,4 @@ def make_server(
         server_header=False,
         log_level="warning",
     )
-    return BoardServer(config, listen, listening)
+    return BoardServer(config, listen, listening, asked or threading.Event(), renew)

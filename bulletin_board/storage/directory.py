@@ -8,6 +8,7 @@ state/               the writer's alone (mode 0700), and all that is in it:
   lock.sqlite        the newest signed checkpoint; may live elsewhere
   snapshot           what the policy knew lately, so that opening need not read all of the log
   scratch/           files on their way into public/
+  policy             the trust policy with witnesses that the log was last served under
   evidence/          what witnesses refused, once one did
   writer.lock        held by the process that writes
 """
@@ -42,6 +43,9 @@ from wire.errors import UsageError
 from wire.secret import SecretBytes
 
 _LOG: Final = logging.getLogger("gopa.board")
+
+ROOM: Final = 2**20
+"""Bytes that the disk has to take before a log is opened again after a write that failed."""
 
 
 class FileSnapshots:
@@ -89,6 +93,10 @@ class BoardDirectory:
     @property
     def evidence(self) -> Path:
         return self.state / "evidence"
+
+    @property
+    def policy_path(self) -> Path:
+        return self.state / "policy"
 
     @property
     def key_path(self) -> Path:
@@ -156,6 +164,20 @@ class BoardDirectory:
             FileSnapshots(self.snapshot_path),
         )
 
+    def require_room(self) -> None:
+        """Raises `StorageError` unless the disk takes a batch of some size.
+
+        A full disk often has room for the few bytes with which a log is opened: it would be
+        opened and given up in turns.
+        """
+        path = self.scratch / "room"
+        try:
+            replace_file(path, bytes(ROOM), private=True)
+            path.unlink()
+        except OSError as error:
+            message = f"{self.scratch} does not take {ROOM} bytes: {error.strerror}"
+            raise StorageError(message) from error
+
     def require_parts(self) -> None:
         """Raises `StorageError` without lock or public files, `UsageError` if others may use it."""
         self._require_private()
@@ -166,13 +188,17 @@ class BoardDirectory:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Be the only writer on this machine, or raise `InUse`.
+        """Be the only writer on this machine, or raise `InUse`, or `StorageError`.
 
         The operating system releases it with the process, however that ends.
         Across machines the lock's epoch protects the log instead.
         """
         self._require_private()
-        handle = os.open(self.state / "writer.lock", os.O_RDWR | os.O_CREAT, PRIVATE_FILE)
+        path = self.state / "writer.lock"
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be written: {error.strerror}") from error
         try:
             try:
                 _lock(handle)

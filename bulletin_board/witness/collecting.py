@@ -30,6 +30,12 @@ _PAUSE_SECONDS = 1.0
 _ROUND_SECONDS = 5.0
 _LEAVE_SECONDS = 10.0
 
+PROBE_SECONDS: Final = 20.0
+"""After so long without a new checkpoint a witness is asked again, to see whether it is there."""
+
+SILENT_SECONDS: Final = 60.0
+"""A witness that has not cosigned for so long makes no quorum: a board does not start without."""
+
 Covered = Future[SignedCheckpoint | None]
 
 
@@ -78,7 +84,9 @@ class Collector:
     them are asked about one checkpoint until it has its quorum, or for some seconds:
     under load, each would else sign another one.
 
-    Fails closed: without a quorum nothing that needs witnesses is acknowledged.
+    Fails closed: without a quorum nothing that needs witnesses is acknowledged. Of a log that does
+    not grow they are asked for the same cosignature again now and then: else nobody would notice
+    that one is gone before it is needed.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - every edge is injected
@@ -109,6 +117,7 @@ class Collector:
         self._standings = {name: WitnessHealth() for name in policy.witnesses}
         self._target: SignedCheckpoint | None = None
         self._since = 0.0
+        self._begun: float | None = None
         self._latest: SignedCheckpoint | None = None
         self._waiters = CosignatureWaiters(MOST_WAITING)
         self._changed = threading.Condition()
@@ -144,7 +153,7 @@ class Collector:
         """Why the quorum cannot be met, or the empty string."""
         with self._changed:
             if self._is_possible():
-                return ""
+                return self._silence()
             refusing = [name for name, found in self._standings.items() if found.refused]
         silent = [name for name, witness in self._policy.witnesses.items() if not witness.url]
         return (
@@ -195,27 +204,34 @@ class Collector:
                 thread.join(max(0.0, deadline - time.monotonic()))
 
     def _run(self, name: str, witness: KnownServer) -> None:
-        held, done = 0, ""
-        while (target := self._next(done)) is not None:
+        held, done, probe = 0, "", 0.0
+        while (target := self._next(done, probe)) is not None:
             try:
                 reader = LogReader(self._source, target)
                 lines = ask_witness(self._transport, witness, reader, held)
-                self._add(name, witness, target, lines)
-                held, done = target.size, target.note.text
+                own = self._confirm(name, witness, target, lines)
+                if done != target.note.text:
+                    self._add(target, own)
+                held, done, probe = target.size, target.note.text, time.monotonic() + PROBE_SECONDS
+                continue
             except WitnessRefusal as error:
                 if self._refused(name, witness, target, error).state is WitnessState.EXCLUDED:
                     return
             except Exception as error:  # noqa: BLE001 - whatever it was, it is this witness's
                 self._failed(name, error)
-            if done != target.note.text:
-                self._pause(name)
+            probe = 0.0
+            self._pause(name)
 
-    def _next(self, done: str) -> SignedCheckpoint | None:
-        """Wait for a checkpoint with another text than `done`; None to end."""
+    def _next(self, done: str, probe: float) -> SignedCheckpoint | None:
+        """Wait for a checkpoint with another text than `done`, or any from `probe` on.
+
+        None to end.
+        """
         with self._changed:
             while not self._closed:
                 target = self._choose()
-                if target is not None and target.note.text != done:
+                due = time.monotonic() >= probe
+                if target is not None and (due or target.note.text != done):
                     return target
                 self._changed.wait(_PAUSE_SECONDS)
         return None
@@ -228,6 +244,8 @@ class Collector:
             current = self._current()
             if current is not None and current.size and (not target or current.size > target.size):
                 self._target, self._since = current, now
+                if self._begun is None:
+                    self._begun = self._clock()
                 self._changed.notify_all()
         return self._target
 
@@ -237,14 +255,14 @@ class Collector:
             while not self._closed and (left := deadline - time.monotonic()) > 0:
                 self._changed.wait(left)
 
-    def _add(
+    def _confirm(
         self,
         name: str,
         witness: KnownServer,
         asked: SignedCheckpoint,
         lines: Iterable[SignatureLine],
-    ) -> None:
-        """Keep a witness's newest cosignature; announce the checkpoint if there is a quorum now.
+    ) -> SignatureLine:
+        """The newest cosignature of a witness, which is there, as it shows.
 
         Only one line of each: a note with too many lines is one that nobody can read.
         Raises `InvalidSignature` if one does not verify, `Unattributed` if there is none.
@@ -254,7 +272,13 @@ class Collector:
         with self._changed:
             time_stated = cosignature_time(own.signature)
             self._ahead.pop(name, None)
-            self._change(name, self._standings[name].after_cosigning(time_stated))
+            found = self._standings[name].after_cosigning(time_stated, self._clock())
+            self._change(name, found)
+        return own
+
+    def _add(self, asked: SignedCheckpoint, own: SignatureLine) -> None:
+        """Keep a cosignature; announce the checkpoint if there is a quorum now."""
+        with self._changed:
             target = self._target
             if target is None or target.note.text != asked.note.text:
                 return  # too late: the others are asked about a newer one
@@ -321,6 +345,25 @@ class Collector:
         if found.state is not before:
             _LOG.info("witness %s is %s now", visible(name), found.state.value)
         return found
+
+    def _silence(self) -> str:
+        """Says so if too few witnesses have cosigned lately. Holds the lock."""
+        if self._begun is None or not self._policy.needs_witnesses:
+            return ""
+        now = self._clock()
+        ages = {
+            name: now - (self._begun if found.seen is None else found.seen)
+            for name, found in self._standings.items()
+        }
+        awake = [name for name, age in ages.items() if age <= SILENT_SECONDS]
+        if self._policy.is_quorum(self._policy.witnesses[name].key for name in awake):
+            return ""
+        silent = (
+            f"{visible(name)} for {age:.0f} seconds"
+            for name, age in ages.items()
+            if name not in awake
+        )
+        return f"too few witnesses cosign. These have been silent: {', '.join(silent)}"
 
     def _is_possible(self) -> bool:
         """Whether the witnesses that do not contradict this log make a quorum. Holds the lock."""

@@ -32,7 +32,8 @@ class WitnessHealth:
     witness is mistaken, or lies, or the board has forked. It is retried a few
     times, and until it has cosigned again the witness does not count for the quorum.
     `refused` and `failed` count since the last cosignature, `refusals` and `failures`
-    since the board started.
+    since the board started. `time` is what its last cosignature states, `seen` when that came by
+    the board's own clock.
     """
 
     time: int | None = None
@@ -41,9 +42,10 @@ class WitnessHealth:
     failed: int = 0
     refusals: int = 0
     failures: int = 0
+    seen: float | None = None
 
-    def after_cosigning(self, time: int) -> WitnessHealth:
-        return WitnessHealth(time, "", 0, 0, self.refusals, self.failures)
+    def after_cosigning(self, time: int, seen: float) -> WitnessHealth:
+        return WitnessHealth(time, "", 0, 0, self.refusals, self.failures, seen)
 
     def after_failing(self, reason: str) -> WitnessHealth:
         return replace(

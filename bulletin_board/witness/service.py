@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -15,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from bulletin_board.display import metric_label, visible
 from bulletin_board.note import Checkpoint, KeyKind, NoteSigner, VerifierKey, checkpoint_lines
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.sqlite import Database
@@ -72,6 +75,20 @@ class WitnessStore:
             )
             return time
 
+    def sizes(self) -> dict[str, int]:
+        """How far each log was cosigned."""
+        with self._mutex:
+            rows = self._database.execute("SELECT text FROM cosigned ORDER BY origin")
+        found = (Checkpoint(*checkpoint_lines(str(row[0]))) for row in rows)
+        return {each.origin: each.size for each in found}
+
+    def try_to_write(self) -> None:
+        """Write what is there already; raises `StorageError` where nothing can be remembered."""
+        with self._mutex, self._database.transaction():
+            self._database.execute(
+                "INSERT OR REPLACE INTO clock SELECT 1, coalesce(max(time), 0) FROM clock"
+            )
+
     def close(self) -> None:
         self._database.close()
 
@@ -88,6 +105,9 @@ class WitnessStore:
 
 
 _BODY_SECONDS = 20.0
+METRICS: Final = "text/plain; version=0.0.4"
+OUTCOMES: Final = ("cosigned", "refused", "failed")
+"""What came of requests: a cosignature, a reason why not, a memory that could not be written."""
 
 
 class Witness:
@@ -108,16 +128,65 @@ class Witness:
             raise UsageError("two logs have one name: a witness remembers one history of each name")
         self._store = store
         self._clock = clock
+        self._counts = Counter[str]()
+        self._times = dict[str, float]()
+        self._failure = ""
 
     def add_checkpoint(self, data: bytes) -> WitnessAnswer:
         """Answer one request. Raises `StorageError` if nothing could be remembered."""
         proposal = read_request(data, self._logs)
         if isinstance(proposal, WitnessAnswer):
+            self._counts["refused"] += 1
             return proposal
-        stored = self._store.update(proposal, int(self._clock()), judge)
+        try:
+            stored = self._store.update(proposal, int(self._clock()), judge)
+        except StorageError as error:
+            self._counts["failed"] += 1
+            self._failure = str(error)
+            raise
+        self._failure = ""
         if isinstance(stored, WitnessAnswer):
+            self._counts["refused"] += 1
             return stored
+        self._counts["cosigned"] += 1
+        self._times[proposal.signed.checkpoint.origin] = self._clock()
         return cosigned(proposal, self._signer, stored)
+
+    def status(self) -> str:
+        """What `/healthz` says: in the first line whether it works, then how far each log is."""
+        problem, held = self._look()
+        logs = (
+            f"log {visible(name)} is cosigned up to {held.get(name, 0)} entries"
+            for name in sorted(self._logs)
+        )
+        return "\n".join([problem or "ok", *logs]) + "\n"
+
+    def metrics(self) -> str:
+        """The page that a Prometheus server reads."""
+        problem, held = self._look()
+        lines = ["# TYPE gopa_witness_healthy gauge", f"gopa_witness_healthy {int(not problem)}"]
+        lines.append("# TYPE gopa_witness_requests_total counter")
+        for outcome in OUTCOMES:
+            label = f'{{outcome="{outcome}"}}'
+            lines.append(f"gopa_witness_requests_total{label} {self._counts[outcome]}")
+        for figure, values in (
+            ("gopa_witness_cosigned_entries", held),
+            ("gopa_witness_cosigned_timestamp_seconds", self._times),
+        ):
+            lines.append(f"# TYPE {figure} gauge")
+            for name, value in sorted(values.items()):
+                lines.append(f'{figure}{{log="{metric_label(name)}"}} {value}')
+        return "\n".join(lines) + "\n"
+
+    def _look(self) -> tuple[str, dict[str, int]]:
+        """Why it cannot cosign, or nothing, and how far logs are. What failed is tried again."""
+        try:
+            if self._failure:
+                self._store.try_to_write()
+                self._failure = ""
+            return "", self._store.sizes()
+        except (StorageError, MalformedMessage) as error:
+            return f"nothing can be remembered: {error}", {}
 
     def close(self) -> None:
         self._store.close()
@@ -147,6 +216,18 @@ def build_witness_app(witness: Witness) -> Starlette:
         # As `media_type`, text gets a charset, which clients of the standard do not take.
         return Response(answer.body, answer.status, {"Content-Type": answer.media_type})
 
+    async def health(_: Request) -> Response:
+        said = await run_in_threadpool(witness.status)
+        return PlainTextResponse(said, 200 if said.startswith("ok\n") else 503)
+
+    async def metrics(_: Request) -> Response:
+        return Response(await run_in_threadpool(witness.metrics), media_type=METRICS)
+
     return Starlette(
-        routes=[Route("/add-checkpoint", add_checkpoint, methods=["POST"])], lifespan=lifespan
+        routes=[
+            Route("/add-checkpoint", add_checkpoint, methods=["POST"]),
+            Route("/healthz", health),
+            Route("/metrics", metrics),
+        ],
+        lifespan=lifespan,
     )

@@ -17,6 +17,7 @@ from gopa.adversary.library import ALL, chosen, of_family
 from gopa.adversary.outcome import Catch, How
 from gopa.adversary.running import load_attacks, run_all
 from gopa.adversary.served import Unserved, needed_boards, servable
+from gopa.cli.exits import FAILED_EXIT
 from wire.errors import UsageError
 
 _WIDTH: Final = 96
@@ -157,8 +158,6 @@ Examples:
 Exit codes: 0 everything was caught, 1 something was not, 2 wrong usage.
 """
 
-MISSED_EXIT: Final = 1
-
 
 class _Attack(click.Command):
     """`privacy` is a command of its own, with other options."""
@@ -233,7 +232,7 @@ def attack(  # noqa: PLR0913 - the options
     for text in unfit_facts(unfit) if as_json else (summary(rows), *unfit_lines(unfit)):
         click.echo(text)
     if not all(row.held for row in rows):
-        sys.exit(MISSED_EXIT)
+        sys.exit(FAILED_EXIT)
 
 
 def _list(asked: Sequence[Attack], *, as_json: bool) -> None:

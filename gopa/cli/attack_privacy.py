@@ -27,6 +27,7 @@ from gopa.adversary.privacy import (
     read_plan,
     views_of,
 )
+from gopa.cli.exits import FAILED_EXIT
 
 _COLUMNS: Final = (22, 46, 14, 14, 9, 7)
 
@@ -169,7 +170,6 @@ Examples:
 Exit codes: 0 inside the claims, 1 outside, 2 wrong usage.
 """
 
-OUTSIDE_EXIT: Final = 1
 _BROKEN_SHARE: Final = 10
 """Plans that are broken are found out with a tenth of the views."""
 
@@ -247,7 +247,7 @@ def privacy(  # noqa: PLR0913 - one argument for each option
         click.echo(json.dumps(found))
     screen.say(summary(rows, bad, compared))
     if not good:
-        sys.exit(OUTSIDE_EXIT)
+        sys.exit(FAILED_EXIT)
 
 
 class _Screen:

@@ -20,6 +20,7 @@ from wire.errors import UsageError
 
 TABLES: Final = {
     "board.serve": ("gopa.cli.board_serve", "serve"),
+    "board.witness": ("gopa.cli.board_serve", "witness"),
     "session.create": ("gopa.cli.session_create", "create"),
     "session.open": ("gopa.cli.session_open", "open_command"),
     "join": ("gopa.cli.join", "join"),
@@ -92,6 +93,11 @@ def _tables(found: Mapping[str, Any], path: Path) -> list[tuple[str, dict[str, A
 
 
 def _no_table(path: Path, name: str) -> UsageError:
+    group = name.partition(".")[0]
+    inside = [f"[{known}]" for known in TABLES if known.startswith(f"{group}.")]
+    if inside:
+        hint = " or ".join(inside)
+        return UsageError(f"{path} has an unknown name, [{name}]: did you mean {hint}?", "--config")
     return _unknown(path, f"[{name}]", [f"[{known}]" for known in TABLES])
 
 

@@ -27,7 +27,8 @@ from gopa.aggregation.result import numbers
 from gopa.auditing import Report, audit
 from gopa.auditing.html import to_html
 from gopa.auditing.report import to_json_dict
-from gopa.cli.options import FAILED_EXIT, reporting
+from gopa.cli.exits import FAILED_EXIT
+from gopa.cli.options import reporting
 from gopa.cli.plan import make_plan
 from gopa.cli.roster import Names
 from gopa.planning import Plan

@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 
 from commitments import backend_status
+from gopa.cli.exits import FAILED_EXIT
 from gopa.cli.folding import fitting
 from gopa.extras import EXTRAS, NEEDED, Extra
 from gopa.siblings import SIBLINGS
@@ -102,9 +103,6 @@ def _extra(extra: Extra) -> Finding:
     return Finding(topic, f"{extra.package} {version}", extra.gives)
 
 
-PROBLEM_EXIT = 1
-
-
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def doctor(as_json: bool) -> None:
@@ -118,7 +116,7 @@ def doctor(as_json: bool) -> None:
     else:
         _print(findings)
     if any(finding.problem for finding in findings):
-        sys.exit(PROBLEM_EXIT)
+        sys.exit(FAILED_EXIT)
 
 
 def _print(findings: list[Finding]) -> None:

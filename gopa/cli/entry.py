@@ -15,23 +15,16 @@ from typing import Any, Final, NoReturn
 
 import click
 
+from gopa.cli.exits import INTERNAL_EXIT, INTERRUPTED_EXIT, USAGE_EXIT, complain, exit_code
 from gopa.extras import not_installed
 from gopa.version import VERSION
 from wire.errors import GopaError, UsageError
-
-USAGE_EXIT: Final = 2
-
-INTERRUPTED_EXIT: Final = 130
-"""What a command ends with that is stopped from the keyboard, as shells expect it."""
 
 _LONGEST_MESSAGE: Final = 4_000
 _NO_MEMORY: Final = (
     "there is too little memory for this: give the process more; a session goes on where it was"
     " with the same command"
 )
-
-INTERNAL_EXIT: Final = 5
-"""What `gopa audit` ends with when it fails itself: 1 would accuse somebody."""
 
 _OPTIONS: Final = {
     "anchors": "--anchors",
@@ -102,7 +95,7 @@ def command_group(table: Mapping[str, str]) -> click.Group:
 
 
 def run(commands: click.Group) -> None:
-    """Runs what the command line names: errors become one line and exit code 2, Ctrl-C is quiet."""
+    """Runs what the command line names: errors become one line and a code, Ctrl-C is quiet."""
     # Small sums of linear algebra are all that a command has: threads for them wait for each other,
     # which takes more time of processors than the sums. Whoever wants more sets the variable.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -116,20 +109,20 @@ def run(commands: click.Group) -> None:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED_EXIT)
     except GopaError as error:
-        click.echo(f"gopa: {error}", err=True)
-        sys.exit(USAGE_EXIT)
+        complain(str(error))
+        sys.exit(exit_code(error))
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"gopa: {where}{error.strerror or error}", err=True)
-        sys.exit(USAGE_EXIT)
-    except MemoryError:
-        click.echo(f"gopa: {_NO_MEMORY}", err=True)
-        sys.exit(USAGE_EXIT)
+        complain(f"{where}{error.strerror or error}")
+        sys.exit(exit_code(error))
+    except MemoryError as error:
+        complain(_NO_MEMORY)
+        sys.exit(exit_code(error))
     except ModuleNotFoundError as error:
         said = not_installed(error)
         if said is None:
             raise
-        click.echo(f"gopa: {said}", err=True)
+        complain(said)
         sys.exit(USAGE_EXIT)
     sys.exit(code if type(code) is int else 0)
 
@@ -145,7 +138,7 @@ def show_misuse(error: click.ClickException) -> None:
     context = getattr(error, "ctx", None)
     said = " ".join(error.format_message().split()).rstrip(".")
     more = "" if context is None else f" (see `{context.command_path} --help`)"
-    click.echo(f"gopa: {said}{more}", err=True)
+    complain(f"{said}{more}")
 
 
 def _is_audit(arguments: list[str]) -> bool:
@@ -194,7 +187,7 @@ def _misused(error: click.ClickException | UsageError) -> int:
         else:
             field = _OPTIONS.get(error.field, error.field)
             said = f"{field}: {error.message}" if field else error.message
-            click.echo(f"gopa: {_shown(said)}", err=True)
+            complain(_shown(said))
     except BaseException:  # noqa: BLE001, S110 - the exit code is what counts
         pass
     return USAGE_EXIT

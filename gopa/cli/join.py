@@ -14,7 +14,7 @@ import click
 
 from bulletin_board.display import visible
 from gopa.cli.config import config_option
-from gopa.cli.entry import INTERRUPTED_EXIT
+from gopa.cli.exits import ABORTED_EXIT, INTERRUPTED_EXIT, JOIN, LATER_EXIT, exit_help
 from gopa.cli.figures import MetricsAddress, figures_option, watched
 from gopa.cli.join_words import (
     BoardUnreachable,
@@ -49,12 +49,6 @@ if TYPE_CHECKING:
     from gopa.messages.manifest import Manifest
     from gopa.sessions.client import Membership
     from gopa.sessions.contribution import Contribution
-
-ABORTED_EXIT: Final = 3
-"""The round ended without a result, and nobody's value was used."""
-
-UNREACHABLE_EXIT: Final = 4
-"""The board was out of reach, or without the session, for too long; the same command goes on."""
 
 ACCEPT: Final = {
     "epsilon": "--epsilon {needed}",
@@ -116,21 +110,14 @@ class _JoinOptions:
     policy: LocalPolicy
 
 
-_HELP: Final = """Take part in the session of TICKET with one value, and see the result.
+_HELP: Final = f"""Take part in the session of TICKET with one value, and see the result.
 
 Nobody learns your value: not the organiser, not the board, not the other parties. On a
 terminal you see the question, the range and the privacy first, and are asked. It may
 take as long as the organiser waits for everybody. If this is stopped, or the machine goes
 down, the same command goes on where it was.
 
-\b
-Exit codes:
-   0  there is a result
-   1  somebody broke the rules in a way that stopped you: the line says who
-   2  something has to be changed here, or you said no: nothing was sent
-   3  the session ended without a result for you
-   4  the board was out of reach, or without the session, for too long
- 130  it was stopped; the same command goes on
+{exit_help(JOIN)}
 """
 
 
@@ -289,10 +276,10 @@ def join(  # noqa: PLR0913 - click passes every option by name
         sys.exit(ABORTED_EXIT)
     except SessionAbsent as error:
         click.echo(f"gopa: {error}", err=True)
-        _leave(UNREACHABLE_EXIT, connect)
+        _leave(LATER_EXIT, connect)
     except BoardUnreachable as error:
         click.echo(f"gopa: {error}; the same command goes on where it was", err=True)
-        _leave(UNREACHABLE_EXIT, connect)
+        _leave(LATER_EXIT, connect)
     except Declined:
         raise UsageError("you did not take part. Nothing was sent") from None
     except KeyboardInterrupt:

@@ -27,7 +27,8 @@ from bulletin_board.display import visible
 from bulletin_board.note import KeyKind, NoteSigner, VerifierKey, check_name
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.storage.directory import BoardDirectory, read_secret, write_secret
-from bulletin_board.storage.files import make_private_directory, require_private
+from bulletin_board.storage.files import make_private_directory, replace_file, require_private
+from gopa.cli.exits import USAGE_EXIT, complain, exit_code
 from wire.ed25519 import PublicKey
 from wire.errors import MalformedMessage, ProtocolError, UsageError
 from wire.randomness import draw
@@ -167,23 +168,29 @@ def read_numbers(text: str, where: str) -> Any:
     return found[0] if len(found) == 1 else np.array(found)
 
 
-FAILED_EXIT: Final = 1
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 @contextmanager
 def reporting() -> Iterator[None]:
-    """Ends with one line and exit code 1 if what was received is wrong. Usage errors go on."""
+    """Ends with one line and its exit code if what was received is wrong, or the machine is.
+
+    Usage errors and all others go on.
+    """
     try:
         yield
     except ProtocolError as error:
-        click.echo(f"gopa: {visible(str(error), 1_000)}", err=True)
-        sys.exit(FAILED_EXIT)
+        complain(visible(str(error), 1_000))
+        sys.exit(exit_code(error))
     except BrokenPipeError:
         raise  # whoever read the output has gone: click ends quietly
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        raise UsageError(f"{where}{error.strerror or error}") from None
+        said = f"{where}{error.strerror or error}"
+        if exit_code(error) == USAGE_EXIT:
+            raise UsageError(said) from None
+        complain(visible(said, 1_000))
+        sys.exit(exit_code(error))
 
 
 @contextmanager
@@ -349,6 +356,7 @@ def witness_signer(directory: Path, name: str | None) -> NoteSigner:
         make_private_directory(directory)
         signer = NoteSigner(name, KeyKind.WITNESS, SecretBytes(draw(os.urandom, 32)))
         write_secret(path, signer.to_secret_text())
+        replace_file(directory / "witness.vkey", f"{signer.verifier}\n".encode(), private=True)
     require_private(directory)
     return NoteSigner.from_secret_text(read_secret(path))
 

@@ -30,7 +30,12 @@ from gopa.cli.options import (
 )
 from gopa.cli.plan import plan_of, plan_options
 from gopa.cli.roster import read_roster, write_roster
-from gopa.cli.session_access import new_secret, new_secret_options, require_board
+from gopa.cli.session_access import (
+    known_secret,
+    new_secret,
+    new_secret_options,
+    require_board,
+)
 from gopa.messages.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust
 from gopa.organiser import SessionSetting, new_manifest
 from gopa.planning.defaults import PlannedMode, PlannedTrust
@@ -38,6 +43,8 @@ from gopa.planning.result import Plan
 from gopa.sessions.invitations import Invitation, InvitationAnswer, admitted
 from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
+from gopa.sessions.vault import Secret
+from gopa.sessions.vault import identity as identities
 from gopa.wording import EXACT, EXACT_DIFFERENCE, epsilon_text
 from wire.ed25519 import SigningKey
 from wire.errors import MalformedMessage, UsageError
@@ -90,6 +97,12 @@ _file = click.Path(path_type=Path, dir_okay=False)
 @click.option("--invitations", type=_file, help="Or: those that `gopa session invite` made,")
 @click.option("--enrolments", type=_file, help="and the answers to them, as `gopa enrol` prints.")
 @click.option("--anyone", is_flag=True, help="Let anybody join: nobody knows who colludes.")
+@click.option(
+    "--identity",
+    type=_file,
+    help="Your key, as `gopa keygen` has made it, for a board that registers organisers; without"
+    " it a new one is made. The session is sealed as it is.",
+)
 @click.option("--title", default="", help="What the session is about, for people.")
 @click.option(
     "--mode",
@@ -120,6 +133,7 @@ def create(  # noqa: PLR0913 - one argument for each option
     invitations: Path | None,
     enrolments: Path | None,
     anyone: bool,
+    identity: Path | None,
     title: str,
     mode: PlannedMode,
     trust: PlannedTrust,
@@ -156,20 +170,22 @@ def create(  # noqa: PLR0913 - one argument for each option
         if not offline:
             require_board(board, policy or TrustPolicy.single_log(key))
         place = OrganiserPlace(directory)
+        opened, own = _organiser(identity, passphrase_file, key_file, ask=ask)
         admission = OpenAdmission(made.terms.parties) if keys is None else keys
         # A trial first: nothing is written for a session that cannot be.
         manifest = new_manifest(
             made,
             admission,
-            organiser=SigningKey.generate(os.urandom).public.data,
+            organiser=own.public.data,
             log=key,
             rng=os.urandom,
             setting=setting,
             policy=policy,
         )
-        secret = new_secret(passphrase_file, key_file, ask=ask)
+        # Behind the trial: it may write a new key file.
+        secret = opened if identity else new_secret(passphrase_file, key_file, ask=ask)
         with undone(directory):
-            own = place.begin(os.urandom, secret)
+            own = place.begin(os.urandom, secret, identity)
             manifest = replace(manifest, organiser=own.public.data)
             if roster is not None:
                 write_roster(place.roster_path, read_roster(roster))
@@ -198,6 +214,19 @@ def create(  # noqa: PLR0913 - one argument for each option
 
 
 plan_options(optional={"parties"})(create)
+
+
+def _organiser(
+    identity: Path | None, passphrase_file: Path | None, key_file: Path | None, *, ask: bool
+) -> tuple[Secret | None, SigningKey]:
+    """The organiser's own key and what opens it, or a key for the trial alone."""
+    if identity is None:
+        return None, SigningKey.generate(os.urandom)
+    if ask and not identities.is_sealed(identity):
+        message = "the key of --identity is not sealed, and the session is as it: leave this out"
+        raise UsageError(message, "--passphrase")
+    secret = known_secret(identity, passphrase_file, key_file)
+    return secret, identities.load(identity, secret)
 
 
 def _planned(

@@ -16,10 +16,10 @@ import click
 
 from gopa.auditing.auditor import workers
 from gopa.cli.config import config_option
-from gopa.cli.entry import INTERRUPTED_EXIT
+from gopa.cli.exits import FAILED_EXIT, INTERRUPTED_EXIT, OPEN, exit_help
 from gopa.cli.figures import MetricsAddress, figures_option, watched
 from gopa.cli.logs import LogOptions, log_options
-from gopa.cli.options import FAILED_EXIT, Seconds, as_json_option, reporting, show
+from gopa.cli.options import Seconds, as_json_option, reporting, show
 from gopa.cli.roster import NOBODY, Names, names_in
 from gopa.cli.session_access import board_client, known_secret, secret_options
 from gopa.cli.session_progress import OrganiserProgress, ProgressDisplay, ProgressEvent, progress
@@ -44,18 +44,13 @@ _T = TypeVar("_T")
 _directory = click.argument("directory", type=click.Path(path_type=Path))
 
 
-_HELP: Final = """Run the session in DIRECTORY until its rounds are done.
+_HELP: Final = f"""Run the session in DIRECTORY until its rounds are done.
 
 A phase ends when everybody who is expected has spoken, or when its time is over. Stop
 and start the command whenever you like, also after a crash: it goes on where it was
 and never says two things. With --json every event is one line.
 
-\b
-Exit codes:
-   0  the rounds are done, and there is a result
-   1  there is no result, a rule was broken, or the board refused for good
-   2  wrong usage: the line says what to change
- 130  it was stopped; the same command goes on
+{exit_help(OPEN)}
 """
 
 

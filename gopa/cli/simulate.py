@@ -20,7 +20,8 @@ from rich.text import Text
 
 from gopa.aggregation import LocalAggregator, RoundAborted
 from gopa.aggregation.engine import Mode, Trust
-from gopa.cli.options import FAILED_EXIT, reporting, trust_option
+from gopa.cli.exits import FAILED_EXIT
+from gopa.cli.options import reporting, trust_option
 from gopa.cli.plan import plan_of, plan_options
 from gopa.cli.simulate_output import (
     Inputs,

@@ -83,11 +83,12 @@ def live_witness(
     root: Path,
     number: int,
     clock: Callable[[], float] = time.time,
+    port: int | None = None,
 ) -> Iterator[LiveWitness]:
     """`clock` is asked once for each request, before the witness looks at it."""
     key = signer(f"witness.example/{number}", KeyKind.WITNESS)
     service = Witness(key, [log_key()], WitnessStore(root / f"witness-{number}.sqlite"), clock)
-    with serving(build_witness_app(service), free_port()) as url:
+    with serving(build_witness_app(service), port or free_port()) as url:
         yield LiveWitness(number, url, service)
 
 

@@ -103,6 +103,13 @@ def test_a_close_is_cosigned_although_one_witness_lies(
 
             assert until(lambda: 'gopa_board_witness{witness="w3",state="excluded"} 1' in metrics())
             assert 'gopa_board_witness{witness="w1",state="cosigning"} 1' in metrics()
+            seen = [
+                line.split()[1]
+                for line in metrics().splitlines()
+                if line.startswith("gopa_board_witness_last_seen_timestamp_seconds{")
+            ]
+            assert len(seen) == 2
+            assert all(0 <= time.time() - float(each) < LONG for each in seen)
             assert 'gopa_board_witness_refusals_total{witness="w3"} 6' in metrics()
             assert 'gopa_board_witness_failures_total{witness="w2"} 0' in metrics()
             health = ask(url, "GET", "/healthz")

@@ -23,7 +23,7 @@ from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from gopa.admission import ProtocolAdmission
 from gopa.cli.board import board
-from gopa.cli.board_serve import AdmissionOptions, read_keys
+from gopa.cli.board_serve import AdmissionOptions, BoardDoors, read_keys
 from gopa.cli.options import reporting, witness_signer
 from gopa.session_view import Sessions
 from tests.board.board_vectors import records
@@ -247,10 +247,10 @@ def test_evidence_says_what_it_proves(tmp_path: Path) -> None:
         assert gopa("evidence", files[name], "--log", str(other)).exit_code == 1
 
 
-def doors(**chosen: Any) -> AdmissionOptions:
+def doors(**chosen: Any) -> BoardDoors:
     nothing = {"sessions": False, "organisers": None, "roster": None, "anyone": False, "quota": 5}
     room = {"most_sessions": 10, "most_pending": 10}
-    return AdmissionOptions(**(nothing | room | chosen))
+    return BoardDoors(AdmissionOptions(**(nothing | room | chosen)))
 
 
 def test_a_roster_of_authors_lets_in_whom_it_names(tmp_path: Path) -> None:
@@ -258,22 +258,22 @@ def test_a_roster_of_authors_lets_in_whom_it_names(tmp_path: Path) -> None:
     own, other = party(1).public.data, party(2).public.data
     path.write_text(f"# authors\n\n{own.hex()}  # the first\n{other.hex()}\n")
     assert read_keys(path) == [own, other]
-    door = doors(roster=path).board_admission()
+    door = doors(roster=path)
     assert door.view is None
     for number, known in ((1, True), (2, True), (3, False)):
         entry = submission(0, author=number).entry
-        doors(anyone=True).board_admission().admission().admit(entry)
+        doors(anyone=True).policy().admit(entry)
         with nullcontext() if known else pytest.raises(Refused):
-            door.admission().admit(entry)
+            door.policy().admit(entry)
 
 
 def test_a_board_for_sessions_reads_them_for_its_page(tmp_path: Path) -> None:
     path = tmp_path / "organisers"
     path.write_text(party(1).public.data.hex() + "\n")
     for organisers in (None, path):
-        door = doors(sessions=True, organisers=organisers).board_admission()
+        door = doors(sessions=True, organisers=organisers)
         assert isinstance(door.view, Sessions)
-        assert isinstance(door.admission(), ProtocolAdmission)
+        assert isinstance(door.policy(), ProtocolAdmission)
     for wrong in (
         {"anyone": True, "organisers": path},
         {"sessions": True, "anyone": True},
@@ -282,7 +282,7 @@ def test_a_board_for_sessions_reads_them_for_its_page(tmp_path: Path) -> None:
         {},
     ):
         with pytest.raises(UsageError):
-            doors(**wrong).board_admission()
+            doors(**wrong)
 
 
 def test_a_witness_keeps_its_key(tmp_path: Path) -> None:

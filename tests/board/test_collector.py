@@ -26,7 +26,7 @@ from bulletin_board.server.public_files import OutgrownFiles
 from bulletin_board.storage.files import EvidenceFolder
 from bulletin_board.witness import collecting as collect_module
 from bulletin_board.witness import health as standing_module
-from bulletin_board.witness.collecting import MOST_WAITING, Collector
+from bulletin_board.witness.collecting import MOST_WAITING, SILENT_SECONDS, Collector
 from bulletin_board.witness.health import MOST_REFUSALS, WitnessHealth, WitnessState
 from bulletin_board.witness.judging import AddCheckpoint, CosignatureRequest, read_request
 from bulletin_board.witness.service import Witness, WitnessStore
@@ -151,7 +151,10 @@ class Witnesses(Transport):
 
 @contextmanager
 def collecting(
-    threshold: int, *behaviours: Behaviour, evidence: Path = NOWHERE
+    threshold: int,
+    *behaviours: Behaviour,
+    evidence: Path = NOWHERE,
+    clock: Callable[[], float] = lambda: 1_234.0,
 ) -> Iterator[tuple[Collector, list[SignedCheckpoint]]]:
     _, files = memory_log(5)
     signed = LogReader.open(source_of(files), trust()).signed
@@ -163,7 +166,7 @@ def collecting(
         lambda: signed,
         published.append,
         EvidenceFolder(evidence),
-        lambda: 1_234.0,
+        clock,
     )
     collector.start()
     try:
@@ -318,8 +321,8 @@ def test_pauses_grow_and_end() -> None:
     assert pauses[:5] == [1, 2, 4, 8, 8]
     assert set(pauses[3:]) == {8}
     assert failing.state is WitnessState.FAILING
-    assert failing.after_cosigning(3).pause == 0
-    assert failing.after_cosigning(3).state is WitnessState.COSIGNING
+    assert failing.after_cosigning(3, 4.0).pause == 0
+    assert failing.after_cosigning(3, 4.0).state is WitnessState.COSIGNING
     assert WitnessHealth().state is WitnessState.WAITING
 
 
@@ -333,8 +336,51 @@ def test_silence_between_refusals_starts_no_new_count() -> None:
         assert standing.pause >= 2**number
     assert standing.state is WitnessState.EXCLUDED
     assert (standing.refusals, standing.failures) == (MOST_REFUSALS, MOST_REFUSALS)
-    recanted = standing.after_cosigning(3).after_refusing("no")
-    assert (recanted.state, recanted.time) == (WitnessState.REFUSING, 3)
+    recanted = standing.after_cosigning(3, 4.0).after_refusing("no")
+    assert (recanted.state, recanted.time, recanted.seen) == (WitnessState.REFUSING, 3, 4.0)
+
+
+def test_a_witness_that_goes_away_is_noticed_although_nothing_is_posted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A board that needs it could not start again, and no barrier would be acknowledged."""
+    monkeypatch.setattr(collect_module, "PROBE_SECONDS", 0.01)
+    monkeypatch.setattr(standing_module, "_FIRST_PAUSE", 0.001)
+    gone = threading.Event()
+    now = [1_000.0]
+    ask = honest(1, tmp_path)
+
+    def leaving(body: bytes) -> Response:
+        return silent(body) if gone.is_set() else ask(body)
+
+    others = honest(0, tmp_path), leaving
+    with collecting(2, *others, clock=lambda: now[0]) as (collector, published):
+        assert collector.wait_for(4, LONG) is not None
+        assert until(lambda: bool(published))
+        count = len(published)
+        now[0] += SILENT_SECONDS / 2
+        assert until(lambda: collector.standings()["w1"].seen == now[0])
+        now[0] += SILENT_SECONDS / 2 + 1
+        assert until(lambda: {each.seen for each in collector.standings().values()} == {now[0]})
+        gone.set()
+        assert until(lambda: collector.standings()["w1"].state is WitnessState.FAILING)
+        now[0] += SILENT_SECONDS - 1
+        assert not collector.problem
+        now[0] += 2
+        assert until(lambda: "w1" in collector.problem and "w0" not in collector.problem)
+        gone.clear()
+        assert until(lambda: not collector.problem)
+        assert collector.standings()["w1"].state is WitnessState.COSIGNING
+        assert len(published) == count  # it is the same checkpoint
+
+
+def test_a_witness_that_was_never_seen_makes_no_quorum_after_a_while() -> None:
+    now = [1_000.0]
+    with collecting(1, silent, clock=lambda: now[0]) as (collector, _):
+        assert until(lambda: collector.standings()["w0"].state is WitnessState.FAILING)
+        assert not collector.problem
+        now[0] += SILENT_SECONDS + 1
+        assert "w0" in collector.problem
 
 
 @pytest.mark.usefixtures("impatient")

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from bulletin_board.client.http import HttpTransport
 from bulletin_board.note import KeyKind, SignedNote, VerifierKey, cosign, encode_base64
 from bulletin_board.policy import KnownServer, TrustPolicy, WitnessGroup
 from bulletin_board.server import run as start_module
-from bulletin_board.storage import Overtaken, Unconfirmed
+from bulletin_board.storage import Overtaken, StorageError, Unconfirmed
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.witness import health as standing_module
 from bulletin_board.witness.opening import address_warnings
@@ -32,8 +33,9 @@ from tests.board.live import (
     serving,
     witnessed,
 )
-from tests.board.tools import copy_of, entry_bytes, log_key, new_board, open_log, signer
+from tests.board.tools import copy_of, entry_bytes, log_key, new_board, open_log, signer, trust
 from tests.board.waiting import LONG, until
+from wire.errors import UsageError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -340,4 +342,36 @@ def test_a_board_that_could_not_be_opened_again_says_so_at_its_start(
         assert warning in {record.getMessage() for record in caplog.records}
         client(url).submit(entry_bytes(0))
     with pytest.raises(Unconfirmed), live_board(tmp_path / "log", policy=policy):
+        pass
+
+
+def test_a_log_that_had_witnesses_is_not_served_without_them(tmp_path: Path) -> None:
+    """A copied directory, whose policy file stayed behind, would fork the log unseen."""
+    place = new_board(tmp_path / "log")
+    with live_witness(tmp_path, 1) as first:
+        trusted = witnessed(1, first)
+        with live_board(place.root, policy=trusted) as url:
+            client(url).submit(entry_bytes(0))
+        copied = copy_of(place, tmp_path / "copy")
+        none = replace(trusted, quorum="none")
+        for policy in (trust(), none):
+            before = locked(copied)
+            with pytest.raises(UsageError) as caught, live_board(copied.root, policy=policy):
+                pass
+            assert caught.value.field == "--policy"
+            assert locked(copied) == before
+        with live_board(copied.root, policy=trusted) as url:
+            assert client(url, policy=trusted).update().size == 1
+    with live_board(copied.root, risk_fork=True) as url:
+        client(url).submit(entry_bytes(1))
+    with live_board(copied.root) as url:  # said once, for good
+        assert client(url).update().size == 2
+
+
+def test_a_log_without_witnesses_keeps_no_policy(tmp_path: Path) -> None:
+    place = new_board(tmp_path / "log")
+    with live_board(place.root):
+        assert not place.policy_path.exists()
+    place.policy_path.write_bytes(b"no policy\n")
+    with pytest.raises(StorageError), live_board(place.root):
         pass

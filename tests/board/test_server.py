@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import resource
 import signal
 import socket
 import ssl
@@ -271,6 +272,34 @@ def test_stale_and_broken_logs_are_not_healthy(tmp_path: Path) -> None:
     with live_board(tmp_path / "log", limits=ServerLimits(stale_seconds=-1)) as url:
         assert ask(url, "GET", "/healthz").status == 503
         assert "gopa_board_healthy 0" in ask(url, "GET", "/metrics").body.decode()
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_not_called_healthy_in_between(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has room for what opening a log writes, and none for what is posted."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    place, full = new_board(tmp_path / "log"), 200_000
+    with live_board(place.root) as url:
+        assert post(url, entry_bytes(0, body=bytes(1_000))).status == 201
+        assert place.index_path.stat().st_size < full
+        seen = []
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (full, hard))
+            seq = 1
+            while post(url, entry_bytes(seq, body=bytes(60_000))).status == 201:
+                seq += 1
+            caplog.clear()
+            while len(caplog.records) < 3:  # attempts to open it again
+                seen.append(ask(url, "GET", "/healthz").status)
+                assert post(url, entry_bytes(seq, body=bytes(60_000))).status == 503
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert set(seen) == {503}
+        assert until(lambda: ask(url, "GET", "/healthz").status == 200)
+        assert post(url, entry_bytes(seq, body=bytes(60_000))).status == 201
+        assert not (place.scratch / "room").exists()
 
 
 def test_a_board_whose_log_was_taken_over_says_so(tmp_path: Path) -> None:

@@ -16,14 +16,20 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from bulletin_board.client.http import HttpTransport
 from bulletin_board.note import KeyKind
 from bulletin_board.server.run import ListenOptions, bind
 from gopa.cli.board import board
+from gopa.cli.exits import FAILED_EXIT, INTERRUPTED_EXIT
+from gopa.organiser import Organiser, SendMessage, SessionSetting, new_manifest
 from tests.board.asking import ask
 from tests.board.certificates import write_certificate
 from tests.board.live import free_port
-from tests.board.tools import append, log_key, new_board, open_log, signer, submission
+from tests.board.tools import append, log_key, new_board, open_log, party, signer, submission
 from tests.board.waiting import LONG
+from tests.randomness import seeded
+from tests.simulation.worlds import SCALAR
+from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import UsageError
 
 SERVE = "from gopa.cli import main; main()"
@@ -48,6 +54,154 @@ def running(*arguments: str | Path, files: int | None = None) -> Iterator[dict[s
         assert process.wait(LONG) in {0, -signal.SIGTERM, 143}
         assert process.stdout is not None
         process.stdout.close()
+
+
+class Logged:
+    """A process that serves, and the lines that it logs."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.process, self._errors = process, process.stderr
+        self.said: dict[str, str] = json.loads(process.stdout.readline())
+
+    def logs(self, event: str) -> str:
+        """Reads on until it logs such an event, or has ended; the text of that line."""
+        for line in self._errors:
+            found = json.loads(line)
+            if found["event"] == event:
+                return str(found["text"])
+        return ""
+
+    def gets(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def ends(self) -> int:
+        self._errors.read()
+        return self.process.wait(LONG)
+
+
+@contextmanager
+def logged(*arguments: str | Path) -> Iterator[Logged]:
+    pipe = subprocess.PIPE
+    whole = command(*arguments, "--port", "0", "--json", "--log-format", "json")
+    process = subprocess.Popen(whole, stdout=pipe, stderr=pipe, text=True)
+    try:
+        yield Logged(process)
+    finally:
+        process.kill()
+        process.communicate(timeout=LONG)
+
+
+def manifest_of(number: int) -> bytes:
+    """The first entry of a session that this key begins."""
+    key = party(number)
+    manifest = new_manifest(
+        SCALAR,
+        [party(9 + each).public.data for each in range(SCALAR.parties)],
+        organiser=key.public.data,
+        log=log_key(),
+        rng=seeded(f"session {number}"),
+        setting=SessionSetting(simulation=True),
+    )
+    (said,) = Organiser(manifest, key, rng=seeded("organiser")).start()
+    assert isinstance(said, SendMessage)
+    (entry,) = said.entries
+    return entry
+
+
+def presented(url: str) -> bytes:
+    """The certificate that a server shows."""
+    target = urlsplit(url)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with (
+        socket.create_connection((target.hostname or "", target.port or 0), LONG) as plain,
+        context.wrap_socket(plain) as connection,
+    ):
+        return connection.getpeercert(binary_form=True) or b""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["term", "ctrl-c"])
+@pytest.mark.parametrize("what", ["serve", "witness"])
+def test_whoever_stops_a_server_is_told_that_all_is_kept(
+    tmp_path: Path, what: str, number: signal.Signals
+) -> None:
+    new_board(tmp_path / "log")
+    witness = ("witness", tmp_path / "w", "--name", "w", "--log", str(log_key()))
+    served = ("serve", tmp_path / "log", "--anyone")
+    with logged(*(served if what == "serve" else witness)) as process:
+        assert process.logs("listening")
+        process.gets(number)
+        said = process.logs("stopped")
+        assert said
+        assert ("cosigned" in said) == (what == "witness")
+        assert process.ends() == (0 if number is signal.SIGTERM else INTERRUPTED_EXIT)
+
+
+@pytest.mark.slow
+def test_a_board_that_is_being_opened_is_stopped_too(tmp_path: Path) -> None:
+    """It waits for its witnesses; whoever stops it then does not have to kill it."""
+    log = open_log(new_board(tmp_path / "log"))
+    append(log, [submission(0)])
+    log.close()
+    policy = tmp_path / "policy"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        witness = signer("witness.example/1", KeyKind.WITNESS).verifier
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        policy.write_text(f"log {log_key()}\nwitness w {witness} {address}\nquorum w\n")
+        line = command("serve", tmp_path / "log", "--anyone", "--port", "0", "--policy", policy)
+        process = subprocess.Popen(line)
+        with silent.accept()[0]:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(LONG) == 0
+
+
+@pytest.mark.slow
+def test_sighup_has_a_board_read_its_files_anew(tmp_path: Path) -> None:
+    """Those who may begin sessions, and the certificate; a wrong file changes nothing."""
+    manifests = [manifest_of(number) for number in range(3)]
+    new_board(tmp_path / "log")
+    organisers, certificate, key = (tmp_path / name for name in ("who", "cert.pem", "key.pem"))
+    write_certificate(certificate, key)
+    organisers.write_text(party(0).public.data.hex() + "\n")
+    options: list[str | Path] = [
+        "--organisers",
+        organisers,
+        "--tls-cert",
+        certificate,
+        "--tls-key",
+        key,
+    ]
+    with logged("serve", tmp_path / "log", "--sessions", *options) as process:
+        assert process.logs("listening")
+        url, shown = process.said["listening"], presented(process.said["listening"])
+
+        def status(number: int) -> int:
+            trusted = HttpTransport(str(certificate))
+            place = url.replace("127.0.0.1", "localhost") + "/v1/entries"
+            body, kind = manifests[number], ENTRY_PAYLOAD_TYPE
+            answer = trusted.request("POST", place, body=body, media_type=kind, limit=2**20)
+            return answer.status
+
+        assert [status(0), status(1)] == [201, 403]
+        write_certificate(certificate, key)
+        organisers.write_text("".join(f"{party(n).public.data.hex()}\n" for n in (0, 1)))
+        process.gets(signal.SIGHUP)
+        assert "2 keys" in process.logs("reloaded")
+        assert process.logs("gopa.board")  # it counts from now on
+        assert presented(url) != shown
+        assert [status(0), status(1), status(2)] == [200, 201, 403]
+
+        shown = presented(url)
+        organisers.write_text("no key\n")
+        process.gets(signal.SIGHUP)
+        assert process.logs("gopa.board")
+        assert (presented(url), status(2)) == (shown, 403)
+        process.gets(signal.SIGTERM)
+        assert process.logs("stopped")
+        assert process.ends() == 0
 
 
 def test_a_board_says_that_it_listens_when_it_does(tmp_path: Path) -> None:
@@ -106,7 +260,7 @@ def test_a_board_is_started_without_its_witnesses_at_its_operators_risk(tmp_path
     options: list[str | Path] = ["serve", tmp_path / "log", "--anyone", "--port", "0"]
     options += ["--policy", policy]
     refused = subprocess.run(command(*options), capture_output=True, timeout=LONG, check=False)
-    assert refused.returncode == 2
+    assert refused.returncode == FAILED_EXIT
     assert refused.stdout == b""
     with running(*options, "--risk-fork") as said:
         assert ask(said["listening"], "GET", "/healthz").status == 200
@@ -117,6 +271,18 @@ def test_a_witness_says_that_it_listens_when_it_does(tmp_path: Path) -> None:
     options = ("--name", "w.example", "--log", str(log_key()), "--port", "0")
     with running("witness", tmp_path / "witness", *options) as said:
         assert ask(said["listening"], "POST", "/add-checkpoint", b"junk").status == 400
+
+
+@pytest.mark.slow
+def test_a_witness_reads_its_options_from_a_file(tmp_path: Path) -> None:
+    key, place = tmp_path / "log.vkey", tmp_path / "witness"
+    key.write_text(f"{log_key()}\n")
+    config = tmp_path / "witness.toml"
+    config.write_text(f'[board.witness]\nname = "w.example"\nlog = ["{key}"]\nport = 0\n')
+    with running("witness", place, "--config", config) as said:
+        assert ask(said["listening"], "GET", "/healthz").status == 200
+        assert (place / "witness.vkey").read_text().strip() == said["witness"]
+        assert said["witness"].startswith("w.example+")
 
 
 @pytest.mark.parametrize("what", ["serve", "witness"])
@@ -131,7 +297,7 @@ def test_an_address_that_is_taken_is_said_before_anything_is_opened(
         done = subprocess.run(
             command(what, place, *options, "--port", str(port)), capture_output=True, check=False
         )
-    assert done.returncode == 2
+    assert done.returncode == FAILED_EXIT
     assert done.stdout == b""
     assert str(port).encode() in done.stderr
     assert b"Traceback" not in done.stderr

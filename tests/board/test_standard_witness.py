@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,38 @@ def add(witness: LiveWitness, old: int, note: bytes) -> Said:
     body = AddCheckpoint(old, (), note).to_bytes()
     answer = urllib3.request("POST", f"{witness.url}/add-checkpoint", body=body, retries=False)
     return Said(answer.status, answer.headers.getlist("Content-Type"), answer.data)
+
+
+def shown(witness: LiveWitness, path: str) -> tuple[int, str]:
+    answer = urllib3.request("GET", f"{witness.url}/{path}", retries=False)
+    return answer.status, answer.data.decode()
+
+
+def test_a_witness_says_how_far_it_is_and_whether_it_can_go_on(witness: LiveWitness) -> None:
+    """Its operator is told of a full disk before the board's is."""
+    _, files = memory_log(5)
+    figures = "gopa_witness_cosigned_entries"
+    assert shown(witness, "healthz") == (200, f"ok\nlog {ORIGIN} is cosigned up to 0 entries\n")
+    assert add(witness, 0, files["checkpoint"]).status == 200
+    assert add(witness, 0, files["checkpoint"]).status == 409
+    assert shown(witness, "healthz") == (200, f"ok\nlog {ORIGIN} is cosigned up to 5 entries\n")
+    status, page = shown(witness, "metrics")
+    assert status == 200
+    assert f'{figures}{{log="{ORIGIN}"}} 5' in page
+    counts = 'gopa_witness_requests_total{outcome="%s"} %d'
+    for outcome, count in (("cosigned", 1), ("refused", 1), ("failed", 0)):
+        assert counts % (outcome, count) in page
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+        assert add(witness, 5, files["checkpoint"]).status == 503
+        status, said = shown(witness, "healthz")
+        assert (status, said.startswith("ok")) == (503, False)
+        assert "gopa_witness_healthy 0" in shown(witness, "metrics")[1]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert shown(witness, "healthz")[0] == 200  # nobody has to ask for a cosignature first
+    assert "gopa_witness_healthy 1" in shown(witness, "metrics")[1]
 
 
 def test_a_conflict_has_exactly_the_media_type_of_a_size(witness: LiveWitness) -> None:

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 import gopa
 from gopa.cli import commands, demo
-from gopa.cli.entry import INTERRUPTED_EXIT
+from gopa.cli.exits import INTERRUPTED_EXIT
 from wire.errors import UsageError
 
 LEFT = {"session.gopa", "anchors.txt", "report.html", "damaged.gopa"}

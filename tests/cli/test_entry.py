@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from gopa.cli import COMMANDS, main
-from gopa.cli.entry import USAGE_EXIT
+from gopa.cli.exits import LATER_EXIT, USAGE_EXIT
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> object:
@@ -62,6 +63,20 @@ def test_what_click_refuses_is_wrong_usage(
     assert said.err.strip()
 
 
+def test_the_code_is_right_where_nothing_can_be_said(tmp_path: Path) -> None:
+    """A log on a full disk: Python would end with 1, which has a meaning of its own."""
+    program = (
+        "import resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))\n"
+        "from gopa.cli import main; main()"
+    )
+    for line in ("nonsense", "keygen", "board fsck nowhere"):
+        with (tmp_path / "log").open("w") as log:
+            command = [sys.executable, "-c", program, *line.split()]
+            done = subprocess.run(command, stderr=log, check=False)
+        assert done.returncode == USAGE_EXIT, line
+
+
 def test_too_little_memory_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -73,6 +88,6 @@ def test_too_little_memory_is_one_line(
     assert ended(monkeypatch, *command) == 0
     capsys.readouterr()
     monkeypatch.setattr("gopa.cli.plan.make_plan", full)
-    assert ended(monkeypatch, *command) == USAGE_EXIT
+    assert ended(monkeypatch, *command) == LATER_EXIT
     (line,) = capsys.readouterr().err.splitlines()
     assert "give the process more" in line

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from gopa.cli import COMMANDS, entry, main
-from gopa.cli.entry import INTERRUPTED_EXIT
+from gopa.cli.exits import INTERRUPTED_EXIT
 
 _SLOW = """
 import signal, sys, time

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gopa.cli.join import ABORTED_EXIT, UNREACHABLE_EXIT
+from gopa.cli.exits import ABORTED_EXIT, LATER_EXIT
 from gopa.cli.join_words import tell
 from gopa.cli.session_progress import CurrentActivity, ProgressEvent
 from gopa.messages.phases import Phase
@@ -32,7 +32,7 @@ def test_a_session_that_never_opens_is_not_waited_for_for_ever(tmp_path: Path) -
         assert fine.exit_code == 0, fine.output
         absent = here.ticket(replace(here.world.ticket, session=bytes(31) + b"\1"))
         result = here.join("--value", "0.5", "--patience", "1", ticket=absent)
-    assert result.exit_code == UNREACHABLE_EXIT
+    assert result.exit_code == LATER_EXIT
     assert [each["event"] for each in events(result)] == ["standing"]
     (line,) = result.stderr.splitlines()
     assert line.startswith("gopa: ")

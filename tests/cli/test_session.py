@@ -19,9 +19,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bulletin_board import Submission
+from gopa.admission import Limits, ProtocolAdmission
 from gopa.beacon import QUICKNET
 from gopa.cli import commands
-from gopa.cli.options import FAILED_EXIT
+from gopa.cli.board_serve import read_keys
+from gopa.cli.exits import FAILED_EXIT
 from gopa.cli.plan import make_plan
 from gopa.cli.session_progress import question_rows, warnings_of
 from gopa.messages.manifest import DrandBeacon, Manifest, OpenAdmission, Roster
@@ -575,6 +577,43 @@ def test_sealed_session_is_opened_with_its_passphrase_only(world: World) -> None
     aborts = [each["reason"] for each in told if each["event"] == "abort"]
     assert aborts == ["too_few_joined"] * 3
     lines(gopa(*arguments, env={"GOPA_PASSPHRASE": "correct horse"}), FAILED_EXIT)
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_an_organiser_has_its_key_before_its_session(tmp_path: Path, sealed: bool) -> None:
+    """So that a board can be told who may begin sessions, once for all of them."""
+    secret: tuple[object, ...] = ()
+    if sealed:
+        (tmp_path / "words").write_text("correct horse\n")
+        secret = ("--passphrase-file", tmp_path / "words")
+    made = facts("keygen", tmp_path / "org", *secret)
+    assert read_keys(tmp_path / "org.pub") == [bytes.fromhex(str(made["public"]))]
+    given = ("--identity", tmp_path / "org", *secret)
+    organisers = Limits.of(read_keys(tmp_path / "org.pub"))
+    admission = lambda: ProtocolAdmission(organisers)  # noqa: E731 - a factory
+    with live_board(tmp_path / "board", admission=admission) as url:
+        world = World(url, tmp_path)
+        for name in ("first", "second"):
+            created = world.create(name, *given)
+            assert (created["organiser"], created["sealed"]) == (made["public"], sealed)
+            quick = ("--join-seconds", "0", "--poll", "0.02", "--json")
+            gopa("session", "open", tmp_path / name, *quick, *secret)
+            assert world.findings(name).manifest is not None
+        created = world.create("another")
+        assert created["organiser"] != made["public"]
+        result = gopa("session", "open", tmp_path / "another", "--poll", "0.02", "--json")
+        assert result.exit_code == FAILED_EXIT
+    world.create("third", "--offline", *given)
+    before = set(tmp_path.iterdir())
+    for wrong in (
+        ("--identity", tmp_path / "nothing"),
+        ("--identity", tmp_path / "org.pub"),
+        ("--identity", tmp_path / "org", "--key-file", tmp_path / "words"),
+        *(() if sealed else [(*given, "--passphrase")]),
+    ):
+        line = ("session", "create", tmp_path / "fourth", "--offline", *world.arguments())
+        assert gopa(*line, *wrong).exit_code
+        assert set(tmp_path.iterdir()) == before
 
 
 def test_commands_in_the_wrong_order_say_what_to_do(world: World) -> None:

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from bulletin_board import RefusalReason, Refused
 from gopa.cli import commands
-from gopa.cli.entry import INTERRUPTED_EXIT
-from gopa.cli.options import FAILED_EXIT
+from gopa.cli.exits import FAILED_EXIT, INTERRUPTED_EXIT, LATER_EXIT
+from gopa.sessions.board_access import NotShown
 from tests.board.tools import log_key
+from wire.errors import FaultyBoard
 
 PLAN = ("--epsilon", "100", "--delta", "0.01", "--mode", "signed", "--anyone", "-n", "10")
 BOARD = ("--board", "http://127.0.0.1:9", "--offline")
@@ -28,8 +30,15 @@ BOARD = ("--board", "http://127.0.0.1:9", "--offline")
         ("open", None, INTERRUPTED_EXIT),
         ("close", SimpleNamespace(rounds_ended=3), 0),
         ("close", None, 1),
+        ("open", NotShown("no board for an hour"), LATER_EXIT),
+        ("close", NotShown("no board"), LATER_EXIT),
+        ("open", FaultyBoard("two histories"), FAILED_EXIT),
+        ("open", Refused(RefusalReason.UNREGISTERED), FAILED_EXIT),
     ],
-    ids=["done", "without-a-result", "failed", "stopped", "closed", "close-stopped"],
+    ids=[
+        *("done", "without-a-result", "failed", "stopped", "closed", "close-stopped"),
+        *("no-board", "close-no-board", "fork", "refused"),
+    ],
 )
 def test_codes_tell_failed_from_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, state: object, code: int
@@ -40,6 +49,8 @@ def test_codes_tell_failed_from_stopped(
 
     def ended(work: Coroutine[Any, Any, Any]) -> object:
         work.close()
+        if isinstance(state, Exception):
+            raise state
         return state
 
     monkeypatch.setattr("gopa.cli.session_open._until_stopped", ended)

@@ -17,7 +17,7 @@ from tests.deploy.test_readme import ROOT, blocks
 
 DEPLOY: Final = ROOT / "deploy"
 UNITS: Final = sorted((DEPLOY / "systemd").glob("*.service"))
-OWN: Final = {"/srv/board", "/srv/session", "/srv/party", "/etc/gopa", "/opt/gopa"}
+OWN: Final = {"/srv/board", "/srv/witness", "/srv/session", "/srv/party", "/etc/gopa", "/opt/gopa"}
 PATH: Final = re.compile(r"(?<![\w./$}])/(?:srv|etc/gopa|opt)(?:/[\w.]+)*")
 
 
@@ -52,9 +52,10 @@ def test_units_can_write_their_own_directory_only(unit: Path) -> None:
 
 
 def test_config_files_are_read() -> None:
-    board, session, party = (
-        read_config(DEPLOY / f"{name}.toml") for name in ("board", "session", "party")
+    board, witness, session, party = (
+        read_config(DEPLOY / f"{name}.toml") for name in ("board", "witness", "session", "party")
     )
+    assert witness["board.witness"]["logs"] == ["/etc/gopa/log.vkey"]
     assert board["board.serve"]["sessions"] is True
     assert session["session.create"]["epsilon"] == party["join"]["epsilon"] == "1"
     assert session["session.open"]["others"] == [("confirm", "1800")]

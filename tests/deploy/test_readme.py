@@ -52,9 +52,9 @@ class Terminal:
         """Wait until it has logged this, or ends."""
         return until(lambda: text in self.log or self.process.poll() is not None)
 
-    def ends(self) -> str:
+    def ends(self, seconds: float = LONG) -> str:
         """What it printed, when it has ended well."""
-        out, _ = self.process.communicate(timeout=LONG)
+        out, _ = self.process.communicate(timeout=seconds)
         assert self.process.returncode == 0, (out, self.log)
         return out
 

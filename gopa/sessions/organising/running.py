@@ -13,20 +13,25 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
 from bulletin_board import Refused
-from bulletin_board.client.forks import UnprovenHistory
-from bulletin_board.client.http import NetworkError
-from bulletin_board.reader import CHECKPOINT, MissingResource
 from gopa.beacon import DrandChain
 from gopa.messages.framing import NO_LEAF
 from gopa.messages.manifest import DrandBeacon
 from gopa.messages.organiser import Abort, ResultMessage
 from gopa.messages.phases import Phase
 from gopa.rules import BeaconValue, RoundPicture, SessionState
+from gopa.sessions.board_access import NotShown, shown
 from gopa.sessions.following.follower import Horizon
 from gopa.sessions.organising.beacons import BeaconSource, verified
-from gopa.sessions.organising.organiser import AskBeacon, DurableOrganiser, Over, Send, WaitUntil
+from gopa.sessions.organising.organiser import (
+    AskBeacon,
+    DurableOrganiser,
+    LogIsShorter,
+    Over,
+    Send,
+    WaitUntil,
+)
 from gopa.sessions.organising.reading import PIECE, OrganiserLog, culprits_of
-from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
+from wire.errors import InvalidProof, ProtocolError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +191,6 @@ def _ended(current: RoundPicture, why: str) -> Happening:
 
 _PASSING: Final = frozenset({429, 503})
 _NO_QUORUM: Final = "05-P2"
-_OF_TILES: Final = "05-L"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +225,9 @@ async def run(  # noqa: PLR0913 - every edge is injected
         FaultyBoard: the log has forked; never go on with it.
         UsageError: the session needs a beacon and there is no source, or another process
             uses the key.
-        ProtocolError: the board refuses for good, or was out of reach for too long.
+        Refused: the board does not take a message, for good.
+        NotShown: the board was out of reach, or showed nothing that holds, for too long.
+        LogIsShorter: for as long, it showed a log without rounds that have ended.
     """
     needed = isinstance(organiser.manifest.beacon, DrandBeacon) and not closing()
     if needed and beacon is None:
@@ -284,10 +290,10 @@ class _Run:
 
     async def _catch_up(self) -> None:
         """Give the organiser everything below the newest checkpoint, in the order of the log."""
-        horizon, checkpoint = await self._newest()
+        horizon, checkpoint = await shown(self._newest())
         while self._read < horizon.size:
             stop = min(self._read + PIECE, horizon.size)
-            entries = await self._log.entries(self._read, stop)
+            entries = await shown(self._log.entries(self._read, stop))
             await asyncio.to_thread(self._organiser.take, entries)
             self._read = stop
         await asyncio.to_thread(self._organiser.reached, horizon, checkpoint)
@@ -311,7 +317,7 @@ class _Run:
         if act.entries == self._promised:
             await self._pace.sleep(self._pace.poll_seconds)
             return
-        await self._log.submit(act.entries)
+        await shown(self._log.submit(act.entries))
         self._promised = act.entries
 
     async def _rest(self, until: float | None) -> None:
@@ -380,12 +386,11 @@ class _Run:
 
 
 def passes(error: ProtocolError) -> bool:
-    """Whether the same request may succeed later."""
+    """Whether the same request may succeed later: an organiser waits as parties do.
+
+    Whatever does not prove a fork may be a proxy's, a cache's or a restart's. Else whoever is on
+    the way to the board could end a session with one wrong answer.
+    """
     if isinstance(error, Refused):
         return error.reason.status in _PASSING
-    if isinstance(error, MissingResource):
-        return error.path != CHECKPOINT  # without a checkpoint this is no board
-    if isinstance(error, InvalidProof):  # a cache may show tiles of another moment
-        return error.check == _NO_QUORUM or error.check.startswith(_OF_TILES)
-    # What is malformed may be the page of a proxy that stands in front of the board.
-    return isinstance(error, NetworkError | UnprovenHistory | MalformedMessage)
+    return isinstance(error, NotShown | LogIsShorter)

@@ -68,9 +68,10 @@ class OrganiserPlace:
     def closed_path(self) -> Path:
         return self.root / "closed"
 
-    def begin(self, rng: Rng, secret: Secret | None) -> SigningKey:
-        """Make the directory, with a new key in it; `keep` stores the session.
+    def begin(self, rng: Rng, secret: Secret | None, identity: Path | None = None) -> SigningKey:
+        """Make the directory, with a new key in it or a copy of that of `identity`.
 
+        `keep` stores the session. `secret` seals the new key, and opens the other one.
         Raises `UsageError` if there is something in the directory.
         """
         try:
@@ -80,7 +81,10 @@ class OrganiserPlace:
             self.vault_path.mkdir(mode=0o700)
         except OSError as error:
             raise UsageError(f"{self.root} cannot be used: {error.strerror}") from None
-        return identities.create(self.identity_path, rng=rng, secret=secret)
+        if identity is None:
+            return identities.create(self.identity_path, rng=rng, secret=secret)
+        identities.copy(identity, self.identity_path)
+        return identities.load(self.identity_path, secret)
 
     def keep(self, manifest: Manifest, board: str, rng: Rng, secret: Secret | None) -> Ticket:
         """Store the session, the ticket last: a directory without one was not finished."""

@@ -62,12 +62,23 @@ def create(path: Path, *, rng: Rng, secret: Secret | None = None) -> SigningKey:
     if secret is not None:
         protection = protect(seed, Purpose.IDENTITY, secret, rng)
     data = _IDENTITY.encode(_Identity(_FORMAT, key.public, protection))
+    _write(path, data)
+    return key
+
+
+def copy(source: Path, path: Path) -> None:
+    """Put a signing key into a new file, too, sealed as the first one is; raises as `create`."""
+    data = read_secret(source)
+    _decoded(data, source)
+    _write(path, data.reveal())
+
+
+def _write(path: Path, data: bytes) -> None:
     try:
         write_secret(path, SecretBytes(data))
         PrivateFiles().sync_directory(path.parent)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}", "path") from None
-    return key
 
 
 def load(path: Path, secret: Secret | None = None) -> SigningKey:
@@ -110,7 +121,10 @@ def _refuse_public_half(path: Path) -> None:
 
 def _read(path: Path) -> _Identity:
     _refuse_public_half(path)
-    data = read_secret(path)
+    return _decoded(read_secret(path), path)
+
+
+def _decoded(data: SecretBytes, path: Path) -> _Identity:
     try:
         return _IDENTITY.decode(data.reveal())
     except MalformedMessage as error:

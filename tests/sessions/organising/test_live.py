@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from starlette.responses import PlainTextResponse
 
 from bulletin_board import TrustPolicy
 from bulletin_board.policy import WitnessGroup
+from bulletin_board.sequencer import first_checkpoint
+from bulletin_board.server.run import start_board
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import Phase
 from gopa.organiser import SessionSetting, new_manifest
@@ -42,6 +46,9 @@ from tests.simulation.doubles import SWIFT
 from tests.simulation.worlds import SCALAR
 from wire.ed25519 import SigningKey
 from wire.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 KEY = SigningKey.generate(seeded("organiser"))
 KEYS = sorted(
@@ -123,13 +130,53 @@ def test_closes_carry_what_witnesses_have_cosigned(tmp_path: Path) -> None:
 @contextmanager
 def board_at(port: int, root: Path) -> Iterator[str]:
     """A board that comes back under the same address."""
-    from bulletin_board.server.run import start_board
     from bulletin_board.storage.directory import BoardDirectory
 
     place = BoardDirectory(root) if root.exists() else new_board(root)
     with ExitStack() as stack:
         app = start_board(place, signer(), trust(), Sessions().policy, stack)
         yield stack.enter_context(serving(app, port))
+
+
+class LyingProxy:
+    """Stands in front of a board, and gives as many wrong answers as it has, in this order.
+
+    Each is for one path, with its status and its body; all other requests reach the board.
+    """
+
+    def __init__(self, app: ASGIApp, wrong: list[tuple[str, int, bytes]]) -> None:
+        self._app, self.wrong = app, wrong
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self.wrong or scope.get("path") != self.wrong[0][0]:
+            await self._app(scope, receive, send)
+            return
+        _, status, body = self.wrong.pop(0)
+        await PlainTextResponse(body, status)(scope, receive, send)
+
+
+@pytest.mark.slow
+def test_wrong_answers_of_a_proxy_do_not_end_a_session(tmp_path: Path) -> None:
+    """A deployment, a cache or somebody on the way: parties go on, and so does the organiser."""
+    checkpoint, posts = "/checkpoint", "/v1/entries"
+    manifest, place = session(), new_board(tmp_path / "board")
+    office = Office(manifest, "", trust())
+    with ExitStack() as stack:
+        app = start_board(place, signer(), trust(), Sessions().policy, stack)
+        url = stack.enter_context(serving(app, free_port()))
+        lies = [(checkpoint, 404, b"not found\n")] * 8
+        lies += [(checkpoint, 200, b"<html>try later</html>\n")] * 8
+        lies += [(posts, 201, b"thanks")] * 4
+        lies += [(checkpoint, 200, first_checkpoint(signer("another.example/1")))] * 8
+        proxy = LyingProxy(app, lies)
+        office.url = stack.enter_context(serving(proxy, free_port()))  # type: ignore[arg-type]
+        parties = LiveParties(manifest, KEYS, index, SWIFT)
+        with taking_part(parties, url):
+            state = office.run()
+        assert state.over
+        assert not proxy.wrong
+        assert [each.included for each in office.ended()] == [SCALAR.parties]
+        assert not office.findings().faults
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from gopa.messages.phases import Kind, Phase
 from gopa.sessions.following.follower import Horizon
 from gopa.sessions.organising import (
     DurableOrganiser,
-    LogIsShorter,
     RoundEnded,
     Schedule,
     Send,
@@ -184,15 +183,6 @@ def test_key_that_is_used_elsewhere_too_says_nothing_more() -> None:
         office.run()
     assert caught.value.field == "vault"
     assert set(world.slots_of_organiser().values()) == {1}
-
-
-def test_log_that_lacks_a_round_is_not_gone_on_with() -> None:
-    office = Office(crowd(SCALAR), schedule=Schedule(DEADLINES, rounds=1))
-    office.run()
-    fresh = Office(crowd(SCALAR), vault=office.vault, clock=office.clock)
-    with pytest.raises(LogIsShorter):
-        fresh.run()
-    assert not fresh.world.slots_of_organiser()
 
 
 def test_time_of_a_phase_goes_on_after_a_restart() -> None:

@@ -14,22 +14,30 @@ from gopa.messages.organiser import Abort, AbortReason, RemovalCause, ResultMess
 from gopa.messages.phases import Phase
 from gopa.organiser import SessionSetting
 from gopa.planning.terms import Terms
+from gopa.sessions.board_access import NotShown
 from gopa.sessions.following import Horizon
 from gopa.sessions.organising import (
     BoardFound,
     BoardLost,
     Deadlines,
     Heard,
+    LogIsShorter,
     PhaseOpened,
     RoundEnded,
     Schedule,
     SessionEnded,
 )
 from gopa.sessions.organising.organiser import Send, WaitUntil
-from gopa.sessions.organising.running import passes
 from tests.sessions.organising.worlds import DEADLINES, JOIN, ONE_ROUND, PHASE, Office, crowd
 from tests.simulation.worlds import CURIOUS, FULL, LENIENT, RECOVERING, SCALAR, SIGNED
-from wire.errors import FaultyBoard, InvalidProof, MalformedMessage, ProtocolError, UsageError
+from wire.errors import (
+    FaultyBoard,
+    InvalidProof,
+    InvalidSignature,
+    MalformedMessage,
+    ProtocolError,
+    UsageError,
+)
 
 WORLDS = {
     "full": (SCALAR, FULL),
@@ -148,23 +156,47 @@ PASSES: dict[str, tuple[ProtocolError, bool]] = {
     "a proxy's page": (MalformedMessage("not a checkpoint"), True),
     "too busy": (Refused(RefusalReason.BUSY), True),
     "a quota that is used up": (Refused(RefusalReason.QUOTA), True),
+    "no room": (Refused(RefusalReason.FULL), True),
     "not admitted": (Refused(RefusalReason.UNREGISTERED), False),
     "another entry in the slot": (Refused(RefusalReason.CONFLICT), False),
     "no entry": (Refused(RefusalReason.MALFORMED), False),
     "a tile that is not there": (MissingResource("not found", "tile/entries/000"), True),
-    "no board at all": (MissingResource("not found", CHECKPOINT), False),
+    "no checkpoint": (MissingResource("not found", CHECKPOINT), True),
     "no quorum": (InvalidProof("too few witnesses", "05-P2"), True),
     "tiles of another moment": (InvalidProof("another root", "05-L4"), True),
-    "another proof": (InvalidProof("wrong", "04-C2"), False),
+    "a receipt that does not hold": (InvalidProof("wrong", "05-R1"), True),
+    "another's signature": (InvalidSignature("not the log's"), True),
     "a fork": (FaultyBoard("two histories", b""), False),
 }
 
 
 @pytest.mark.parametrize(("error", "expected"), PASSES.values(), ids=PASSES)
 def test_what_may_pass_is_waited_for_and_nothing_else(error: ProtocolError, expected: bool) -> None:
-    """Who gave up on a busy board would lose a round; who asked again what is refused for good
-    would hang."""
-    assert passes(error) is expected
+    """Who gave up on one wrong answer would lose a round; who asked again what is refused for
+    good, or went on with a fork, would hang or harm."""
+    world = crowd()
+    world.failure, world.outages = error, 3
+    office = Office(world)
+    if expected:
+        assert office.run().over
+        assert not world.outages
+    else:
+        with pytest.raises(type(error)):
+            office.run()
+        assert (world.outages, office.told) == (2, [])
+
+
+def test_an_old_log_is_waited_for_before_it_ends_the_process() -> None:
+    """A cache may show one for a while; nothing is said meanwhile."""
+    office = Office(crowd(SCALAR), schedule=Schedule(DEADLINES, rounds=1))
+    office.run()
+    old = Office(crowd(SCALAR), vault=office.vault, clock=office.clock, outage_seconds=100.0)
+    begun = office.clock.now
+    with pytest.raises(LogIsShorter):
+        old.run()
+    assert office.clock.now - begun >= 100
+    assert [type(each) for each in old.told] == [BoardLost]
+    assert not old.world.slots_of_organiser()
 
 
 def test_before_the_log_was_read_nothing_is_said() -> None:
@@ -290,7 +322,7 @@ def test_outage_that_lasts_too_long_ends_the_process_and_not_the_session() -> No
     world = crowd()
     office = Office(world, outage_seconds=100.0)
     world.outages = 1_000
-    with pytest.raises(ProtocolError):
+    with pytest.raises(NotShown):
         office.run()
     world.outages = 0
     assert office.run().over

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gopa.cli.entry import INTERRUPTED_EXIT, USAGE_EXIT
-from gopa.cli.join import UNREACHABLE_EXIT
-from gopa.cli.options import FAILED_EXIT
+from gopa.cli.exits import FAILED_EXIT, INTERRUPTED_EXIT, LATER_EXIT, USAGE_EXIT
 from tests.board.live import free_port
 from tests.sessions.processes.running import Ended, Running
 from tests.sessions.processes.worlds import World, world
@@ -65,7 +63,7 @@ def test_without_a_board_it_says_so_and_gives_up_in_time(place: World) -> None:
     accepted(place, 1)
     ticket = other_ticket(place, board=f"http://127.0.0.1:{free_port()}")
     party = place.join(1, *HALF, "--patience", "1", ticket=ticket)
-    assert party.wait() == UNREACHABLE_EXIT
+    assert party.wait() == LATER_EXIT
     assert party.said("board-lost") is not None
     one_line(party)
 

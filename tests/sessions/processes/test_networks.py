@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gopa.auditing.report import Verdict
-from gopa.cli.join import UNREACHABLE_EXIT
+from gopa.cli.exits import LATER_EXIT
 from gopa.messages.phases import Phase
 from tests.sessions.processes.judging import audit, findings, included, require_sum
 from tests.sessions.processes.networks import Network, NotPermitted, network
@@ -88,7 +88,7 @@ def _require_ends(trouble: Trouble) -> None:
         code = party.wait()
         result = party.said("result")
         if number == LOST:
-            assert code == UNREACHABLE_EXIT, party.complaint
+            assert code == LATER_EXIT, party.complaint
             assert result is None
             assert party.said("board-lost") is not None
             assert party.complaint.startswith("gopa: no board for 5 seconds")

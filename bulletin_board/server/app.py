@@ -200,7 +200,7 @@ class _Handlers:
         path = str(request.scope["path"]).removeprefix("/")
         pieces = ResourceInPieces(path, service.public)
         try:
-            first = await self._read(pieces.begin)
+            first = pieces.begin_quickly() or await self._read(pieces.begin)
             headers = _SAFE | {"Cache-Control": pieces.cache}
             if not isinstance(pieces.wanted, Bundle):
                 return Response(first, 200, headers, pieces.media_type)

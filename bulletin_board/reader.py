@@ -87,7 +87,7 @@ class PartialFiles(Source, Protocol):
         """At most `size` bytes of the file from `start` on; raises `MissingResource`."""
 
     def quick_part(self, path: str, start: int, size: int) -> tuple[bytes, int]:
-        """As much of `part` as needs no waiting for a disk, maybe nothing, and the file's length."""
+        """As much of `part` as needs no waiting for a disk, maybe nothing; the file's length."""
 
 
 class MemorySource:
@@ -163,8 +163,10 @@ def _in_memory(handle: int, start: int, size: int) -> bytes:
     buffer = bytearray(size)
     try:
         found = os.preadv(handle, [buffer], start, without_waiting)
-    except OSError:  # not in memory, or a file system that cannot tell
+    except BlockingIOError:
         return b""
+    except OSError:  # a file system that cannot tell, such as one that is all in memory
+        found = os.preadv(handle, [buffer], start)
     return bytes(memoryview(buffer)[:found])
 
 

@@ -52,6 +52,8 @@ class PiecesResponse(Response):
                 piece = self._pieces.quick_part(sent, PIECE)
                 if not piece:  # a disk may take long: it keeps a thread waiting, and no other peer
                     piece = await self._reading(partial(self._pieces.part, sent, PIECE))
+                if not piece:
+                    raise MissingResource("it was cut off while it was read")
                 sent += len(piece)
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})

@@ -11,7 +11,7 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,13 +19,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from starlette.concurrency import run_in_threadpool
 
+from bulletin_board import reader
 from bulletin_board.admission import Refused, RosterAdmission
 from bulletin_board.fsck import fsck_directory
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.reader import CHECKPOINT, MemorySource, MissingResource
+from bulletin_board.reader import CHECKPOINT, DirectorySource, MemorySource, MissingResource
 from bulletin_board.receipt import Receipt, verify_receipt
-from bulletin_board.server.public_files import find_resource
+from bulletin_board.server import app
+from bulletin_board.server.public_files import PIECE, find_resource
 from bulletin_board.server.run import start_board
 from bulletin_board.server.service import RateLimit, ServerLimits
 from bulletin_board.storage.directory import BoardDirectory
@@ -37,6 +40,7 @@ from tests.board.tools import (
     anyone,
     append,
     entry_bytes,
+    filled_board,
     log_key,
     memory_log,
     new_board,
@@ -158,6 +162,32 @@ def test_nothing_else_is_served(url: str, path: str) -> None:
     answer = ask(url, "GET", path)
     assert answer.status in {404, 307, 405}
     assert b"PRIVATE" not in answer.body
+
+
+def test_files_in_memory_keep_no_thread_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads take turns, and with many readers wait most of the time; a disk may take long."""
+    board = filled_board(tmp_path / "log", submissions(256, size=3_000))
+    bundle = (board.public / "tile/entries/000").read_bytes()
+    threads = []
+
+    async def counted(work: Callable[[], bytes]) -> bytes:
+        threads.append(work)
+        return await run_in_threadpool(work)
+
+    monkeypatch.setattr(app, "run_in_threadpool", counted)
+    with live_board(board.root) as url:
+        assert ask(url, "GET", "/tile/entries/000").body == bundle
+        assert ask(url, "GET", "/tile/0/000").body == (board.public / "tile/0/000").read_bytes()
+        assert ask(url, "GET", "/checkpoint").status == 200
+        assert not threads
+        monkeypatch.setattr(reader, "_in_memory", lambda *_: b"")
+        assert ask(url, "GET", "/tile/entries/000").body == bundle
+        assert len(threads) == -(-len(bundle) // PIECE)
+        monkeypatch.setattr(DirectorySource, "part", lambda *_: b"")
+        with pytest.raises(http.client.IncompleteRead):
+            ask(url, "GET", "/tile/entries/000")
 
 
 def test_documents(url: str) -> None:

@@ -175,8 +175,11 @@ class _Handlers:
 
     async def _body(self, request: Request, media_type: str, most: int) -> bytes:
         """The body, never more of it than `most`, never waiting longer than the limit."""
-        if request.headers.get("content-type") != media_type:
-            raise Refused(RefusalReason.MEDIA_TYPE, f"send {media_type}")
+        # Of two types a proxy may look at the other one, and what is encoded is not what it seems.
+        if request.headers.getlist("content-type") != [media_type]:
+            raise Refused(RefusalReason.MEDIA_TYPE, f"send {media_type}, and say so once")
+        if request.headers.getlist("content-encoding") not in ([], ["identity"]):
+            raise Refused(RefusalReason.MEDIA_TYPE, "send it without Content-Encoding")
         announced = request.headers.get("content-length", "0")
         # Refused before it is read; a number of a million digits would take long to parse.
         if _LENGTH.fullmatch(announced) is None or int(announced) > most:

@@ -301,7 +301,7 @@ def remove_file(path: Path) -> None:
 
 
 class EvidenceFolder:
-    """Keeps evidence in a directory, append-only: a file is named after its content.
+    """Keeps evidence in a directory: a file is named after its content.
 
     So no file ever replaces another one, also after a restart, and the same
     evidence is stored once. At most `most` files of one kind are kept, the first
@@ -316,7 +316,7 @@ class EvidenceFolder:
 
     def keep(self, kind: str, data: bytes) -> Path | None:
         """Store durably; return the file, or None if there are enough. Raises `OSError`."""
-        path = self._root / f"{kind}-{hashlib.sha256(data).hexdigest()[:32]}{_EVIDENCE}"
+        path = self._path(kind, data)
         if path.exists() and path.read_bytes() == data:
             return path
         if len(self._files(kind)) >= self._most:
@@ -326,9 +326,16 @@ class EvidenceFolder:
         OsFiles().sync_directory(self._root.parent)
         return path
 
+    def drop(self, kind: str, data: bytes) -> None:
+        """Durably remove what turned out to show nothing, if it is there."""
+        remove_file(self._path(kind, data))
+
     def read(self, kind: str) -> list[bytes]:
         """Read all evidence of this kind, in the order of the names."""
         return [path.read_bytes() for path in self._files(kind)]
+
+    def _path(self, kind: str, data: bytes) -> Path:
+        return self._root / f"{kind}-{hashlib.sha256(data).hexdigest()[:32]}{_EVIDENCE}"
 
     def _files(self, kind: str) -> list[Path]:
         return sorted(self._root.glob(f"{kind}-*{_EVIDENCE}"))

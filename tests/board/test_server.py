@@ -28,6 +28,7 @@ from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import CHECKPOINT, DirectorySource, MemorySource, MissingResource
 from bulletin_board.receipt import Receipt, verify_receipt
 from bulletin_board.server import app
+from bulletin_board.server.connection import MOST_WAITING
 from bulletin_board.server.public_files import PIECE, find_resource
 from bulletin_board.server.run import start_board
 from bulletin_board.server.service import RateLimit, ServerLimits
@@ -98,6 +99,30 @@ def test_refusals(url: str) -> None:
     assert post(url, b"").problem == "malformed"
     assert post(url, raw, "application/json").status == 415
     assert post(url, raw, "").problem == "media-type"
+
+
+def test_a_body_is_of_one_type_and_not_encoded(url: str) -> None:
+    """Who checks the other type, or what is inside, would see something else than the board."""
+    raw = entry_bytes(0, author=7)
+    close, size = "Connection: close", f"Content-Length: {len(raw)}"
+    for line in ("Content-Type: text/plain", f"Content-Type: {ENTRY_PAYLOAD_TYPE}"):
+        assert b" 415 " in raw_exchange(url, head(line, size, close), raw)
+    for encoding in ("gzip", "deflate", "identity, gzip", ""):
+        answer = raw_exchange(url, head(f"Content-Encoding: {encoding}", size, close), raw)
+        assert answer.startswith(b"HTTP/1.1 415 ")
+    plain = raw_exchange(url, head("Content-Encoding: identity", size, close), raw)
+    assert plain.startswith(b"HTTP/1.1 201 ")
+
+
+def test_few_requests_wait_on_one_connection(url: str) -> None:
+    """Each costs its peer some bytes, and the board a thousand, until the answers are read."""
+    request = b"GET /checkpoint HTTP/1.1\r\nHost: x\r\n\r\n"
+    last = request.replace(b"Host", b"Connection: close\r\nHost")
+    answers = raw_exchange(url, request * MOST_WAITING + last)
+    assert answers.count(b"HTTP/1.1 200 ") == MOST_WAITING + 1
+    answers = raw_exchange(url, request * 5_000)
+    assert answers.count(b"HTTP/1.1 200 ") == MOST_WAITING + 1
+    assert answers.lower().count(b"connection: close") == 1
 
 
 def test_sizes(url: str) -> None:

@@ -215,6 +215,8 @@ REFUSALS_TO_DO: Final = {
     RefusalReason.MEDIA_TYPE: "Name the media type of an entry.",
     RefusalReason.QUOTA: "Wait; or have the operator raise the limit.",
     RefusalReason.FULL: "Wait; or have the operator make room.",
+    RefusalReason.ADDRESS: "Wait as long as the answer says; or have the operator raise the limit.",
+    RefusalReason.STORAGE: "Wait; the operator has to make room on the disk, or raise the limit.",
     RefusalReason.BUSY: "Try again after the seconds that the answer names.",
     RefusalReason.UNAVAILABLE: "Try again; the operator has to look at the disk.",
     RefusalReason.QUORUM: "Try again; the operator has to look at the witnesses.",

@@ -133,8 +133,11 @@ class _Handlers:
         service = self._service
         started = service.clock()
         try:
+            address = "" if request.client is None else request.client.host
+            service.quota.ask(address)
             limit = service.limits.body_bytes
-            accepted = await service.post(await self._body(request, ENTRY_PAYLOAD_TYPE, limit))
+            raw = await self._body(request, ENTRY_PAYLOAD_TYPE, limit)
+            accepted = await service.post(raw, address)
         except Refused as refusal:
             service.metrics.count(refusal.reason.code, service.clock() - started)
             return refusal_response(refusal)

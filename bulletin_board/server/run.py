@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -32,6 +33,7 @@ from bulletin_board.server.connection import BoundedConnection
 from bulletin_board.server.lookups import LookupService
 from bulletin_board.server.page import NoView, SessionView
 from bulletin_board.server.public_files import OutgrownFiles
+from bulletin_board.server.quotas import WritingLimits, usage_of
 from bulletin_board.server.service import BoardService, ServerLimits
 from bulletin_board.storage import Overtaken
 from bulletin_board.storage.directory import BoardDirectory
@@ -94,8 +96,16 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
             raise
         return sequencer
 
-    committer = Committer(opened, committed=committed)
-    service = BoardService(committer, public, policy, limits or ServerLimits(), view or NoView())
+    usage = partial(usage_of, place.public)
+    service = BoardService(
+        Committer(opened, committed=committed),
+        public,
+        policy,
+        limits or ServerLimits(writing=WritingLimits.of_disk(usage())),
+        view or NoView(),
+        disk=usage,
+        exposed=place.exposed,
+    )
     service.lookups = _lookups(service, place)
     if policy.witnesses:
         collector = service.collector = _collector(service, place)
@@ -152,7 +162,8 @@ class ListenOptions:
 
     At most `connections` are open, fewer if the process may not open so many files, and at
     most `per_address` from one address. Those from this machine are not counted by address:
-    behind a proxy on it, all come from there.
+    behind a proxy on it, all come from there. What a `proxy` says in X-Forwarded-For is
+    believed of requests that come from its address. `access_log` logs each request.
     """
 
     host: str = "127.0.0.1"
@@ -161,6 +172,8 @@ class ListenOptions:
     certificate_key: Path | None = None
     connections: int = 1_024
     per_address: int = 256
+    proxy: str | None = None
+    access_log: bool = False
 
 
 Listening = Callable[[list[str]], None]
@@ -258,7 +271,8 @@ def make_server(
         http=BoundedConnection,
         ws="none",
         access_log=False,
-        proxy_headers=False,  # nothing here depends on who asks, so nobody needs to be believed
+        proxy_headers=listen.proxy is not None,  # from others a header is what they want it to be
+        forwarded_allow_ips=listen.proxy or "",
         server_header=False,
         log_level="warning",
     )

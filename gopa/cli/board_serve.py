@@ -35,6 +35,7 @@ from gopa.cli.options import (
     show,
     witness_signer,
 )
+from gopa.cli.serving_options import ServingOptions, serving_options
 from wire.errors import UsageError
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ def read_keys(path: Path) -> list[bytes]:
     " comes from a backup, this forks the log and finishes its key.",
 )
 @policy_option
+@serving_options
 @listen_options(8765)
 @log_options
 @as_json_option
@@ -154,6 +156,7 @@ def serve(  # noqa: PLR0913 - click passes every option by name
     most_pending: int,
     risk_fork: bool,
     policy_path: Path | None,
+    serving: ServingOptions,
     listen: ListenOptions,
     log_lines: LogOptions,
     as_json: bool,
@@ -183,11 +186,12 @@ def serve(  # noqa: PLR0913 - click passes every option by name
                 policy,
                 doors.admission,
                 stack,
-                view=doors.view,
+                serving.limits(directory, strangers=roster is None and organisers is None),
+                doors.view,
                 risk_fork=risk_fork,
             )
 
-        _run(application, listen, {"log": str(signer.verifier)}, as_json)
+        _run(application, serving.listening(listen), {"log": str(signer.verifier)}, as_json)
 
 
 @click.command()

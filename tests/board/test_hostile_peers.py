@@ -27,7 +27,8 @@ from bulletin_board.server.connection import BoundedConnection
 from bulletin_board.server.metrics import Metrics
 from bulletin_board.server.page import NoView, SessionPicture, overview
 from bulletin_board.server.public_files import OutgrownFiles, ResourceInPieces, live_directory
-from bulletin_board.server.service import RateLimit, ServerLimits
+from bulletin_board.server.quotas import RateLimit
+from bulletin_board.server.service import ServerLimits
 from tests.board.asking import ask, head, post, raw_exchange
 from tests.board.live import client, live_board
 from tests.board.tools import append, entry_bytes, new_board, open_log, submissions

@@ -30,8 +30,9 @@ from bulletin_board.receipt import Receipt, verify_receipt
 from bulletin_board.server import app
 from bulletin_board.server.connection import MOST_WAITING
 from bulletin_board.server.public_files import PIECE, find_resource
+from bulletin_board.server.quotas import RateLimit
 from bulletin_board.server.run import start_board
-from bulletin_board.server.service import RateLimit, ServerLimits
+from bulletin_board.server.service import ServerLimits
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.tree import resources
 from tests.board.asking import ask, head, post, raw_exchange

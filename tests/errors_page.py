@@ -180,6 +180,7 @@ ERRORS_TO_DO: Final = {
     "StateOfAnother": "Give each party, in each session, the state that it returned last.",
     "StateReplayed": "Go on with the state of the answer that left last. If that is gone: "
     "`begin(lost=True)`.",
+    "DiskFull": "Make room on the disk; a running board goes on by itself.",
     "StorageError": "Look at the disk; start again when it works.",
     "SuspectedPartyOrBoard": "Try again, and compare with another copy of the log; keep both.",
     "TooManyRows": "Ask for less at once.",

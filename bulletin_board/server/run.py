@@ -98,7 +98,7 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
 
     usage = partial(usage_of, place.public)
     service = BoardService(
-        Committer(opened, committed=committed),
+        Committer(opened, committed=committed, watch=_watching(place)),
         public,
         policy,
         limits or ServerLimits(writing=WritingLimits.of_disk(usage())),
@@ -111,6 +111,20 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
         collector = service.collector = _collector(service, place)
         collector.start()
     return build_app(service)
+
+
+def _watching(place: BoardDirectory) -> Callable[[], None]:
+    """Says when others may use what is the board's alone, and when they may not any more."""
+    said = ""
+
+    def look() -> None:
+        nonlocal said
+        found = place.exposed()
+        if found != said:
+            _LOG.warning("%s", found or "nobody else may use the files of the board any more")
+        said = found
+
+    return look
 
 
 def _witnesses_first(policy: TrustPolicy, place: BoardDirectory) -> OpeningCheck:

@@ -134,7 +134,8 @@ class BoardService:
         if idle > self.limits.stale_seconds:
             return f"the checkpoint has been stale for {idle:.0f} seconds"
         if self.committer.sequencer is None:
-            return "the log is closed after a failed write"
+            why = self.committer.closed_by
+            return f"the log is closed after a failed write{f': {why}' if why else ''}"
         if self.collector is not None and self.collector.problem:
             return self.collector.problem
         return self.exposed()

@@ -11,6 +11,7 @@ for each system call: tests replace it to fail, or to stop, at each single call.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bulletin_board.reader import DirectorySource
-from bulletin_board.storage.interface import StorageError
+from bulletin_board.storage.interface import DiskFull, StorageError
 from wire.errors import UsageError
 
 PRIVATE_FILE = 0o600
@@ -238,12 +239,22 @@ class PublicDirectory(DirectorySource):
             self._files.rmdir(parent)
 
 
+_FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
+
+
+def storage_error(message: str, error: OSError) -> StorageError:
+    """The error of a storage for one of the system."""
+    if error.errno in _FULL:
+        return DiskFull(f"{message}: the disk is full")
+    return StorageError(f"{message}: {error.strerror}")
+
+
 @contextmanager
 def _as_storage_error(message: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"{message}: {error.strerror}") from error
+        raise storage_error(message, error) from error
 
 
 _ANY_FILE = 0o666

@@ -22,6 +22,8 @@ from bulletin_board.lookup import LOOKUP
 from bulletin_board.lookup import MEDIA_TYPE as LOOKUP_TYPE
 from bulletin_board.note import parse_decimal
 from bulletin_board.receipt import MEDIA_TYPE as RECEIPT
+from bulletin_board.server.accepting import OpenConnections
+from bulletin_board.server.access import WatchedApp
 from bulletin_board.server.metrics import MEDIA_TYPE as METRICS
 from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE, overview
 from bulletin_board.server.public_files import (
@@ -116,6 +118,9 @@ def build_app(service: BoardService) -> Starlette:
             Route("/metrics", handlers.metrics),
             Route("/", handlers.page),
         ],
+    )
+    app.add_middleware(
+        WatchedApp, metrics=service.metrics, clock=service.clock, log=service.access_log
     )
     app.router.redirect_slashes = False  # its redirects lead wherever the Host header says
     return app
@@ -280,13 +285,12 @@ class _Handlers:
         lines = [problem or "ok", *map(_witness_line, self._service.witnesses().items())]
         return PlainTextResponse("\n".join(lines) + "\n", 503 if problem else 200, _SAFE)
 
-    async def metrics(self, _: Request) -> Response:
+    async def metrics(self, request: Request) -> Response:
         service = self._service
-        gauges = {
-            "entries": service.size(),
-            "healthy": int(not service.problem()),
-            "queue_length": service.committer.waiting,
-        }
+        gauges = service.gauges()
+        table: OpenConnections | None = getattr(request.app.state, "connections", None)
+        if table is not None:
+            gauges |= table.gauges()
         return Response(service.metrics.render(gauges, service.witnesses()), 200, _SAFE, METRICS)
 
     async def page(self, _: Request) -> Response:

@@ -134,6 +134,7 @@ class WritingQuota:
         self._clock = clock
         self._seen = disk()
         self._looked = self._said = float("-inf")
+        self.written = 0
         reason = RefusalReason.ADDRESS
         self._posts = RateLimit(
             limits.posts_per_second,
@@ -173,9 +174,11 @@ class WritingQuota:
             self._say(address, refusal)
             raise refusal
         self._take(address, self._counts(address, size))
+        self.written += size
 
     def give_back(self, address: str, size: int) -> None:
         """Uncount bytes that were not written."""
+        self.written -= size
         for limit, key, share, amount in self._counts(address, size):
             limit.give_back(key, amount, share)
 

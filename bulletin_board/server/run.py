@@ -61,6 +61,7 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
     view: SessionView | None = None,
     *,
     risk_fork: bool = False,
+    access_log: bool = False,
 ) -> Starlette:
     """Open the log and start its threads; `stack` releases the directory at the end.
 
@@ -105,6 +106,7 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
         view or NoView(),
         disk=usage,
         exposed=place.exposed,
+        access_log=access_log,
     )
     service.lookups = _lookups(service, place)
     if policy.witnesses:
@@ -177,7 +179,7 @@ class ListenOptions:
     At most `connections` are open, fewer if the process may not open so many files, and at
     most `per_address` from one address. Those from this machine are not counted by address:
     behind a proxy on it, all come from there. What a `proxy` says in X-Forwarded-For is
-    believed of requests that come from its address. `access_log` logs each request.
+    believed of requests that come from its address.
     """
 
     host: str = "127.0.0.1"
@@ -187,7 +189,6 @@ class ListenOptions:
     connections: int = 1_024
     per_address: int = 256
     proxy: str | None = None
-    access_log: bool = False
 
 
 Listening = Callable[[list[str]], None]
@@ -228,11 +229,14 @@ def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
 class BoardServer(uvicorn.Server):
     """Serves the board by uvicorn, with bounds on connections; tells when and where it listens."""
 
-    def __init__(self, config: uvicorn.Config, listen: ListenOptions, listening: Listening) -> None:
+    def __init__(
+        self, app: Starlette, config: uvicorn.Config, listen: ListenOptions, listening: Listening
+    ) -> None:
         super().__init__(config)
         self._listen = listen
         self._listening = listening
         self.connections = OpenConnections(most_connections(listen.connections), listen.per_address)
+        app.state.connections = self.connections
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         found = bind(self._listen) if sockets is None else sockets
@@ -290,4 +294,4 @@ def make_server(
         server_header=False,
         log_level="warning",
     )
-    return BoardServer(config, listen, listening)
+    return BoardServer(app, config, listen, listening)

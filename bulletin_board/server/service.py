@@ -65,6 +65,7 @@ class BoardService:
     lookups: LookupService | None = None
     disk: Callable[[], DiskUsage] = lambda: DiskUsage(2**63, 2**63)
     exposed: Callable[[], str] = str
+    access_log: bool = False
     clock: Callable[[], float] = time.monotonic
     metrics: Metrics = field(default_factory=Metrics)
     times: SessionTimes = field(init=False)
@@ -139,6 +140,28 @@ class BoardService:
         if self.collector is not None and self.collector.problem:
             return self.collector.problem
         return self.exposed()
+
+    def gauges(self) -> dict[str, float]:
+        """The state of log, disk and quota, by the names of metrics."""
+        committer, disk, limits = self.committer, self.quota.disk, self.limits.writing
+        left = self.quota.left
+        found: dict[str, float] = {
+            "entries": self.size(),
+            "healthy": int(not self.problem()),
+            "exposed": int(bool(self.exposed())),
+            "queue_length": committer.waiting,
+            "checkpoint_age_seconds": self.clock() - committer.last_commit,
+            "checked_age_seconds": self.clock() - committer.last_good,
+            "commits_total": committer.commits,
+            "commit_seconds_total": committer.commit_seconds,
+            "written_bytes_total": self.quota.written,
+            "disk_bytes": disk.total,
+            "disk_free_bytes": disk.free,
+            "disk_kept_free_bytes": limits.least_free,
+        }
+        if left is not None and limits.all_bytes is not None:
+            found |= {"quota_bytes": limits.all_bytes, "quota_left_bytes": left}
+        return found
 
     def witnesses(self) -> dict[str, WitnessHealth]:
         """How each witness of the policy behaves."""

@@ -189,6 +189,7 @@ def serve(  # noqa: PLR0913 - click passes every option by name
                 serving.limits(directory, strangers=roster is None and organisers is None),
                 doors.view,
                 risk_fork=risk_fork,
+                access_log=serving.access_log,
             )
 
         _run(application, serving.listening(listen), {"log": str(signer.verifier)}, as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -48,8 +49,18 @@ class ServingOptions:
         return ServerLimits(writing=found)
 
     def listening(self, listen: ListenOptions) -> ListenOptions:
-        """Adds the proxy, and whether requests are logged."""
-        return replace(listen, proxy=self.proxy, access_log=self.access_log)
+        """Adds the proxy."""
+        return replace(listen, proxy=self.proxy)
+
+
+def _address(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """An address or a network, and not a word that stands for all of them."""
+    try:
+        if value is not None:
+            ipaddress.ip_network(value)
+    except ValueError:
+        raise click.BadParameter("an IP address, or a network such as 10.0.0.0/24") from None
+    return value
 
 
 def serving_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -75,6 +86,7 @@ def serving_options(command: Callable[..., None]) -> Callable[..., None]:
     )
     @click.option(
         "--proxy",
+        callback=_address,
         help="Address of a proxy in front, whose X-Forwarded-For says where a request comes from.",
     )
     @click.option("--access-log", is_flag=True, help="Log each request when it was answered.")

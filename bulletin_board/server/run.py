@@ -229,14 +229,11 @@ def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
 class BoardServer(uvicorn.Server):
     """Serves the board by uvicorn, with bounds on connections; tells when and where it listens."""
 
-    def __init__(
-        self, app: Starlette, config: uvicorn.Config, listen: ListenOptions, listening: Listening
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, listen: ListenOptions, listening: Listening) -> None:
         super().__init__(config)
         self._listen = listen
         self._listening = listening
         self.connections = OpenConnections(most_connections(listen.connections), listen.per_address)
-        app.state.connections = self.connections
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         found = bind(self._listen) if sockets is None else sockets
@@ -294,4 +291,6 @@ def make_server(
         server_header=False,
         log_level="warning",
     )
-    return BoardServer(app, config, listen, listening)
+    server = BoardServer(config, listen, listening)
+    app.state.connections = server.connections
+    return server

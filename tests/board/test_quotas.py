@@ -270,7 +270,8 @@ def test_a_full_disk_is_called_that(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert isinstance(outcome, Refused)
     assert outcome.reason is RefusalReason.STORAGE
     assert outcome.retry_after is not None
-    assert isinstance(committer.closed_by, DiskFull)
+    why: Exception | None = committer.closed_by
+    assert isinstance(why, DiskFull)
     monkeypatch.setattr(OsFiles, "write", written)
     assert until(lambda: committer.sequencer is not None)
     assert committer.closed_by is None

@@ -194,6 +194,8 @@ class ResourceInPieces:
             data, self.length = self._source.quick_part(self._path, 0, PIECE)
         except MissingResource:
             return b""
+        if self.length > resource_limit(self._path):
+            return b""  # whoever reads all of it says what is wrong
         if self.wanted is None:
             self.media_type, self.cache = TEXT, MUTABLE
         return data if len(data) == self.length or isinstance(self.wanted, Bundle) else b""

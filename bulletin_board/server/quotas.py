@@ -109,9 +109,10 @@ class WritingLimits:
         """Limits for a board to which strangers write.
 
         In a day a quarter of what is free, and a quarter of that from one address, so that
-        its operator has days to notice; a twentieth of the disk, or 1 GiB, stays free.
+        its operator has days to notice; a twentieth of the disk, or 1 GiB, stays free. A disk
+        that is full now may have room before the board starts again.
         """
-        most = min(MOST_A_DAY, disk.free // 4)
+        most = min(MOST_A_DAY, max(disk.free // 4, disk.total // 20))
         return cls(
             address_bytes=most // 4,
             all_bytes=most,

@@ -208,6 +208,8 @@ def test_large_sessions_fit() -> None:
     small = WritingLimits.of_disk(DiskUsage(10 * GIB, 8 * GIB))
     assert (small.address_bytes, small.all_bytes) == (GIB // 2, 2 * GIB)
     assert small.least_free == GIB // 2
+    full = WritingLimits.of_disk(DiskUsage(100 * GIB, 0))
+    assert (full.address_bytes, full.all_bytes) == (5 * GIB // 4, 5 * GIB), "it may be cleared"
 
 
 @pytest.mark.parametrize("who", ["anyone", "sessions", "organisers", "roster"])

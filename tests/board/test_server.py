@@ -208,6 +208,9 @@ def test_files_in_memory_keep_no_thread_busy(
         assert ask(url, "GET", "/tile/0/000").body == (board.public / "tile/0/000").read_bytes()
         assert ask(url, "GET", "/checkpoint").status == 200
         assert not threads
+        (board.public / "tile/0/000").write_bytes(bytes(8_193))
+        assert ask(url, "GET", "/tile/0/000").status == 404
+        threads.clear()
         monkeypatch.setattr(reader, "_in_memory", lambda *_: b"")
         assert ask(url, "GET", "/tile/entries/000").body == bundle
         assert len(threads) == -(-len(bundle) // PIECE)

@@ -56,7 +56,7 @@ REQUEST = AddCheckpoint(2, tuple(LOG.consistency_proof(2)), CHECKPOINT).to_bytes
 Parser = Callable[[bytes], bytes | None]
 
 
-@settings(max_examples=EXAMPLES * 4)
+@settings(max_examples=EXAMPLES)
 @given(st.binary(max_size=300), st.data())
 def test_entries_are_decoded_as_the_codec_says(body: bytes, data: st.DataObject) -> None:
     """Entries have a quick decoder of their own: it takes and refuses the same bytes."""

@@ -27,7 +27,7 @@ from bulletin_board.reader import DirectorySource, LogReader
 from bulletin_board.receipt import Receipt
 from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
 from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.tree import leaf_hash, verify_inclusion
+from bulletin_board.tree import TILE_WIDTH, Bundle, decode_bundle, leaf_hash, verify_inclusion
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
@@ -36,6 +36,7 @@ CLIENTS = 64
 ENTRY_BYTES = 1_500
 LOCAL_BATCH = 512
 SIGNED_ONCE = 20_000
+BUNDLES_READ = 640
 _AUTHORS = 1_000
 
 _SERVE = "from gopa.cli.board import board; board()"
@@ -85,18 +86,60 @@ def _http(root: Path, posts: int) -> Numbers:
         started = time.perf_counter()
         seconds = asyncio.run(_load(port, loads, signer))
         elapsed = time.perf_counter() - started
+        numbers = _reading(port, pid, root / "public", sum(map(len, loads)))
         memory = _peak_memory(pid)
     policy = TrustPolicy.single_log(signer.verifier)
     report = fsck_directory(root / "public", policy)
     total = sum(map(len, loads))
     require(report.size == total, "entries after the load")
     seconds.sort()
-    return {
+    return numbers | {
         "append_per_s": round(total / elapsed),
         "p50_ms": round(1000 * seconds[len(seconds) // 2], 1),
         "p99_ms": round(1000 * seconds[len(seconds) * 99 // 100], 1),
         "server_peak_rss_mb": memory,
     }
+
+
+def _reading(port: int, pid: int, public: Path, total: int) -> Numbers:
+    """What a bundle costs the server's processor: for one reader, and for many at once."""
+    whole = [Bundle(number, TILE_WIDTH) for number in range(total // TILE_WIDTH)]
+    bundles = whole or [Bundle(0, total)]
+    size = (public / bundles[0].path).stat().st_size
+    numbers: Numbers = {"bundle_bytes": size}
+    for readers in (1, CLIENTS):
+        used, started = _processor_seconds(pid), time.perf_counter()
+        asyncio.run(_read_all(port, readers, bundles, size))
+        elapsed, count = time.perf_counter() - started, BUNDLES_READ // readers * readers
+        used = _processor_seconds(pid) - used
+        numbers |= {
+            f"bundle_cpu_ms_{readers}_readers": round(1_000 * used / count, 2),
+            f"bundles_per_s_{readers}_readers": round(count / elapsed),
+        }
+    return numbers
+
+
+async def _read_all(port: int, readers: int, bundles: list[Bundle], size: int) -> None:
+    each = BUNDLES_READ // readers
+    chosen = [[bundles[(n + i) % len(bundles)] for i in range(each)] for n in range(readers)]
+    await asyncio.gather(*(_reader(port, some, size) for some in chosen))
+
+
+async def _reader(port: int, bundles: list[Bundle], size: int) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**20)
+    for bundle in bundles:
+        writer.write(f"GET /{bundle.path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        head = await reader.readuntil(b"\r\n\r\n")
+        require(head.startswith(b"HTTP/1.1 200"), f"an answer: {head[:60]!r}")
+        data = await reader.readexactly(size)
+        require(len(decode_bundle(data, bundle.width)) == bundle.width, "a bundle")
+    writer.close()
+
+
+def _processor_seconds(pid: int) -> float:
+    """User and system time of a process, of all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _new_board(root: Path) -> NoteSigner:

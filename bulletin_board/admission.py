@@ -34,6 +34,8 @@ class RefusalReason(Enum):
     MEDIA_TYPE = ("media-type", 415, "The media type is not that of an entry")
     QUOTA = ("quota", 429, "The author's quota is used up")
     FULL = ("full", 429, "The board has no room for more")
+    ADDRESS = ("address", 429, "Too much comes from this network address")
+    STORAGE = ("storage", 507, "The board keeps its disk from filling up")
     BUSY = ("busy", 503, "The board is busy")
     UNAVAILABLE = ("unavailable", 503, "The board cannot write")
     QUORUM = ("quorum", 503, "Too few witnesses have cosigned")

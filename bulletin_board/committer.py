@@ -14,10 +14,13 @@ from typing import Final
 from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.entry import Submission
 from bulletin_board.sequencer import Outcome, Sequencer
-from bulletin_board.storage import Inconsistent, LostLock, Overtaken, StorageError
+from bulletin_board.storage import DiskFull, Inconsistent, LostLock, Overtaken, StorageError
 from wire.errors import GopaError
 
 _LOG: Final = logging.getLogger("gopa.board")
+
+_FULL_SECONDS: Final = 30
+"""Until it is worth asking again whether there is room on the disk."""
 
 OpenSequencer = Callable[[], Sequencer]
 Committed = Callable[[Sequencer], None]
@@ -55,12 +58,17 @@ class Committer:
         limits: CommitterLimits = CommitterLimits(),
         *,
         committed: Committed | None = None,
+        watch: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Open the log now; raises `StorageError` if it cannot be opened."""
+        """Open the log now; raises `StorageError` if it cannot be opened.
+
+        `committed` is called after each batch, `watch` now and then.
+        """
         self._open = open_sequencer
         self._limits = limits
         self._committed = committed
+        self._watch = watch
         self._clock = clock
         self._queue: queue.Queue[_Job | Callable[[Sequencer], None] | None] = queue.Queue(
             limits.queue
@@ -68,7 +76,11 @@ class Committer:
         self._sequencer: Sequencer | None = open_sequencer()
         self._closed = False
         self.fatal: StorageError | None = None
-        self.last_good = clock()
+        self.closed_by: Exception | None = None
+        self.last_good = self.last_commit = clock()
+        self.commits = 0
+        self.commit_seconds = 0.0
+        self._watched = float("-inf")
         self._thread = threading.Thread(target=self._run, name="board-committer", daemon=True)
         self._thread.start()
 
@@ -85,7 +97,7 @@ class Committer:
     def submit(self, submission: Submission) -> Future[Outcome]:
         """Queue an entry whose signature is verified. Raises `Refused` if nothing can be queued."""
         if self._closed or self._sequencer is None:
-            raise Refused(RefusalReason.UNAVAILABLE, "", self._limits.retry_seconds)
+            raise self._unavailable()
         job = _Job(submission, Future())
         try:
             self._queue.put_nowait(job)
@@ -129,9 +141,12 @@ class Committer:
         while not self._queue.empty():
             item = self._queue.get_nowait()
             if isinstance(item, _Job) and item.future.set_running_or_notify_cancel():
-                item.future.set_result(
-                    Refused(RefusalReason.UNAVAILABLE, "", self._limits.retry_seconds)
-                )
+                item.future.set_result(self._unavailable())
+
+    def _unavailable(self) -> Refused:
+        if isinstance(self.closed_by, DiskFull):
+            return Refused(RefusalReason.STORAGE, "its disk is full", _FULL_SECONDS)
+        return Refused(RefusalReason.UNAVAILABLE, "", self._limits.retry_seconds)
 
     def _gather(self) -> tuple[list[_Job], list[Callable[[Sequencer], None]], bool]:
         """Wait for something to do, then take everything that fits in one batch."""
@@ -156,8 +171,15 @@ class Committer:
 
     def _serve(self, jobs: list[_Job], works: list[Callable[[Sequencer], None]]) -> None:
         sequencer = self._sequencer or self._reopen()
+        if self._clock() >= self._watched + self._limits.pulse_seconds:
+            self._watched = self._clock()
+            self._watch()
         if jobs:
+            started = self._clock()
             outcomes = sequencer.append([job.submission for job in jobs])
+            self.last_commit = self._clock()
+            self.commits += 1
+            self.commit_seconds += self.last_commit - started
             for job, outcome in zip(jobs, outcomes, strict=True):
                 job.future.set_result(outcome)
             taken = sum(not isinstance(outcome, Refused) for outcome in outcomes)
@@ -179,6 +201,7 @@ class Committer:
         if self.fatal is not None:
             raise self.fatal
         self._sequencer = self._open()
+        self.closed_by = None
         _LOG.info("the log is open again at size %d", self._sequencer.signed.size)
         return self._sequencer
 
@@ -192,11 +215,10 @@ class Committer:
         if self._sequencer is None and isinstance(error, Inconsistent):
             self.fatal = error
         sequencer, self._sequencer = self._sequencer, None
+        self.closed_by = error
         for job in jobs:
             if not job.future.done():  # outcomes are set only after the commit
-                job.future.set_result(
-                    Refused(RefusalReason.UNAVAILABLE, "", self._limits.retry_seconds)
-                )
+                job.future.set_result(self._unavailable())
         if sequencer is not None:
             _close_quietly(sequencer)
 

@@ -9,6 +9,7 @@ The slots of a log are numbered in the order in which they were first used.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -23,7 +24,7 @@ from wire.ed25519 import (
     pre_auth_encoding,
     verify,
 )
-from wire.errors import UsageError
+from wire.errors import MalformedMessage, UsageError
 from wire.packed import KeyTable
 
 VERSION = 1
@@ -108,6 +109,32 @@ LARGEST_ENTRY = SIGNED_ENTRY.max_size
 SMALLEST_ENTRY = SIGNED_ENTRY.min_size
 
 
+_HEAD: Final = Struct(">H32sBBHHH32sI32sQ32sH")
+"""All of an entry up to the length of its body, and that."""
+
+_known_key = lru_cache(maxsize=65_536)(PublicKey)
+"""A key that is seen again is not looked at again: a log has many entries of each author."""
+
+
+def _decoded(raw: bytes) -> SignedEntry:
+    """Decodes as `SIGNED_ENTRY` does in a fifth of the time; whatever is wrong, that says it."""
+    if len(raw) < SMALLEST_ENTRY or type(raw) is not bytes:
+        return SIGNED_ENTRY.decode(raw)
+    *head, length = _HEAD.unpack_from(raw)
+    version, session, phase, kind, number, chunk, chunks, author, seq, own, size, root = head
+    end = _HEAD.size + length
+    sized = length <= LARGEST_BODY and len(raw) == end + SIGNATURE.max_size
+    if version != VERSION or chunk >= chunks or not sized:
+        return SIGNED_ENTRY.decode(raw)
+    try:
+        key = _known_key(author)
+    except MalformedMessage:
+        return SIGNED_ENTRY.decode(raw)
+    body = raw[_HEAD.size : end]
+    place = version, session, phase, kind, number, chunk, chunks, key
+    return SignedEntry(Entry(*place, seq, own, size, root, body), raw[end:])
+
+
 class Submission(NamedTuple):
     """Holds an entry on its way into the log: decoded, with its bytes and leaf hash."""
 
@@ -120,9 +147,12 @@ class Submission(NamedTuple):
         return self.signed.entry
 
     @classmethod
-    def decode(cls, raw: bytes) -> Submission:
-        """Decode strictly; raises `MalformedMessage`. The signature is not verified."""
-        return cls(SIGNED_ENTRY.decode(raw), raw, leaf_hash(raw))
+    def decode(cls, raw: bytes, leaf: bytes | None = None) -> Submission:
+        """Decode strictly; raises `MalformedMessage`. The signature is not verified.
+
+        `leaf` is its hash, where the caller has computed it.
+        """
+        return cls(_decoded(raw), raw, leaf_hash(raw) if leaf is None else leaf)
 
 
 def sign_entry(entry: Entry, key: SigningKey) -> bytes:

@@ -86,6 +86,9 @@ class PartialFiles(Source, Protocol):
     def part(self, path: str, start: int, size: int) -> bytes:
         """At most `size` bytes of the file from `start` on; raises `MissingResource`."""
 
+    def quick_part(self, path: str, start: int, size: int) -> tuple[bytes, int]:
+        """As much of `part` as needs no waiting for a disk, maybe nothing; the file's length."""
+
 
 class MemorySource:
     """Hands out public files from a mapping."""
@@ -104,6 +107,9 @@ class MemorySource:
 
     def part(self, path: str, start: int, size: int) -> bytes:
         return self.fetch(path, _ANY)[start : start + size]
+
+    def quick_part(self, path: str, start: int, size: int) -> tuple[bytes, int]:
+        return self.part(path, start, size), self.size(path)
 
 
 class DirectorySource:
@@ -125,10 +131,17 @@ class DirectorySource:
 
         return self._read(path, read)
 
-    def _read(self, path: str, work: Callable[[BinaryIO], _T]) -> _T:
+    def quick_part(self, path: str, start: int, size: int) -> tuple[bytes, int]:
+        def read(file: BinaryIO) -> tuple[bytes, int]:
+            handle = file.fileno()
+            return _in_memory(handle, start, size), os.fstat(handle).st_size
+
+        return self._read(path, read, buffering=0)
+
+    def _read(self, path: str, work: Callable[[BinaryIO], _T], buffering: int = -1) -> _T:
         try:
             # A pipe among the files must not keep a reader waiting for ever.
-            with open(self._root / path, "rb", opener=_at_once) as file:
+            with open(self._root / path, "rb", buffering, opener=_at_once) as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise MissingResource("not a file", path)
                 return work(file)
@@ -140,6 +153,21 @@ class DirectorySource:
 
 def _at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _in_memory(handle: int, start: int, size: int) -> bytes:
+    """What the system has in memory of this part of a file, maybe nothing."""
+    without_waiting = getattr(os, "RWF_NOWAIT", None)
+    if without_waiting is None:  # a system that cannot tell
+        return b""
+    buffer = bytearray(size)
+    try:
+        found = os.preadv(handle, [buffer], start, without_waiting)
+    except BlockingIOError:
+        return b""
+    except OSError:  # a file system that cannot tell, such as one that is all in memory
+        found = os.preadv(handle, [buffer], start)
+    return bytes(memoryview(buffer)[:found])
 
 
 def check_limit(data: bytes, limit: int, path: str) -> bytes:

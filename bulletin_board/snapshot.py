@@ -161,7 +161,7 @@ def _catch_up(found: LogKnowledge, index: Index, tiles: VerifiedTiles) -> None:
     """Show the policy all later entries, and compare each with what the index says about it."""
     rows = index.rows(found.size)
     for place, raw in enumerate(_entries(tiles, found.size), found.size):
-        submission = Submission.decode(raw)
+        submission = Submission.decode(raw, tiles.leaf(place))
         row = next(rows, None)
         if row is None or not _says(index, row, place, submission):
             raise Inconsistent(

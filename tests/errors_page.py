@@ -88,6 +88,7 @@ ERRORS_TO_DO: Final = {
     "StateOfAnother": "Give each party, in each session, the state that it returned last.",
     "StateReplayed": "Go on with the state of the answer that left last. If that is gone: "
     "`begin(lost=True)`.",
+    "DiskFull": "Make room on the disk; a running board goes on by itself.",
     "StorageError": "Look at the disk; start again when it works.",
     "SuspectedPartyOrBoard": "Try again, and compare with another copy of the log; keep both.",
     "TooManyRows": "Ask for less at once.",
@@ -123,6 +124,8 @@ REFUSALS_TO_DO: Final = {
     RefusalReason.MEDIA_TYPE: "Name the media type of an entry.",
     RefusalReason.QUOTA: "Wait; or have the operator raise the limit.",
     RefusalReason.FULL: "Wait; or have the operator make room.",
+    RefusalReason.ADDRESS: "Wait as long as the answer says; or have the operator raise the limit.",
+    RefusalReason.STORAGE: "Wait; the operator has to make room on the disk, or raise the limit.",
     RefusalReason.BUSY: "Try again after the seconds that the answer names.",
     RefusalReason.UNAVAILABLE: "Try again; the operator has to look at the disk.",
     RefusalReason.QUORUM: "Try again; the operator has to look at the witnesses.",

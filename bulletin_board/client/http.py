@@ -93,7 +93,7 @@ def pools(seconds: float) -> dict[str, type[HTTPConnectionPool]]:
 
 _SUCCESS = range(200, 300)
 
-AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 507})
 """Answers after which the same request may succeed."""
 
 LARGEST_REFUSAL: Final = 65_536

@@ -33,7 +33,7 @@ class ClientState(Protocol):
         """The pair stored last, until `clear_unproven`."""
 
     def clear_unproven(self) -> None:
-        """Note that the two were shown to belong together; what was kept about them stays."""
+        """Forget the pair stored last: the two were shown to belong together."""
 
 
 class MemoryState:
@@ -67,6 +67,7 @@ class MemoryState:
         return self._unproven
 
     def clear_unproven(self) -> None:
+        self.pairs = [pair for pair in self.pairs if pair != self._unproven]
         self._unproven = None
 
 
@@ -109,6 +110,9 @@ class DirectoryState:
         return _read(self._open)
 
     def clear_unproven(self) -> None:
+        pair = self.unproven()
+        if pair is not None:  # first what a crash would otherwise leave for ever
+            self._evidence.drop("unproven", pair)
         remove_file(self._open)
 
 

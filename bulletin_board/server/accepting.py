@@ -72,6 +72,7 @@ class OpenConnections:
         self._taken: set[OpenConnection] = set()
         self._leaving: set[OpenConnection] = set()
         self._from: Counter[str] = Counter()
+        self._refused = self._given_way = 0
         self.waiting: OrderedDict[OpenConnection, None] = OrderedDict()
 
     @property
@@ -79,12 +80,22 @@ class OpenConnections:
         """Whether newcomers had better wait until some of those that have to go are gone."""
         return len(self._leaving) >= MOST_LEAVING
 
+    def gauges(self) -> dict[str, int]:
+        """How many are open, and what became of others so far, by the names of metrics."""
+        return {
+            "connections": len(self._taken),
+            "connections_most": self._most,
+            "connections_refused_total": self._refused,
+            "connections_given_way_total": self._given_way,
+        }
+
     def take(self, address: str, drop: Callable[[], None]) -> OpenConnection | None:
         """Let a new connection in, which waits for a request; None if there is no room."""
         origins = origins_of(address)
-        if any(self._from[each] >= n * self._per_address for each, n in origins.items()):
-            return None
-        if len(self._taken) - len(self._leaving) >= self._most and not self._make_room():
+        crowd = any(self._from[each] >= n * self._per_address for each, n in origins.items())
+        full = len(self._taken) - len(self._leaving) >= self._most
+        if crowd or (full and not self._make_room()):
+            self._refused += 1
             return None
         connection = OpenConnection(self, origins, drop)
         self._taken.add(connection)
@@ -114,6 +125,7 @@ class OpenConnections:
         if not self.waiting or self.crowded:
             return False
         connection, _ = self.waiting.popitem(last=False)
+        self._given_way += 1
         self._leaving.add(connection)
         connection.drop()
         return True

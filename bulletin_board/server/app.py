@@ -22,6 +22,8 @@ from bulletin_board.lookup import LOOKUP
 from bulletin_board.lookup import MEDIA_TYPE as LOOKUP_TYPE
 from bulletin_board.note import parse_decimal
 from bulletin_board.receipt import MEDIA_TYPE as RECEIPT
+from bulletin_board.server.accepting import OpenConnections
+from bulletin_board.server.access import WatchedApp
 from bulletin_board.server.metrics import MEDIA_TYPE as METRICS
 from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE, overview
 from bulletin_board.server.public_files import (
@@ -117,6 +119,9 @@ def build_app(service: BoardService) -> Starlette:
             Route("/", handlers.page),
         ],
     )
+    app.add_middleware(
+        WatchedApp, metrics=service.metrics, clock=service.clock, log=service.access_log
+    )
     app.router.redirect_slashes = False  # its redirects lead wherever the Host header says
     return app
 
@@ -133,8 +138,11 @@ class _Handlers:
         service = self._service
         started = service.clock()
         try:
+            address = "" if request.client is None else request.client.host
+            service.quota.ask(address)
             limit = service.limits.body_bytes
-            accepted = await service.post(await self._body(request, ENTRY_PAYLOAD_TYPE, limit))
+            raw = await self._body(request, ENTRY_PAYLOAD_TYPE, limit)
+            accepted = await service.post(raw, address)
         except Refused as refusal:
             service.metrics.count(refusal.reason.code, service.clock() - started)
             return refusal_response(refusal)
@@ -175,8 +183,11 @@ class _Handlers:
 
     async def _body(self, request: Request, media_type: str, most: int) -> bytes:
         """The body, never more of it than `most`, never waiting longer than the limit."""
-        if request.headers.get("content-type") != media_type:
-            raise Refused(RefusalReason.MEDIA_TYPE, f"send {media_type}")
+        # Of two types a proxy may look at the other one, and what is encoded is not what it seems.
+        if request.headers.getlist("content-type") != [media_type]:
+            raise Refused(RefusalReason.MEDIA_TYPE, f"send {media_type}, and say so once")
+        if request.headers.getlist("content-encoding") not in ([], ["identity"]):
+            raise Refused(RefusalReason.MEDIA_TYPE, "send it without Content-Encoding")
         announced = request.headers.get("content-length", "0")
         # Refused before it is read; a number of a million digits would take long to parse.
         if _LENGTH.fullmatch(announced) is None or int(announced) > most:
@@ -200,7 +211,7 @@ class _Handlers:
         path = str(request.scope["path"]).removeprefix("/")
         pieces = ResourceInPieces(path, service.public)
         try:
-            first = await self._read(pieces.begin)
+            first = pieces.begin_quickly() or await self._read(pieces.begin)
             headers = _SAFE | {"Cache-Control": pieces.cache}
             if not isinstance(pieces.wanted, Bundle):
                 return Response(first, 200, headers, pieces.media_type)
@@ -274,13 +285,12 @@ class _Handlers:
         lines = [problem or "ok", *map(_witness_line, self._service.witnesses().items())]
         return PlainTextResponse("\n".join(lines) + "\n", 503 if problem else 200, _SAFE)
 
-    async def metrics(self, _: Request) -> Response:
+    async def metrics(self, request: Request) -> Response:
         service = self._service
-        gauges = {
-            "entries": service.size(),
-            "healthy": int(not service.problem()),
-            "queue_length": service.committer.waiting,
-        }
+        gauges = service.gauges()
+        table: OpenConnections | None = getattr(request.app.state, "connections", None)
+        if table is not None:
+            gauges |= table.gauges()
         return Response(service.metrics.render(gauges, service.witnesses()), 200, _SAFE, METRICS)
 
     async def page(self, _: Request) -> Response:

@@ -23,6 +23,9 @@ STALLED_SECONDS: Final = 30.0
 READ_BYTES_PER_SECOND: Final = 16_384
 """What a peer has to read on average, once an answer has taken STALLED_SECONDS."""
 
+MOST_WAITING: Final = 16
+"""Requests behind the one that is being answered; what stands behind them is not read."""
+
 _UNREAD: Final = 65_536
 _READ_AGAIN: Final = 16_384
 """Bytes on their way to a peer at which writing pauses, and goes on: it has read the difference."""
@@ -64,7 +67,7 @@ class BoundedConnection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Parse no more at a time than a head may still have: it ends there, or is too long."""
         start = 0
-        while start < len(data) and not self.transport.is_closing():
+        while start < len(data) and not (self._refused or self.transport.is_closing()):
             if self._unparsed >= LONGEST_HEAD:
                 self._refuse_head()
                 return
@@ -106,6 +109,9 @@ class BoundedConnection(HttpToolsProtocol):
         super().on_message_complete()
         if self._opened is not None and not self.cycle.response_complete:
             self._opened.works()
+        if len(self.pipeline) >= MOST_WAITING:  # each costs its peer some bytes, and the board 1 kB
+            self.cycle.keep_alive = False
+            self._refused = True
 
     # Called when answers are written
 

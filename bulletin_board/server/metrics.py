@@ -15,7 +15,7 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class Metrics:
-    """Counts posts and lookups since the server started. Used by one event loop."""
+    """Counts requests, posts and lookups since the server started. Used by one event loop."""
 
     def __init__(self) -> None:
         self._posts: Counter[str] = Counter()
@@ -24,6 +24,8 @@ class Metrics:
         self._lookups: Counter[str] = Counter()
         self._lookup_seconds = 0.0
         self._lookup_bytes = 0
+        self._answers: Counter[tuple[str, int]] = Counter()
+        self._sent: Counter[str] = Counter()
 
     def count(self, outcome: str, seconds: float) -> None:
         """Count one post, answered after this time."""
@@ -39,9 +41,14 @@ class Metrics:
         self._lookup_seconds += seconds
         self._lookup_bytes += size
 
+    def count_answer(self, kind: str, status: int, size: int) -> None:
+        """Count one request of whatever kind, and the bytes of the body that were sent for it."""
+        self._answers[kind, status] += 1
+        self._sent[kind] += size
+
     def render(
         self,
-        gauges: Mapping[str, int],
+        gauges: Mapping[str, float],
         witnesses: Mapping[str, WitnessHealth] = MappingProxyType({}),
     ) -> str:
         """The page that a Prometheus server reads."""
@@ -58,8 +65,11 @@ class Metrics:
         lines.append(f"gopa_board_post_seconds_sum {self._seconds:.6f}")
         lines.append(f"gopa_board_post_seconds_count {total}")
         lines += self._lookup_lines()
+        lines += self._answer_lines()
         for name, value in gauges.items():
-            lines += [f"# TYPE gopa_board_{name} gauge", f"gopa_board_{name} {value}"]
+            kind = "counter" if name.endswith("_total") else "gauge"
+            shown = value if type(value) is int else f"{value:.3f}"
+            lines += [f"# TYPE gopa_board_{name} {kind}", f"gopa_board_{name} {shown}"]
         lines += _witness_lines(witnesses)
         return "\n".join(lines) + "\n"
 
@@ -76,6 +86,19 @@ class Metrics:
             "# TYPE gopa_board_lookup_bytes_total counter",
             f"gopa_board_lookup_bytes_total {self._lookup_bytes}",
         ]
+
+    def _answer_lines(self) -> list[str]:
+        lines = ["# TYPE gopa_board_requests_total counter"]
+        lines += [
+            f'gopa_board_requests_total{{kind="{kind}",status="{status}"}} {count}'
+            for (kind, status), count in sorted(self._answers.items())
+        ]
+        lines.append("# TYPE gopa_board_sent_bytes_total counter")
+        lines += [
+            f'gopa_board_sent_bytes_total{{kind="{kind}"}} {count}'
+            for kind, count in sorted(self._sent.items())
+        ]
+        return lines
 
 
 def _witness_lines(witnesses: Mapping[str, WitnessHealth]) -> list[str]:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -37,6 +38,7 @@ from bulletin_board.server.connection import BoundedConnection
 from bulletin_board.server.lookups import LookupService
 from bulletin_board.server.page import NoView, SessionView
 from bulletin_board.server.public_files import OutgrownFiles
+from bulletin_board.server.quotas import WritingLimits, usage_of
 from bulletin_board.server.service import BoardService, ServerLimits
 from bulletin_board.storage import Overtaken, StorageError
 from bulletin_board.storage.directory import BoardDirectory
@@ -64,6 +66,7 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
     view: SessionView | None = None,
     *,
     risk_fork: bool = False,
+    access_log: bool = False,
 ) -> Starlette:
     """Open the log and start its threads; `stack` releases the directory at the end.
 
@@ -107,9 +110,19 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
             raise
         return sequencer
 
-    committer = Committer(opened, committed=committed)
+    committer = Committer(opened, committed=committed, watch=_watching(place))
     _remember_policy(place, policy)
-    service = BoardService(committer, public, policy, limits or ServerLimits(), view or NoView())
+    usage = partial(usage_of, place.public)
+    service = BoardService(
+        committer,
+        public,
+        policy,
+        limits or ServerLimits(writing=WritingLimits.of_disk(usage())),
+        view or NoView(),
+        disk=usage,
+        exposed=place.exposed,
+        access_log=access_log,
+    )
     service.lookups = _lookups(service, place)
     if policy.witnesses:
         collector = service.collector = _collector(service, place)
@@ -162,6 +175,20 @@ def _remember_policy(place: BoardDirectory, policy: TrustPolicy) -> None:
         raise StorageError(f"{place.policy_path} cannot be written: {error.strerror}") from error
 
 
+def _watching(place: BoardDirectory) -> Callable[[], None]:
+    """Says when others may use what is the board's alone, and when they may not any more."""
+    said = ""
+
+    def look() -> None:
+        nonlocal said
+        found = place.exposed()
+        if found != said:
+            _LOG.warning("%s", found or "nobody else may use the files of the board any more")
+        said = found
+
+    return look
+
+
 def _witnesses_first(policy: TrustPolicy, place: BoardDirectory) -> OpeningCheck:
     transport = HttpTransport(seconds=_CONFIRMING_SECONDS)
     evidence = EvidenceFolder(place.evidence, private=True)
@@ -211,7 +238,8 @@ class ListenOptions:
 
     At most `connections` are open, fewer if the process may not open so many files, and at
     most `per_address` from one address. Those from this machine are not counted by address:
-    behind a proxy on it, all come from there.
+    behind a proxy on it, all come from there. What a `proxy` says in X-Forwarded-For is
+    believed of requests that come from its address.
     """
 
     host: str = "127.0.0.1"
@@ -220,6 +248,7 @@ class ListenOptions:
     certificate_key: Path | None = None
     connections: int = 1_024
     per_address: int = 256
+    proxy: str | None = None
 
 
 Listening = Callable[[list[str]], None]
@@ -367,8 +396,11 @@ def make_server(
         http=BoundedConnection,
         ws="none",
         access_log=False,
-        proxy_headers=False,  # nothing here depends on who asks, so nobody needs to be believed
+        proxy_headers=listen.proxy is not None,  # from others a header is what they want it to be
+        forwarded_allow_ips=listen.proxy or "",
         server_header=False,
         log_level="warning",
     )
-    return BoardServer(config, listen, listening, asked or threading.Event(), renew)
+    server = BoardServer(config, listen, listening, asked or threading.Event(), renew)
+    app.state.connections = server.connections
+    return server

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -18,11 +17,10 @@ from bulletin_board.sequencer import Accepted
 from bulletin_board.server.lookups import LookupService
 from bulletin_board.server.metrics import Metrics
 from bulletin_board.server.page import NoView, SessionTimes, SessionView
+from bulletin_board.server.quotas import DiskUsage, RateLimit, WritingLimits, WritingQuota
 from bulletin_board.witness.collecting import Collector
 from bulletin_board.witness.health import WitnessHealth
 from wire.errors import InvalidSignature, MalformedMessage, ProtocolError
-
-_AUTHORS_REMEMBERED = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,39 +41,7 @@ class ServerLimits:
     quorum_seconds: float = 10.0
     sending_bytes: int = 2**28
     overview_seconds: float = 1.0
-
-
-class RateLimit:
-    """Limits the posts of each author by a token bucket. The clock is given; memory is bounded."""
-
-    def __init__(self, per_second: float, burst: int, clock: Callable[[], float]) -> None:
-        self._rate = per_second
-        self._burst = float(burst)
-        self._clock = clock
-        self._buckets: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
-
-    def take(self, author: bytes) -> None:
-        """Count one post, or raise `Refused` with the seconds to wait."""
-        tokens = self._tokens(author)
-        self._set(author, tokens - 1 if tokens >= 1 else tokens)
-        if tokens < 1:
-            wait = int((1 - tokens) / self._rate) + 1
-            raise Refused(RefusalReason.QUOTA, "too many posts in a short time", wait)
-
-    def give_back(self, author: bytes) -> None:
-        """Uncount a post that anybody may have relayed: it is not the author's doing."""
-        self._set(author, min(self._burst, self._tokens(author) + 1))
-
-    def _tokens(self, author: bytes) -> float:
-        now = self._clock()
-        tokens, then = self._buckets.get(author, (self._burst, now))
-        return min(self._burst, tokens + max(0.0, now - then) * self._rate)
-
-    def _set(self, author: bytes, tokens: float) -> None:
-        self._buckets[author] = (tokens, self._clock())
-        self._buckets.move_to_end(author)
-        if len(self._buckets) > _AUTHORS_REMEMBERED:
-            self._buckets.popitem(last=False)
+    writing: WritingLimits = field(default_factory=WritingLimits)
 
 
 _PROVERS = 2
@@ -86,7 +52,8 @@ _PROVERS = 2
 class BoardService:
     """Serves one board. `collector` is there when the policy names witnesses to ask.
 
-    Without `lookups` entries are found by reading the log.
+    Without `lookups` entries are found by reading the log. `disk` and `exposed` look at the
+    directory: how full it is, and what of it others may use (05-S9).
     """
 
     committer: Committer
@@ -96,10 +63,14 @@ class BoardService:
     view: SessionView = field(default_factory=NoView)
     collector: Collector | None = None
     lookups: LookupService | None = None
+    disk: Callable[[], DiskUsage] = lambda: DiskUsage(2**63, 2**63)
+    exposed: Callable[[], str] = str
+    access_log: bool = False
     clock: Callable[[], float] = time.monotonic
     metrics: Metrics = field(default_factory=Metrics)
     times: SessionTimes = field(init=False)
     rate: RateLimit = field(init=False)
+    quota: WritingQuota = field(init=False)
     _provers: ThreadPoolExecutor = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,6 +78,7 @@ class BoardService:
         held = () if sequencer is None else (session for session, _ in sequencer.census)
         self.times = SessionTimes(held)
         self.rate = RateLimit(self.limits.posts_per_second, self.limits.burst, self.clock)
+        self.quota = WritingQuota(self.limits.writing, self.disk, self.clock)
         self._provers = ThreadPoolExecutor(_PROVERS, "board-receipts")
 
     def size(self) -> int:
@@ -114,10 +86,11 @@ class BoardService:
         sequencer = self.committer.sequencer
         return 0 if sequencer is None else sequencer.signed.size
 
-    async def post(self, raw: bytes) -> Accepted:
+    async def post(self, raw: bytes, address: str = "") -> Accepted:
         """Put an entry into the log, or raise `Refused`.
 
-        Returns when the entry is durable and under a published checkpoint.
+        Returns when the entry is durable and under a published checkpoint. What is written
+        counts for the network of `address`.
         """
         try:
             submission = Submission.decode(raw)
@@ -128,13 +101,20 @@ class BoardService:
             raise Refused(RefusalReason.SIGNATURE, str(error)) from None
         author = submission.entry.author.data
         self.rate.take(author)  # only now: strangers could else use up the rate of an author
-        outcome = await asyncio.wrap_future(self.committer.submit(submission))
-        if isinstance(outcome, Refused):
-            raise outcome
+        self.quota.take(address, len(raw))
+        try:
+            outcome = await asyncio.wrap_future(self.committer.submit(submission))
+            if isinstance(outcome, Refused):
+                raise outcome
+        except Refused as refusal:
+            if refusal.reason is not RefusalReason.CONFLICT:  # which may have been kept (D2)
+                self.quota.give_back(address, len(raw))
+            raise
         if outcome.fresh:
             self.times.note(submission.entry.session)
         else:
             self.rate.give_back(author)  # strangers repeat what is public to use up the rate
+            self.quota.give_back(address, len(raw))
         if outcome.barrier and self.policy.needs_witnesses:
             return await self._under_quorum(outcome)
         return outcome
@@ -155,10 +135,33 @@ class BoardService:
         if idle > self.limits.stale_seconds:
             return f"the checkpoint has been stale for {idle:.0f} seconds"
         if self.committer.sequencer is None:
-            return "the log is closed after a failed write"
+            why = self.committer.closed_by
+            return f"the log is closed after a failed write{f': {why}' if why else ''}"
         if self.collector is not None and self.collector.problem:
             return self.collector.problem
-        return ""
+        return self.exposed()
+
+    def gauges(self) -> dict[str, float]:
+        """The state of log, disk and quota, by the names of metrics."""
+        committer, disk, limits = self.committer, self.quota.disk, self.limits.writing
+        left = self.quota.left
+        found: dict[str, float] = {
+            "entries": self.size(),
+            "healthy": int(not self.problem()),
+            "exposed": int(bool(self.exposed())),
+            "queue_length": committer.waiting,
+            "checkpoint_age_seconds": self.clock() - committer.last_commit,
+            "checked_age_seconds": self.clock() - committer.last_good,
+            "commits_total": committer.commits,
+            "commit_seconds_total": committer.commit_seconds,
+            "written_bytes_total": self.quota.written,
+            "disk_bytes": disk.total,
+            "disk_free_bytes": disk.free,
+            "disk_kept_free_bytes": limits.least_free,
+        }
+        if left is not None and limits.all_bytes is not None:
+            found |= {"quota_bytes": limits.all_bytes, "quota_left_bytes": left}
+        return found
 
     def witnesses(self) -> dict[str, WitnessHealth]:
         """How each witness of the policy behaves."""

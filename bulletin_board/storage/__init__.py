@@ -5,6 +5,7 @@ Specification: `specs/05-bulletin-board.md`, section 5.
 
 from bulletin_board.storage.interface import (
     Digest,
+    DiskFull,
     EntryLocation,
     HeldLock,
     Inconsistent,
@@ -26,6 +27,7 @@ from bulletin_board.storage.memory import memory_storage
 
 __all__ = [
     "Digest",
+    "DiskFull",
     "EntryLocation",
     "HeldLock",
     "InUse",

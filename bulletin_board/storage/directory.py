@@ -208,6 +208,24 @@ class BoardDirectory:
         finally:
             os.close(handle)
 
+    def exposed(self) -> str:
+        """What others may use, or exchange, although only the writer may; the empty string if none.
+
+        Modes may change while a board runs, which looks at them only when it starts.
+        """
+        try:
+            self._require_private()
+            for path in (*self.state.iterdir(), self.lock_path):
+                require_private(path)
+            for name in ("", CHECKPOINT, "tile", "tile/0", "tile/entries"):
+                if (self.public / name).exists():
+                    require_owned(self.public / name, sticky=False)
+        except FileNotFoundError:
+            return ""  # what has just been renamed or removed
+        except (UsageError, OSError) as error:
+            return str(error)
+        return ""
+
     def _require_private(self) -> None:
         """Raises `UsageError` if others may use, or exchange, what only the writer may."""
         for name in ("key", "index.sqlite"):

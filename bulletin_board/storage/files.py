@@ -11,6 +11,7 @@ for each system call: tests replace it to fail, or to stop, at each single call.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bulletin_board.reader import DirectorySource
-from bulletin_board.storage.interface import StorageError
+from bulletin_board.storage.interface import DiskFull, StorageError
 from wire.errors import UsageError
 
 PRIVATE_FILE = 0o600
@@ -238,12 +239,22 @@ class PublicDirectory(DirectorySource):
             self._files.rmdir(parent)
 
 
+_FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
+
+
+def storage_error(message: str, error: OSError) -> StorageError:
+    """The error of a storage for one of the system."""
+    if error.errno in _FULL:
+        return DiskFull(f"{message}: the disk is full")
+    return StorageError(f"{message}: {error.strerror}")
+
+
 @contextmanager
 def _as_storage_error(message: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"{message}: {error.strerror}") from error
+        raise storage_error(message, error) from error
 
 
 _ANY_FILE = 0o666
@@ -301,7 +312,7 @@ def remove_file(path: Path) -> None:
 
 
 class EvidenceFolder:
-    """Keeps evidence in a directory, append-only: a file is named after its content.
+    """Keeps evidence in a directory: a file is named after its content.
 
     So no file ever replaces another one, also after a restart, and the same
     evidence is stored once. At most `most` files of one kind are kept, the first
@@ -316,7 +327,7 @@ class EvidenceFolder:
 
     def keep(self, kind: str, data: bytes) -> Path | None:
         """Store durably; return the file, or None if there are enough. Raises `OSError`."""
-        path = self._root / f"{kind}-{hashlib.sha256(data).hexdigest()[:32]}{_EVIDENCE}"
+        path = self._path(kind, data)
         if path.exists() and path.read_bytes() == data:
             return path
         if len(self._files(kind)) >= self._most:
@@ -326,9 +337,16 @@ class EvidenceFolder:
         OsFiles().sync_directory(self._root.parent)
         return path
 
+    def drop(self, kind: str, data: bytes) -> None:
+        """Durably remove what turned out to show nothing, if it is there."""
+        remove_file(self._path(kind, data))
+
     def read(self, kind: str) -> list[bytes]:
         """Read all evidence of this kind, in the order of the names."""
         return [path.read_bytes() for path in self._files(kind)]
+
+    def _path(self, kind: str, data: bytes) -> Path:
+        return self._root / f"{kind}-{hashlib.sha256(data).hexdigest()[:32]}{_EVIDENCE}"
 
     def _files(self, kind: str) -> list[Path]:
         return sorted(self._root.glob(f"{kind}-*{_EVIDENCE}"))

@@ -22,6 +22,10 @@ class StorageError(GopaError):
     """Says that the storage failed; what was being written may or may not be there."""
 
 
+class DiskFull(StorageError):
+    """Says that the disk of the storage is full, or its owner's quota used up."""
+
+
 class LostLock(StorageError):
     """Says that another writer has taken over, or that the lock has another checkpoint."""
 

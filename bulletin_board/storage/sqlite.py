@@ -5,6 +5,7 @@ The index says where entries are, by who posted them and when. It is read beside
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,9 +13,10 @@ from pathlib import Path
 from typing import Protocol
 
 from bulletin_board.entry import Slot
-from bulletin_board.storage.files import create_private
+from bulletin_board.storage.files import create_private, storage_error
 from bulletin_board.storage.interface import (
     Digest,
+    DiskFull,
     EntryLocation,
     HeldLock,
     Inconsistent,
@@ -31,6 +33,8 @@ Row = tuple[object, ...]
 Parameters = Sequence[bytes | int]
 
 _BUSY_SECONDS = 5.0
+_NEARLY_NOTHING = 2**20
+"""Bytes that may be free on a disk on which nothing of a useful size can be written."""
 _ROWS_AT_ONCE = 1_024
 
 
@@ -49,10 +53,10 @@ class Database:
                 path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
         except OSError as error:
-            raise StorageError(f"{path.name} cannot be opened: {error.strerror}") from error
+            raise storage_error(f"{path.name} cannot be opened", error) from error
         except sqlite3.Error as error:
             raise StorageError(f"{path.name} cannot be opened: {error}") from error
-        self._name = path.name
+        self._path = path
         for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", *schema):
             self.execute(statement)
 
@@ -68,7 +72,7 @@ class Database:
         try:
             return self._connection.execute(statement, parameters).fetchall()
         except (sqlite3.Error, OverflowError) as error:
-            raise StorageError(f"{self._name}: {error}") from error
+            raise self._failure(error) from error
 
     def iterate(self, statement: str, parameters: Parameters = ()) -> Iterator[Row]:
         """Run one statement and read its rows as they are asked for."""
@@ -77,14 +81,14 @@ class Database:
             while rows := cursor.fetchmany(_ROWS_AT_ONCE):
                 yield from rows
         except (sqlite3.Error, OverflowError) as error:
-            raise StorageError(f"{self._name}: {error}") from error
+            raise self._failure(error) from error
 
     def execute_many(self, statement: str, rows: Iterator[Parameters]) -> None:
         """Run one statement for each row."""
         try:
             self._connection.executemany(statement, rows)
         except (sqlite3.Error, OverflowError) as error:
-            raise StorageError(f"{self._name}: {error}") from error
+            raise self._failure(error) from error
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -112,6 +116,17 @@ class Database:
 
     def close(self) -> None:
         self._connection.close()
+
+    def _failure(self, error: Exception) -> StorageError:
+        """What the database says; some writes to a full disk it calls I/O errors."""
+        code = getattr(error, "sqlite_errorcode", None)
+        primary = None if code is None else code & 0xFF
+        full = primary == sqlite3.SQLITE_FULL
+        if primary in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}:
+            full = shutil.disk_usage(self._path.parent).free < _NEARLY_NOTHING
+        if full:
+            return DiskFull(f"{self._path.name} cannot be written: the disk is full")
+        return StorageError(f"{self._path.name}: {error}")
 
 
 class IndexReader(Protocol):

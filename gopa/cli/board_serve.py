@@ -37,6 +37,7 @@ from gopa.cli.options import (
     show,
     witness_signer,
 )
+from gopa.cli.serving_options import ServingOptions, serving_options
 from gopa.wording import counted
 from wire.errors import UsageError
 
@@ -176,6 +177,7 @@ the policy of a board. The address has /healthz, and figures for Prometheus at /
     " log and finishes its key.",
 )
 @policy_option
+@serving_options
 @listen_options(8765)
 @log_options
 @as_json_option
@@ -193,6 +195,7 @@ def serve(  # noqa: PLR0913 - click passes every option by name
     most_pending: int,
     risk_fork: bool,
     policy_path: Path | None,
+    serving: ServingOptions,
     listen: ListenOptions,
     log_lines: LogOptions,
     as_json: bool,
@@ -219,8 +222,10 @@ def serve(  # noqa: PLR0913 - click passes every option by name
                 policy,
                 doors.policy,
                 stack,
-                view=doors.view,
+                serving.limits(directory, strangers=roster is None and organisers is None),
+                doors.view,
                 risk_fork=risk_fork,
+                access_log=serving.access_log,
             )
 
         def renew(app: Starlette) -> str:
@@ -234,7 +239,7 @@ def serve(  # noqa: PLR0913 - click passes every option by name
             "stopped: everything that was acknowledged is in the log",
             renew,
         )
-        service.run(listen, as_json=as_json)
+        service.run(serving.listening(listen), as_json=as_json)
 
 
 @click.command(help=_WITNESS)

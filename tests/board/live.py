@@ -37,10 +37,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(app: Starlette, port: int, connections: int = 1_024) -> Iterator[str]:
-    server = make_server(
-        app, ListenOptions("127.0.0.1", port, connections=connections, per_address=5)
-    )
+def serving(
+    app: Starlette, port: int, connections: int = 1_024, proxy: str | None = None
+) -> Iterator[str]:
+    listen = ListenOptions("127.0.0.1", port, connections=connections, per_address=5, proxy=proxy)
+    server = make_server(app, listen)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:
@@ -61,14 +62,24 @@ def live_board(
     view: SessionView | None = None,
     connections: int = 1_024,
     risk_fork: bool = False,
+    proxy: str | None = None,
+    access_log: bool = False,
 ) -> Iterator[str]:
     place = BoardDirectory(root) if root.exists() else new_board(root)
     with ExitStack() as stack:
         trusted = policy or trust()
         app = start_board(
-            place, signer(), trusted, admission, stack, limits, view, risk_fork=risk_fork
+            place,
+            signer(),
+            trusted,
+            admission,
+            stack,
+            limits,
+            view,
+            risk_fork=risk_fork,
+            access_log=access_log,
         )
-        yield stack.enter_context(serving(app, free_port(), connections))
+        yield stack.enter_context(serving(app, free_port(), connections, proxy))
 
 
 @dataclass

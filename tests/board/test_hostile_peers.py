@@ -20,14 +20,14 @@ import pytest
 from bulletin_board.admission import Refused
 from bulletin_board.compression import without_encoding
 from bulletin_board.reader import DirectorySource, MemorySource, MissingResource
-from bulletin_board.server import accepting
+from bulletin_board.server import accepting, quotas
 from bulletin_board.server import connection as connection_module
-from bulletin_board.server import service as limits_module
 from bulletin_board.server.connection import BoundedConnection
 from bulletin_board.server.metrics import Metrics
 from bulletin_board.server.page import NoView, SessionPicture, overview
 from bulletin_board.server.public_files import OutgrownFiles, ResourceInPieces, live_directory
-from bulletin_board.server.service import RateLimit, ServerLimits
+from bulletin_board.server.quotas import RateLimit
+from bulletin_board.server.service import ServerLimits
 from tests.board.asking import ask, head, post, raw_exchange
 from tests.board.live import client, live_board
 from tests.board.tools import append, entry_bytes, new_board, open_log, submissions
@@ -502,7 +502,7 @@ def test_the_overview_is_made_once_for_many(tmp_path: Path) -> None:
 
 
 def test_the_memory_of_rates_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits_module, "_AUTHORS_REMEMBERED", 10)
+    monkeypatch.setattr(quotas, "_REMEMBERED", 10)
     rate = RateLimit(0.001, 1, lambda: 0.0)
     for number in range(100):
         rate.take(number.to_bytes(4))

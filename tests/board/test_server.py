@@ -12,7 +12,7 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,15 +20,20 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from starlette.concurrency import run_in_threadpool
 
+from bulletin_board import reader
 from bulletin_board.admission import Refused, RosterAdmission
 from bulletin_board.fsck import fsck_directory
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.reader import CHECKPOINT, MemorySource, MissingResource
+from bulletin_board.reader import CHECKPOINT, DirectorySource, MemorySource, MissingResource
 from bulletin_board.receipt import Receipt, verify_receipt
-from bulletin_board.server.public_files import find_resource
+from bulletin_board.server import app
+from bulletin_board.server.connection import MOST_WAITING
+from bulletin_board.server.public_files import PIECE, find_resource
+from bulletin_board.server.quotas import RateLimit
 from bulletin_board.server.run import start_board
-from bulletin_board.server.service import RateLimit, ServerLimits
+from bulletin_board.server.service import ServerLimits
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.tree import resources
 from tests.board.asking import ask, head, post, raw_exchange
@@ -38,6 +43,7 @@ from tests.board.tools import (
     anyone,
     append,
     entry_bytes,
+    filled_board,
     log_key,
     memory_log,
     new_board,
@@ -95,6 +101,30 @@ def test_refusals(url: str) -> None:
     assert post(url, b"").problem == "malformed"
     assert post(url, raw, "application/json").status == 415
     assert post(url, raw, "").problem == "media-type"
+
+
+def test_a_body_is_of_one_type_and_not_encoded(url: str) -> None:
+    """Who checks the other type, or what is inside, would see something else than the board."""
+    raw = entry_bytes(0, author=7)
+    close, size = "Connection: close", f"Content-Length: {len(raw)}"
+    for line in ("Content-Type: text/plain", f"Content-Type: {ENTRY_PAYLOAD_TYPE}"):
+        assert b" 415 " in raw_exchange(url, head(line, size, close), raw)
+    for encoding in ("gzip", "deflate", "identity, gzip", ""):
+        answer = raw_exchange(url, head(f"Content-Encoding: {encoding}", size, close), raw)
+        assert answer.startswith(b"HTTP/1.1 415 ")
+    plain = raw_exchange(url, head("Content-Encoding: identity", size, close), raw)
+    assert plain.startswith(b"HTTP/1.1 201 ")
+
+
+def test_few_requests_wait_on_one_connection(url: str) -> None:
+    """Each costs its peer some bytes, and the board a thousand, until the answers are read."""
+    request = b"GET /checkpoint HTTP/1.1\r\nHost: x\r\n\r\n"
+    last = request.replace(b"Host", b"Connection: close\r\nHost")
+    answers = raw_exchange(url, request * MOST_WAITING + last)
+    assert answers.count(b"HTTP/1.1 200 ") == MOST_WAITING + 1
+    answers = raw_exchange(url, request * 5_000)
+    assert answers.count(b"HTTP/1.1 200 ") == MOST_WAITING + 1
+    assert answers.lower().count(b"connection: close") == 1
 
 
 def test_sizes(url: str) -> None:
@@ -159,6 +189,35 @@ def test_nothing_else_is_served(url: str, path: str) -> None:
     answer = ask(url, "GET", path)
     assert answer.status in {404, 307, 405}
     assert b"PRIVATE" not in answer.body
+
+
+def test_files_in_memory_keep_no_thread_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads take turns, and with many readers wait most of the time; a disk may take long."""
+    board = filled_board(tmp_path / "log", submissions(256, size=3_000))
+    bundle = (board.public / "tile/entries/000").read_bytes()
+    threads = []
+
+    async def counted(work: Callable[[], bytes]) -> bytes:
+        threads.append(work)
+        return await run_in_threadpool(work)
+
+    monkeypatch.setattr(app, "run_in_threadpool", counted)
+    with live_board(board.root) as url:
+        assert ask(url, "GET", "/tile/entries/000").body == bundle
+        assert ask(url, "GET", "/tile/0/000").body == (board.public / "tile/0/000").read_bytes()
+        assert ask(url, "GET", "/checkpoint").status == 200
+        assert not threads
+        (board.public / "tile/0/000").write_bytes(bytes(8_193))
+        assert ask(url, "GET", "/tile/0/000").status == 404
+        threads.clear()
+        monkeypatch.setattr(reader, "_in_memory", lambda *_: b"")
+        assert ask(url, "GET", "/tile/entries/000").body == bundle
+        assert len(threads) == -(-len(bundle) // PIECE)
+        monkeypatch.setattr(DirectorySource, "part", lambda *_: b"")
+        with pytest.raises(http.client.IncompleteRead):
+            ask(url, "GET", "/tile/entries/000")
 
 
 def test_documents(url: str) -> None:

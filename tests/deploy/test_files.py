@@ -7,12 +7,17 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from bulletin_board.admission import RefusalReason
+from bulletin_board.witness.health import WitnessState
 from gopa.cli.config import read_config
+from tests.board.asking import ask
+from tests.board.live import live_board, live_witness, witnessed
 from tests.deploy.test_readme import ROOT, blocks
 
 DEPLOY: Final = ROOT / "deploy"
@@ -83,3 +88,55 @@ def test_container_and_service_run_the_same_command() -> None:
     assert f"[{', '.join(inside)}" in compose
     (page, *_) = blocks((ROOT / "docs" / "deploy.md").read_text())
     assert f"gopa {shlex.join(inside)}" in page
+
+
+RULE: Final = re.compile(
+    r"      - alert: (?P<name>[A-Z]\w+)\n"
+    r"        expr: (?P<expr>[^\n]+)\n"
+    r"(?:        for: (?P<lasting>\d+[mhd])\n)?"
+    r"        annotations:\n"
+    r'          summary: "(?P<summary>[^"\\\n]+)"\n'
+)
+
+
+def read_rules(text: str) -> list[dict[str, str]]:
+    """The rules of a file that has this form and no other: anything else stays over."""
+    head = "groups:\n  - name: gopa-board\n    rules:\n"
+    comments, found, rest = text.partition(head)
+    assert found
+    assert all(line.startswith("#") for line in comments.splitlines())
+    rules = [match.groupdict() for match in RULE.finditer(rest)]
+    assert RULE.sub("", rest) == ""
+    return rules
+
+
+def test_alerts_are_about_figures_that_a_board_has(tmp_path: Path) -> None:
+    """A rule with a wrong name never wakes anybody."""
+    rules = read_rules((DEPLOY / "alerts.yml").read_text())
+    assert len({rule["name"] for rule in rules}) == len(rules) > 5
+    assert "rule_files: [alerts.yml]\n" in (DEPLOY / "prometheus.yml").read_text()
+    with live_witness(tmp_path, 1) as witness, ExitStack() as stack:
+        url = stack.enter_context(live_board(tmp_path / "log", policy=witnessed(1, witness)))
+        page = ask(url, "GET", "/metrics").body.decode()
+    names = {re.split(r"[{ ]", line)[0] for line in page.splitlines() if line[0] != "#"}
+    names |= set(re.findall(r"^# TYPE (\w+) ", page, re.MULTILINE))
+    outcomes = {reason.code for reason in RefusalReason}
+    states = {state.value for state in WitnessState}
+    for rule in rules:
+        expr = rule["expr"]
+        used = set(re.findall(r"\b(?:gopa_\w+|up)\b", expr))
+        assert used, rule
+        assert used <= names | {"up"}, rule
+        assert re.search(r"[<>=]=? ", expr), "without a bound it would always hold"
+        assert set("".join(re.findall(r'outcome=~"([^"]*)"', expr)).split("|")) <= outcomes | {""}
+        assert set(re.findall(r'state="([^"]*)"', expr)) <= states
+        assert expr.count("(") == expr.count(")")
+
+
+def test_prometheus_takes_the_rules() -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is not installed")
+    command = [promtool, "check", "config", str(DEPLOY / "prometheus.yml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr

@@ -106,7 +106,13 @@ class SessionLog(Protocol):
 _T = TypeVar("_T")
 
 _PASSING: Final = frozenset(
-    {RefusalReason.BUSY, RefusalReason.UNAVAILABLE, RefusalReason.QUORUM, RefusalReason.QUOTA}
+    {
+        RefusalReason.BUSY,
+        RefusalReason.UNAVAILABLE,
+        RefusalReason.QUORUM,
+        RefusalReason.ADDRESS,
+        RefusalReason.STORAGE,
+    }
 )
 _PATIENCE: Final = Patience(attempts=5, first_seconds=0.2, most_seconds=5.0)
 _READERS: Final = 4

@@ -140,9 +140,11 @@ def test_reasons_that_do_not_pass_are_raised(reason: RefusalReason, url: str) ->
         (RefusalReason.UNAVAILABLE, None),
         (RefusalReason.QUORUM, 1),
         (RefusalReason.QUOTA, 1),
+        (RefusalReason.ADDRESS, 1),
+        (RefusalReason.STORAGE, 30),
         (None, None),
     ],
-    ids=["busy", "unavailable", "quorum", "rate", "no answer"],
+    ids=["busy", "unavailable", "quorum", "rate", "address", "storage", "no answer"],
 )
 def test_what_may_pass_is_tried_again_and_says_so(
     reason: RefusalReason | None, retry_after: int | None, url: str

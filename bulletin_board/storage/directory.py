@@ -35,6 +35,7 @@ from bulletin_board.storage.files import (
     replace_file,
     require_owned,
     require_private,
+    storage_error,
     whole_or_gone,
 )
 from bulletin_board.storage.interface import InUse, Storage, StorageError
@@ -175,8 +176,8 @@ class BoardDirectory:
             replace_file(path, bytes(ROOM), private=True)
             path.unlink()
         except OSError as error:
-            message = f"{self.scratch} does not take {ROOM} bytes: {error.strerror}"
-            raise StorageError(message) from error
+            message = f"{self.scratch} does not take {ROOM} bytes"
+            raise storage_error(message, error) from error
 
     def require_parts(self) -> None:
         """Raises `StorageError` without lock or public files, `UsageError` if others may use it."""

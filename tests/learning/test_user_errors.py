@@ -111,6 +111,8 @@ SUMS = {
     Mistake.CONSTANT: ANSWERED,
     Mistake.INTERRUPTED: DoesNotArise("there is one round, and nothing before it"),
 }
+FOUND = Works("sums until they are read", lambda found: not found.model.get("ridge", 0))
+READ = {**SUMS, **dict.fromkeys((Mistake.NO_ROWS, Mistake.ONE_CLASS, Mistake.CONSTANT), FOUND)}
 TRAINED = {
     **SUMS,
     Mistake.NOT_CONNECTED: Refused(UsageError, "graph"),
@@ -125,8 +127,8 @@ FEDERATED: dict[str, tuple[Any, dict[str, Any], Any]] = {
         {"clusters": 2, "rounds": 1},
         {**SUMS, Mistake.INTERRUPTED: Refused(KeyboardInterrupt)},
     ),
-    "PCA": (pca, {"components": 1}, SUMS),
-    "least squares": (least_squares, {}, SUMS),
+    "PCA": (pca, {"components": 1}, READ),
+    "least squares": (least_squares, {}, READ),
     "mean": (mean, {"low": -1, "high": 2}, SUMS),
     "variance": (variance, {"low": -1, "high": 2}, SUMS),
     "quantiles": (quantiles, {"at": [0.5], "low": -1, "high": 2}, SUMS),

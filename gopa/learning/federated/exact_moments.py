@@ -27,7 +27,7 @@ _NOTHING: Final = 1e11
 """A direction so many times narrower than the longest row is rounding of floats."""
 
 _FLOATS: Final = 1e-15
-_RANK: Final = 1e-13
+_RANK: Final = 1e-12
 _READ: Final = 1e-7
 _PROMISED: Final = 1e-6
 _EVEN: Final = 0.25
@@ -167,8 +167,14 @@ class ExactMoments:
         beside = math.sqrt(ridge * self.rows) * np.eye(width)
         columns = np.vstack([self.factor[:, :-1], beside])
         labels = np.concatenate([self.factor[:, -1], np.zeros(width)])
-        solved, _, rank, _ = np.linalg.lstsq(columns, labels, rcond=_RANK)
-        return shown_line(self.mean, solved, ridge) | {"rank": int(rank)}
+        left, values, right = np.linalg.svd(columns, full_matrices=False)
+        # Against the rows, not their deviations: of columns that are constant these are rounding.
+        rows = math.hypot(
+            float(values.max()), math.sqrt(self.rows) * np.linalg.norm(self.mean[:-1])
+        )
+        kept = values > _RANK * rows
+        parts = (left.T @ labels)[kept] / values[kept]
+        return shown_line(self.mean, right[kept].T @ parts, ridge) | {"rank": int(kept.sum())}
 
     def warnings(self) -> list[str]:
         """What a reader has to know."""

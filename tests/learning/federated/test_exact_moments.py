@@ -35,7 +35,8 @@ RAW: Final = {
 
 
 def raw(name: str, users: int = 10) -> Users:
-    return natural(Table(*RAW[name], name), np.arange(len(RAW[name][1])) % users)
+    x, y = RAW[name]
+    return natural(Table(x, y, name), np.arange(len(y)) % users)
 
 
 def off_by(outcome: Outcome, expected: Any, x: Floats, y: Floats) -> float:
@@ -194,6 +195,13 @@ def test_of_columns_that_depend_on_each_other_the_shortest_coefficients_are_take
     assert outcome.model["rank"] == 3
     assert len(outcome.warnings) == 1
     assert least_squares(problem, ridge=1e-3, **EXACT, mode="off").warnings == ()
+    constant = two_sides().table
+    for value in (0.0, 1.0, 7e6):
+        table = Table(np.full_like(constant.features, value), constant.labels, "constant")
+        model = least_squares(Users(table, two_sides().rows), **EXACT, mode="off").model
+        assert np.allclose(model["coef"], 0, rtol=0, atol=1e-6)
+        assert model["intercept"] == pytest.approx(constant.labels.mean(), abs=1e-6)
+        assert model["rank"] == 0
 
 
 def test_rows_of_several_calls_add_up() -> None:

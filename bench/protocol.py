@@ -55,7 +55,7 @@ class Round:
 def run(scale: Scale) -> Numbers:
     """All numbers; without `full`, 1,000 parties are scaled from 200, vectors have fewer peers."""
     parties = scale.of(20, 100, 100)
-    vectors, coordinates = scale.of(6, 12, 40), scale.of(50, 100_000, 100_000)
+    vectors, coordinates = scale.of(5, 5, 40), scale.of(50, 100_000, 100_000)
     status = backend_status()
     return {
         "bench": "protocol",

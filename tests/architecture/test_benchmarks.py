@@ -7,18 +7,22 @@ import importlib.util
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
-from bench import protocol
+from bench import audit, protocol
 from bench.__main__ import BENCHMARKS
 from bench.measure import Scale
 from gopa.extras import EXTRAS
+from gopa.organiser import SessionSetting
+from gopa.party import Refusal
+from gopa.simulation import RoundRecord, Simulation
 from tests.architecture.benchmark_keys import names, recorded
 from tests.architecture.floors import ROOT
-from wire.errors import BackendError
+from wire.errors import BackendError, UsageError
 
 BENCH: Final = ROOT / "bench"
 EXTRA: Final = {"flower"}
@@ -56,13 +60,13 @@ def test_every_benchmark_has_recorded_names() -> None:
     assert set(recorded()) == set(BENCHMARKS)
 
 
-def cases() -> Iterator[object]:
+def cases() -> Iterator[Any]:
     here = set(BENCHMARKS) - EXTRA
     for name in sorted(here if sys.platform == "linux" else here - ON_LINUX):
         yield pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", list(cases()))
 def test_it_runs_and_prints_what_is_recorded(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,13 +85,34 @@ def test_it_says_which_extra_it_needs(name: str) -> None:
             BENCHMARKS[name](Scale.TINY)
 
 
+class OneTooMany(Simulation):
+    """Says a sum that is wrong by one."""
+
+    def run_round(self, *given: Any, **more: Any) -> RoundRecord:
+        record = super().run_round(*given, **more)
+        assert record.sums is not None
+        return replace(record, sums=(record.sums[0] + 1,))
+
+
 def test_a_wrong_result_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A result that is wrong on purpose: a round that counts somebody's value twice."""
-    right = protocol.inputs
-    terms = protocol.scalar_terms(20)
-    setting = protocol.SessionSetting()
-    played = protocol.play(terms, setting, right(terms))
-    assert played.record.sums is not None
-    monkeypatch.setattr(type(played.record), "sums", property(lambda _: (0,)), raising=False)
+    terms = protocol.scalar_terms(10)
+    protocol.play(terms, SessionSetting(), protocol.inputs(terms))
+    monkeypatch.setattr(protocol, "Simulation", OneTooMany)
     with pytest.raises(SystemExit):
-        protocol.play(terms, setting, right(terms))
+        protocol.play(terms, SessionSetting(), protocol.inputs(terms))
+
+
+@pytest.mark.slow
+def test_terms_that_claim_too_much_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    terms = audit.scalar_terms(20)
+    audit.made(20)
+    protocol.play(terms, SessionSetting(), protocol.inputs(terms))
+    fewer = replace(terms, k=terms.k // 2)
+    monkeypatch.setattr(audit, "scalar_terms", lambda _: fewer)
+    with pytest.raises(UsageError):
+        audit.made(20)
+    with pytest.raises(Refusal):
+        protocol.play(fewer, SessionSetting(), protocol.inputs(fewer))

@@ -35,8 +35,9 @@ from bench import (
     vectors_growth,
     zkp,
 )
+from bench.measure import Scale
 
-Benchmark = Callable[[bool], dict[str, object]]
+Benchmark = Callable[[Scale], dict[str, object]]
 
 BENCHMARKS: dict[str, Benchmark] = {
     "accounting": accounting.run,
@@ -72,9 +73,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("name", choices=sorted(BENCHMARKS))
     parser.add_argument("--json", action="store_true", help="one JSON object on one line")
-    parser.add_argument("--full", action="store_true", help="all instances distinct; slower")
+    scale = parser.add_mutually_exclusive_group()
+    for each, what in ((Scale.FULL, "all instances distinct; slower"), (Scale.TINY, "as tests do")):
+        scale.add_argument(
+            f"--{each.name.lower()}", dest="scale", action="store_const", const=each, help=what
+        )
+    parser.set_defaults(scale=Scale.USUAL)
     arguments = parser.parse_args()
-    numbers = BENCHMARKS[arguments.name](arguments.full) | {
+    numbers = BENCHMARKS[arguments.name](arguments.scale) | {
         "python": platform.python_version(),
         "machine": platform.machine(),
     }

@@ -6,21 +6,21 @@ import math
 
 import numpy as np
 
-from bench.measure import cpu_time, ms, require
+from bench.measure import Scale, cpu_time, ms, require
 from gopa.accounting import Loss, Rdp
 from gopa.accounting.gaussian import gaussian_mu
 
 DELTA = 1e-6
 
 
-def run(full: bool) -> dict[str, object]:
-    """`full` composes a million steps instead of ten thousand."""
-    count = 10**6 if full else 10**4
+def run(scale: Scale) -> dict[str, object]:
+    """Composes ten thousand steps; `full` a million."""
+    count = scale.of(10**3, 10**4, 10**6)
     mu = gaussian_mu(1.0, DELTA)
     plain = Loss.gaussian(math.sqrt(count) / mu)
     sampled = Loss.gaussian(1.0).subsampled(0.001)
     replaced = Loss.gaussian(1.0).subsampled(0.001, "replace-one")
-    repeat = 1 if full else 3
+    repeat = scale.of(1, 3, 1)
     normal = cpu_time(lambda: plain.repeated(count).epsilon(DELTA), repeat=repeat)
     require(1 - 1e-9 <= normal.result <= 1.005, "epsilon of normal noise")
     on_samples = cpu_time(lambda: sampled.repeated(count).epsilon(DELTA), repeat=repeat)

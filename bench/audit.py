@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import resource
@@ -15,12 +16,12 @@ from pathlib import Path
 from typing import Final
 
 from bench.audit_session import made_session
-from bench.measure import Numbers, require
-from bench.protocol import PEERS, scalar_terms
+from bench.measure import Numbers, Scale, require
+from bench.protocol import scalar_terms
 from commitments import backend_status
-
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gopa-bench"
-"""Sessions take minutes to make and seconds to audit: they are kept."""
+from gopa.auditing import Verdict
+from gopa.auditing.report import EMBEDDED_CODE
+from gopa.messages.manifest import TERMS
 
 _SEED: Final = bytes(32)
 _SECONDS: Final = 0.2
@@ -35,53 +36,54 @@ class Cost:
     peak_mb: float
 
 
-def run(full: bool) -> Numbers:
+def run(scale: Scale) -> Numbers:
     """Sessions of 1,000 and 10,000 parties; with `full` 100,000, made once in half an hour."""
     jobs = os.cpu_count() or 1
-    thousand, large = audited(1000, jobs), audited(10_000, jobs)
+    sizes = scale.of((20, 30), (1_000, 10_000), (1_000, 10_000, 100_000))
+    few = scale.of(20, 100, 100)
+    costs = {parties: audited(parties, jobs) for parties in sizes}
+    most = costs[sizes[1]]
     numbers: Numbers = {
         "bench": "audit",
         "backend": backend_status().active,
         "unit": f"wall seconds of `gopa audit --jobs {jobs}` in a process of its own, *_cpu_s CPU; "
         "*_mb of all its processes together, shared pages once",
         "cores": os.cpu_count(),
-        "parameters": f"full mode, scalar, k={PEERS}, commit-reveal, every party has a proof of "
-        "its own; sessions are made in bulk",
-        "audit_1000_s": round(thousand.wall, 2),
-        "audit_1000_cpu_s": round(thousand.cpu, 2),
-        "audit_1000_peak_mb": round(thousand.peak_mb),
-        "audit_10000_s": round(large.wall, 1),
-        "audit_10000_cpu_s": round(large.cpu, 1),
-        "ms_per_party": round(large.cpu / 10, 2),
-        "peak_mb": round(large.peak_mb),
-        "audit_100_reference_s": round(audited(100, jobs, "reference").wall, 2),
+        "parameters": "full mode, scalar, commit-reveal, every party has a proof of its own; "
+        "sessions are made in bulk, of plans for some five absent parties without recovery",
+        "peers": {parties: scalar_terms(parties).k for parties in sizes},
+        f"audit_{few}_reference_s": round(audited(few, jobs, "reference").wall, 2),
+        "ms_per_party": round(most.cpu * 1e3 / sizes[1], 2),
     }
-    if full:
-        huge = audited(100_000, jobs)
-        numbers["audit_100000_s"] = round(huge.wall, 1)
-        numbers["audit_100000_cpu_s"] = round(huge.cpu, 1)
-        numbers["audit_100000_peak_mb"] = round(huge.peak_mb)
-        numbers["kb_per_party"] = round((huge.peak_mb - large.peak_mb) * 1024 / 90_000, 1)
+    for parties, cost in costs.items():
+        numbers[f"audit_{parties}_s"] = round(cost.wall, 2)
+        numbers[f"audit_{parties}_cpu_s"] = round(cost.cpu, 2)
+        numbers[f"audit_{parties}_peak_mb"] = round(cost.peak_mb)
+    if scale is Scale.FULL:
+        grown = costs[sizes[-1]].peak_mb - most.peak_mb
+        numbers["kb_per_party"] = round(grown * 1024 / (sizes[-1] - sizes[1]), 1)
     return numbers
 
 
 def session_of(parties: int) -> Path:
-    """Where the session of so many parties is kept."""
-    return CACHE / f"bulk-{parties}-{PEERS}.gopa"
+    """Where the session of so many parties is kept: it takes minutes to make, seconds to audit."""
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    digest = hashlib.sha256(TERMS.encode(scalar_terms(parties))).hexdigest()
+    return home / "gopa-bench" / f"bulk-{parties}-{digest[:16]}.gopa"
 
 
 def made(parties: int) -> Path:
     """The session, made once."""
     path = session_of(parties)
     if not path.exists():
-        terms = scalar_terms(parties, PEERS)
-        made_session(terms, path, seed=_SEED, jobs=os.cpu_count() or 1)
+        made_session(scalar_terms(parties), path, seed=_SEED, jobs=os.cpu_count() or 1)
     return path
 
 
 def audited(parties: int, jobs: int, backend: str = "") -> Cost:
     """Audit the session in a new process, which must find it valid with everybody in it."""
-    command = [sys.executable, "-m", "gopa", "audit", str(made(parties)), "--trust-embedded"]
+    path = made(parties)
+    command = [sys.executable, "-m", "gopa", "audit", str(path), "--trust-embedded"]
     command += ["--json", "--jobs", str(jobs)]
     environment = os.environ | ({"GOPA_BACKEND": backend} if backend else {})
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -93,10 +95,14 @@ def audited(parties: int, jobs: int, backend: str = "") -> Cost:
         code = process.wait()
         wall = time.perf_counter() - begun
         memory.stop()
-        require(code == 0, f"the audit ended with {code}")
+        require(
+            code == EMBEDDED_CODE,
+            f"the audit ended with {code}; if other code made {path}, remove it",
+        )
         said.seek(0)
         report = json.load(said)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    require(report["verdict"] == Verdict.VALID.value, "the session is not valid")
     require(len(report["rounds"][0]["included"]) == parties, "the report misses somebody")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Cost(wall, cpu, memory.most / 1024)

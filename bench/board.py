@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bench.measure import Numbers, require
+from bench.measure import Numbers, Scale, require, wall_and_cpu
 from bench.randomness import seeded
 from bulletin_board.admission import Anyone
 from bulletin_board.entry import ENTRY, VERSION, Entry, Submission, sign_entry
@@ -35,20 +35,21 @@ from wire.secret import SecretBytes
 CLIENTS = 64
 ENTRY_BYTES = 1_500
 LOCAL_BATCH = 512
-SIGNED_ONCE = 20_000
 BUNDLES_READ = 640
 _AUTHORS = 1_000
 
 _SERVE = "from gopa.cli.board import board; board()"
 
 
-def run(full: bool) -> Numbers:
+def run(scale: Scale) -> Numbers:
     """All numbers of the board; `full` signs every entry of the big log, and opens a bigger one."""
-    posts = 10_000
+    posts, local = scale.of(2 * CLIENTS, 10_000, 10_000), scale.of(600, 100_000, 100_000)
+    reopened = scale.of((600,), (10**5,), (10**5, 10**6))
+    signed = scale.of(300, 20_000, local)
     with tempfile.TemporaryDirectory(prefix="bench-board-") as scratch:
         numbers = _http(Path(scratch) / "http", posts)
-        numbers |= _local(Path(scratch) / "local", 100_000, full)
-        numbers |= _opening(Path(scratch) / "opening", full)
+        numbers |= _local(Path(scratch) / "local", local, signed)
+        numbers |= _opening(Path(scratch) / "opening", reopened)
     return {
         "bench": "board",
         "unit": "wall seconds on all cores",
@@ -57,8 +58,8 @@ def run(full: bool) -> Numbers:
         "http_entries": posts,
         "local_batch": LOCAL_BATCH,
         "inputs": "all distinct"
-        if full
-        else f"HTTP: all distinct; local: {SIGNED_ONCE} signed, the others carry a stale signature",
+        if signed == local
+        else f"HTTP: all distinct; local: {signed} signed, the others carry a stale signature",
         "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     } | numbers
 
@@ -211,13 +212,11 @@ def _peak_memory(pid: int) -> int:
 
 # Opening
 
-REOPENED = (10**5, 10**6)
 
-
-def _opening(root: Path, full: bool) -> Numbers:
+def _opening(root: Path, counts: tuple[int, ...]) -> Numbers:
     """Seconds of the processor to open a log: from its beginning, and from a snapshot."""
     numbers: Numbers = {}
-    for count in REOPENED if full else REOPENED[:1]:
+    for count in counts:
         place = _long_log(root / str(count), count)
         signer = place.signer()
         place.snapshot_path.unlink()
@@ -255,9 +254,9 @@ def _opened(place: BoardDirectory, signer: NoteSigner) -> float:
 # In process
 
 
-def _local(root: Path, count: int, full: bool) -> Numbers:
+def _local(root: Path, count: int, signed: int) -> Numbers:
     signer = _new_board(root)
-    submissions = _submissions(count, full)
+    submissions = _submissions(count, signed)
     place = BoardDirectory(root)
     sequencer = Sequencer(place.storage(), signer, lambda: Anyone(10**9))
     started = time.perf_counter()
@@ -267,9 +266,7 @@ def _local(root: Path, count: int, full: bool) -> Numbers:
     append = time.perf_counter() - started
     sequencer.close()
     policy = TrustPolicy.single_log(signer.verifier)
-    started = time.perf_counter()
-    report = fsck_directory(root / "public", policy)
-    fsck = time.perf_counter() - started
+    report, fsck, fsck_cpu = wall_and_cpu(lambda: fsck_directory(root / "public", policy))
     require(report.size == count, "fsck")
     reader = LogReader.open(DirectorySource(root / "public"), policy)
     started = time.perf_counter()
@@ -279,21 +276,22 @@ def _local(root: Path, count: int, full: bool) -> Numbers:
     return {
         "append_local_per_s": round(count / append),
         "read_entries_per_s": round(read / reading),
-        "fsck_100k_s": round(fsck, 2),
+        "fsck_s": round(fsck, 2),
+        "fsck_cpu_s": round(fsck_cpu, 2),
         "fsck_entries": count,
         "fsync_ms": _fsync_ms(root),
     }
 
 
-def _submissions(count: int, full: bool) -> list[Submission]:
-    """Distinct entries; without `full` most carry one stale signature: nothing here checks it."""
+def _submissions(count: int, signed: int) -> list[Submission]:
+    """Distinct entries; after the first ones they carry a stale signature, which nothing checks."""
     key = SigningKey.generate(seeded(0))
     body = bytes(ENTRY_BYTES - len(_signed(key, 0, b"")))
     stale = _signed(key, 0, body)[-64:]
     zeros = bytes(32)
     submissions = []
     for seq in range(count):
-        if full or seq < SIGNED_ONCE:
+        if seq < signed:
             raw = _signed(key, seq, body)
         else:
             entry = Entry(VERSION, zeros, 1, 1, 0, 0, 1, key.public, seq, zeros, 0, zeros, body)

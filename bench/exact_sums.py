@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from bench.measure import Numbers, require
+from bench.measure import Numbers, Scale, require
 from bench.protocol import inputs, play, verify_cpu
 from bench.randomness import seeded
 from gopa.messages.manifest import Mode
@@ -14,7 +14,11 @@ from gopa.planning import Terms, plan
 from gopa.planning.defaults import PlannedMode
 from gopa.rules import check, read_session
 
-PARTIES, STEPS, EPSILON, REPEAT = 10, 64, 100, 3
+PARTIES, STEPS, EPSILON = 10, 64, 100
+TINY: tuple[tuple[PlannedMode, Mode, int], ...] = (
+    ("signed", Mode.SIGNED, 10),
+    ("full", Mode.FULL, 2),
+)
 CASES: tuple[tuple[PlannedMode, Mode, int], ...] = (
     ("signed", Mode.SIGNED, 1_000),
     ("signed", Mode.SIGNED, 10_000),
@@ -23,7 +27,7 @@ CASES: tuple[tuple[PlannedMode, Mode, int], ...] = (
 MANY: tuple[PlannedMode, Mode, int] = ("signed", Mode.SIGNED, 100_000)
 
 
-def run(full: bool) -> Numbers:
+def run(scale: Scale) -> Numbers:
     """Ten parties, of whom one colludes; `full` also has vectors of 100,000 coordinates."""
     found: Numbers = {
         "bench": "exact_sums",
@@ -32,10 +36,12 @@ def run(full: bool) -> Numbers:
         "parameters": f"n={PARTIES}, one corrupt, {STEPS} steps, recovery as planned, noise for "
         f"epsilon {EPSILON} and delta 1e-5",
     }
-    for mode, protocol_mode, width in (*CASES, MANY) if full else CASES:
+    for mode, protocol_mode, width in scale.of(TINY, CASES, (*CASES, MANY)):
         setting = SessionSetting(mode=protocol_mode)
         costs = {
-            name: _least([_cost(_terms(mode, width, epsilon), setting) for _ in range(REPEAT)])
+            name: _least(
+                [_cost(_terms(mode, width, epsilon), setting) for _ in range(scale.of(1, 3, 3))]
+            )
             for name, epsilon in (("exact", None), ("noisy", EPSILON))
         }
         for what in costs["exact"]:

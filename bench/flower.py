@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 import gopa
-from bench.measure import Numbers, require
+from bench.measure import Numbers, Scale, require
 from gopa.extras import missing
 from gopa.messages.manifest import Mode
 
@@ -31,6 +31,7 @@ STEPS: Final = 2**22
 LENGTHS: Final = 2**28
 """Of a grid of lengths, which span some thirty times what a number of 1,000 does."""
 
+TINY: Final = ((5, 100, "signed"), (5, 2, "full"))
 CASES: Final = ((20, 100_000, "signed"),)
 ALL: Final = (
     (20, 100_000, "signed"),
@@ -41,7 +42,7 @@ ALL: Final = (
 )
 
 
-def run(full: bool) -> Numbers:
+def run(scale: Scale) -> Numbers:
     """Processor time of a client and of the server, and the bytes of a client, for one round.
 
     The model is sent to clients in both and counted in neither, nor is what the link copies. Of a
@@ -53,10 +54,10 @@ def run(full: bool) -> Numbers:
     os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
     logging.getLogger("flwr").setLevel(logging.ERROR)
     numbers: Numbers = {"steps": STEPS, "neighbours_secagg": NEIGHBOURS}
-    for clients, dimension, mode in ALL if full else CASES:
+    for clients, dimension, mode in scale.of(TINY, CASES, ALL):
         place = f"n={clients} d={dimension}"
         known = f"{place} secagg+ up_kB" in numbers
-        if (dimension > 1_000 or full) and not known:
+        if not known:
             numbers |= _named(f"{place} off", _in_clear(clients, dimension))
             numbers |= _named(f"{place} secagg+", _secagg(clients, dimension))
         numbers |= _named(f"{place} {mode}", _session(clients, dimension, mode))

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from bench import sigma
-from bench.measure import Numbers, cpu_time, require
+from bench.measure import Numbers, Scale, cpu_time, require
 from bench.randomness import seeded
 from commitments import Pedersen, VectorPedersen, backend_status, ristretto255
 from commitments.backends import single_thread
@@ -47,13 +47,27 @@ REFERENCE_SIZES = Sizes(
     repeat=1,
 )
 
+TINY_SIZES = Sizes(
+    commits=20,
+    msm=(30,),
+    small_msm=100,
+    decode=20,
+    mask_values=1_000,
+    draws=1_000,
+    scanned_draws=20,
+    small_rows=2,
+    small_dimension=10,
+    sigma_proofs=4,
+    repeat=1,
+)
 
-def run(full: bool) -> Numbers:
+
+def run(scale: Scale) -> Numbers:
     """All numbers of the foundation; `full` has no tiled inputs to replace."""
-    del full
     group = ristretto255()
     status = backend_status()
-    sizes = NATIVE_SIZES if status.active == "native" else REFERENCE_SIZES
+    usual = NATIVE_SIZES if status.active == "native" else REFERENCE_SIZES
+    sizes = scale.of(TINY_SIZES, usual, usual)
     with single_thread(group):
         numbers = _measure(group, sizes)
     return {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bench import network_descent, token_walks
-from bench.measure import Numbers
+from bench.measure import Numbers, Scale
 
 
-def run(full: bool) -> Numbers:
+def run(scale: Scale) -> Numbers:
     """The numbers of both."""
-    return token_walks.steps(full) | network_descent.rounds(full)
+    return token_walks.steps(scale) | network_descent.rounds(scale)

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from bench.measure import Numbers, require
+from bench.measure import Numbers, Scale, require
 from gopa.aggregation import LocalAggregator, RoundAborted
 from gopa.messages.phases import Phase
 from gopa.planning import Plan, plan
@@ -39,9 +39,9 @@ class Case:
     sessions: int
 
 
-def run(full: bool) -> dict[str, object]:
+def run(scale: Scale) -> dict[str, object]:
     """Five sessions of 40 parties; `full` has a hundred, and 20 of 200 parties."""
-    cases = (Case(40, 100), Case(200, 20)) if full else (Case(40, 5),)
+    cases = scale.of((Case(10, 2),), (Case(40, 5),), (Case(40, 100), Case(200, 20)))
     return {"bench": "liveness", "dropout": DROPOUT, "cases": [_case(each) for each in cases]}
 
 

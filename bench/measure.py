@@ -6,6 +6,7 @@ import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Generic, TypeAlias, TypeVar
 
 from wire.errors import InvalidProof
@@ -14,6 +15,16 @@ T = TypeVar("T")
 
 Numbers: TypeAlias = dict[str, object]
 """What a benchmark prints: sizes and times by name."""
+
+
+class Scale(IntEnum):
+    """How much a benchmark runs: as little as shows that it works, its usual sizes, or all."""
+
+    TINY, USUAL, FULL = range(3)
+
+    def of(self, tiny: T, usual: T, full: T) -> T:
+        """The size, or whatever else differs, for this scale."""
+        return (tiny, usual, full)[self]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,23 +6,23 @@ from itertools import islice
 
 import numpy as np
 
-from bench.measure import Numbers, cpu_time, require
+from bench.measure import Numbers, Scale, cpu_time, require
 from gopa.graph import random_regular
 from gopa.learning.correlated import descend
 from gopa.learning.objectives import Quadratic
 
-AGENTS, DEGREE, DIMENSION, ROUNDS = 1000, 4, 10, 200
+DEGREE, DIMENSION, ROUNDS = 4, 10, 200
 
 
-def rounds(full: bool) -> Numbers:
+def rounds(scale: Scale) -> Numbers:
     """Without noise, with the same for all neighbours, and with something else for each."""
-    return _descent(3 if full else 1)
+    return _descent(scale.of(100, 1000, 1000), scale.of(1, 1, 3))
 
 
-def _descent(repeat: int) -> Numbers:
-    centres = np.random.default_rng(1).normal(size=(AGENTS, DIMENSION))
-    objective, graph = Quadratic(centres, scale=0.5), random_regular(AGENTS, DEGREE, seed=1)
-    numbers: Numbers = {"descent": f"{AGENTS} agents, {DEGREE} neighbours, {DIMENSION} numbers"}
+def _descent(agents: int, repeat: int) -> Numbers:
+    centres = np.random.default_rng(1).normal(size=(agents, DIMENSION))
+    objective, graph = Quadratic(centres, scale=0.5), random_regular(agents, DEGREE, seed=1)
+    numbers: Numbers = {"descent": f"{agents} agents, {DEGREE} neighbours, {DIMENSION} numbers"}
     for method in ("dgd", "rss", "rss-lb"):
 
         def walked(method: str = method) -> float:

@@ -8,6 +8,7 @@ import resource
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
+from unittest.mock import patch
 
 from bench.measure import Numbers, cpu_time, ms, require, require_refused
 from bench.randomness import seeded
@@ -154,9 +155,11 @@ def _require_named(proofs: list[Received]) -> None:
 def _many(proofs: list[Received], count: int) -> Numbers:
     """Wall time and memory of a big session: distinct proofs, repeated up to the count."""
     # Workers begin from nothing and inherit no threads; each keeps to one core.
-    os.environ["GOPA_THREADS"] = "1"
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(WORKERS, mp_context=context) as executor:
+    with (
+        patch.dict(os.environ, GOPA_THREADS="1"),
+        ProcessPoolExecutor(WORKERS, mp_context=context) as executor,
+    ):
         _check_tiled(executor, proofs, 2 * len(proofs))
         start = time.perf_counter()
         _check_tiled(executor, proofs, count)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bench.measure import Numbers, require, wall_and_cpu
+from bench.measure import Numbers, Scale, require, wall_and_cpu
 from bench.randomness import seeded
 from commitments import ristretto255
 from gopa.aggregation.encoding import NoisySum, Plain
@@ -29,9 +29,9 @@ _DIMENSIONS: Final = (2, 5, 10, 31, 100)
 _LAWS: Final = {"bits": "irwin-hall", "rows": "isotropic"}
 
 
-def run(full: bool) -> Numbers:
+def run(scale: Scale) -> Numbers:
     """A row for each dimension and path; `full` adds 1,000 coordinates, half an hour of proofs."""
-    dimensions = (*_DIMENSIONS, 1_000) if full else _DIMENSIONS
+    dimensions = scale.of((2,), _DIMENSIONS, (*_DIMENSIONS, 1_000))
     rows = [
         {"dimension": each, "path": path, **cost(each, path), **_errors(each, path)}
         for each in dimensions

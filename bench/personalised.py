@@ -7,26 +7,26 @@ import resource
 
 import numpy as np
 
-from bench.measure import Numbers, cpu_time, require
+from bench.measure import Numbers, Scale, cpu_time, require
 from gopa.graph import Graph, random_regular
 from gopa.learning.objectives import LOGISTIC, Boosting, Linear
 from gopa.learning.personalised import Collaboration, fit_descent, fit_jointly
 from gopa.learning.rows import AgentRows
 
-USERS, MANY, WIDTH, NEIGHBOURS, ROWS = 1000, 10_000, 100, 16, 10
+WIDTH, NEIGHBOURS, ROWS = 100, 16, 10
 
 
-def run(full: bool) -> Numbers:
+def run(scale: Scale) -> Numbers:
     """A thousand users, and with `--full` ten thousand."""
     numbers: Numbers = {"problem": f"{WIDTH} numbers, {NEIGHBOURS} neighbours, {ROWS} rows each"}
-    for users in (MANY, USERS) if full else (USERS,):
+    for users in scale.of((100,), (1000,), (10_000, 1000)):
         rng = np.random.default_rng(1)
         rows = rng.uniform(-1, 1, (users, ROWS, WIDTH))
         labels = np.where(rows[:, :, 0] < 0, -1.0, 1.0)
         graph = random_regular(users, NEIGHBOURS, seed=1)
         data = AgentRows(rows, labels, np.full(users, ROWS)).clipped(2, 10.0)
         problem = Collaboration(Linear(LOGISTIC, data, ridge=0.2), pull=1.0)
-        steps = 20 * USERS
+        steps = scale.of(2_000, 20_000, 20_000)
 
         def descended(
             problem: Collaboration = problem, graph: Graph = graph, steps: int = steps

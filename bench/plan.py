@@ -6,7 +6,7 @@ import resource
 import sys
 from typing import TypeVar
 
-from bench.measure import require, wall_and_cpu
+from bench.measure import Scale, require, wall_and_cpu
 from gopa.graph import k_out_graph
 from gopa.planning import plan
 from gopa.planning.loss import theorem_d
@@ -16,48 +16,49 @@ from zkp.noise_table import GaussianTable
 T = TypeVar("T")
 
 
-def run(full: bool) -> dict[str, object]:
+def run(scale: Scale) -> dict[str, object]:
     """All numbers; `full` also builds the graph of a million parties."""
+    few, many, dimension = scale.of((1_000, 2_000, 10), *2 * [(10_000, 1_000_000, 100_000)])
     small, small_s, small_cpu = wall_and_cpu(
-        lambda: plan(n=10_000, epsilon=0.1, delta=1e-7, corrupt=0.2, dropout=0.05)
+        lambda: plan(n=few, epsilon=0.1, delta=1e-7, corrupt=0.2, dropout=0.05)
     )
-    require(small.total_delta <= 1e-7, "the plan for 10^4 parties")
+    require(small.total_delta <= 1e-7, "the smaller plan")
     table = GaussianTable.with_scale("8.266")
     noise_sum.cache_clear()
     delta, theorem_s, _ = wall_and_cpu(lambda: theorem_d(noise_sum(table, 10_000), 20, 0.1))
     require(0.9e-7 < delta <= 1e-7, "theorem D at 10^4 parties")
     large, large_s, large_cpu = wall_and_cpu(
-        lambda: plan(n=1_000_000, epsilon=0.1, delta=1e-9, corrupt=0.2, dropout=0.05)
+        lambda: plan(n=many, epsilon=0.1, delta=1e-9, corrupt=0.2, dropout=0.05)
     )
-    require(large.total_delta <= 1e-9, "the plan for 10^6 parties")
+    require(large.total_delta <= 1e-9, "the larger plan")
     vectors, vectors_s, vectors_cpu = wall_and_cpu(
         lambda: plan(
             n=100,
             epsilon=4,
             delta=1e-5,
             corrupt=0.1,
-            dimension=100_000,
+            dimension=dimension,
             norm=1,
             range=(-1, 1),
             least_chance=0,
         )
     )
-    require(vectors.total_delta <= 1e-5, "the plan for vectors of 10^5 coordinates")
+    require(vectors.total_delta <= 1e-5, "the plan for vectors")
     numbers: dict[str, object] = {
         "bench": "plan",
         "unit": "wall seconds and seconds of all cores, one run each, nothing cached",
-        "plan_1e4_s": small_s,
-        "plan_1e4_cpu_s": small_cpu,
-        "plan_1e4_k": small.terms.k,
-        "plan_1e6_s": large_s,
-        "plan_1e6_cpu_s": large_cpu,
-        "plan_1e6_k": large.terms.k,
-        "plan_1e5_coordinates_s": vectors_s,
-        "plan_1e5_coordinates_cpu_s": vectors_cpu,
+        f"plan_{few}_s": small_s,
+        f"plan_{few}_cpu_s": small_cpu,
+        f"plan_{few}_k": small.terms.k,
+        f"plan_{many}_s": large_s,
+        f"plan_{many}_cpu_s": large_cpu,
+        f"plan_{many}_k": large.terms.k,
+        f"plan_{dimension}_coordinates_s": vectors_s,
+        f"plan_{dimension}_coordinates_cpu_s": vectors_cpu,
         "theoremD_1e4_s": theorem_s,
         "theoremD_1e4_delta": delta,
     }
-    if full:
+    if scale is Scale.FULL:
         graph, numbers["graph_1e6_k30_s"], _ = wall_and_cpu(
             lambda: k_out_graph(bytes(32), 1_000_000, 30)
         )

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from bench.measure import Numbers, require, wall_and_cpu
+from bench.measure import Numbers, Scale, require, wall_and_cpu
 from gopa.planning import plan
 
 EPSILON, CORRUPT = 1, 0.2
 _TARGETS = ((100, "1e-6"), (1_000, "1e-6"), (10_000, "1e-7"), (1_000_000, "1e-9"))
 
 
-def run(full: bool) -> dict[str, object]:
+def run(scale: Scale) -> dict[str, object]:
     """One row for each number of parties; `full` adds a tenth and two fifths corrupt."""
-    shares = (CORRUPT, 0.1, 0.4) if full else (CORRUPT,)
-    rows = [_row(n, delta, share) for share in shares for n, delta in _TARGETS]
+    shares = scale.of((CORRUPT,), (CORRUPT,), (CORRUPT, 0.1, 0.4))
+    targets = scale.of(_TARGETS[:1], _TARGETS, _TARGETS)
+    rows = [_row(n, delta, share) for share in shares for n, delta in targets]
     return {"bench": "plan-table", "epsilon": EPSILON, "rows": rows}
 
 

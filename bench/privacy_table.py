@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bench.measure import Numbers, require
+from bench.measure import Numbers, Scale, require
 from bench.randomness import seeded
 from bench.thesis import Setting, ThesisRow, simulated_row, theorem_row
 from gopa.accounting.gaussian import gaussian_delta
@@ -23,12 +23,13 @@ _KINDS: tuple[tuple[MaskLaw, Objective], ...] = (
 )
 
 
-def run(full: bool) -> dict[str, object]:
+def run(scale: Scale) -> dict[str, object]:
     """One row for each method; `full` simulates 100,000 pairs of graph and party, not 10,000."""
+    pairs = scale.of(500, 10_000, 100_000)
     rows: list[Numbers] = []
     for rho in (1.0, 0.5):
         setting = Setting(PARTIES, rho, EPSILON, "published")
-        rows += _thesis(setting, full)
+        rows += _thesis(setting, pairs)
         rows.append(_printed(Setting(PARTIES, rho, EPSILON, "printed")))
         rows += _no_larger_masks(setting.delta, rho, theorem_row(setting))
         for mask, objective in _KINDS:
@@ -58,10 +59,10 @@ def _plan(
     return made
 
 
-def _thesis(setting: Setting, full: bool) -> list[Numbers]:
+def _thesis(setting: Setting, pairs: int) -> list[Numbers]:
     rho = setting.rho
     theorem = theorem_row(setting)
-    graphs = max(1, round((100_000 if full else 10_000) / setting.honest))
+    graphs = max(1, round(pairs / setting.honest))
     simulated = simulated_row(setting, _SIMULATED[rho], seeded(1), graphs=graphs)
     error = setting.noise_variance**0.5 / PARTIES**0.5
     shared: Numbers = {

@@ -7,26 +7,24 @@ import statistics
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from bench.measure import Numbers, require
+from bench.measure import Numbers, Scale, require
 from bench.randomness import seeded
 from commitments import backend_status
 from gopa.aggregation import LocalAggregator
 from gopa.messages.manifest import Mode, Trust
 from gopa.organiser import SessionSetting
-from gopa.planning import Terms, guarantee, plan
+from gopa.planning import Terms, plan
 from gopa.planning.terms import MaskLaw
 from gopa.rules import check, read_session
 from gopa.simulation import RoundRecord, Simulation, SimulationOptions
 from wire.ed25519 import SigningKey, verify
 
-PEERS = 20
-"""k of the scalar rounds: a mean degree of 39 or less."""
-
-FLOWER_DEGREE = 20
+ABSENT = 5
+"""Parties that scalar plans expect to miss: without recovery k is then 16 to 21 for any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +52,10 @@ class Round:
         return statistics.fmean(usage.read for usage in self.record.usage)
 
 
-def run(full: bool) -> Numbers:
+def run(scale: Scale) -> Numbers:
     """All numbers; without `full`, 1,000 parties are scaled from 200, vectors have fewer peers."""
+    parties = scale.of(20, 100, 100)
+    vectors, coordinates = scale.of(5, 5, 40), scale.of(50, 100_000, 100_000)
     status = backend_status()
     return {
         "bench": "protocol",
@@ -63,45 +63,44 @@ def run(full: bool) -> Numbers:
         "backend_details": status.details,
         "unit": "CPU time, one run each; *_s of whole simulations is wall time",
         "cores": os.cpu_count(),
-        **_scalar(),
-        **_threshold(),
-        **_thousand(full),
-        **_vectors(full),
-        **_seeds(full),
-        **_signed(),
-        **_gaussian(),
+        **_scalar(parties),
+        **_threshold(parties),
+        **_thousand(scale.of(20, 200, 1000)),
+        **_vectors(vectors, scale.of(2, 1000, 1000)),
+        **_seeds(scale),
+        **_signed(parties, coordinates),
+        **_gaussian(parties, coordinates),
         **_off(),
     }
 
 
-def scalar_terms(parties: int, k: int, recovery: str | None = None) -> Terms:
-    """A plan for numbers of which every party chooses at least `k` others."""
-    made = plan(
+def scalar_terms(parties: int, recovery: str | None = None) -> Terms:
+    """A plan for numbers when some five parties are expected to be absent."""
+    return plan(
         n=parties,
         epsilon=1,
         delta=1e-6,
         corrupt=0.1,
-        dropout=0.02,
+        dropout=min(0.05, ABSENT / parties),
         mask="uniform",
         charged=1,
         recovery=recovery,
         least_chance=0,
-    )
-    return with_peers(made.terms, k)
+    ).terms
 
 
 def vector_terms(  # noqa: PLR0913 - what differs among the measured rounds
     parties: int,
-    k: int,
     dimension: int,
     *,
     steps: int = 16,
     norm: int | None = None,
     mask: MaskLaw = "uniform",
     rounds: int = 1,
+    recovery: str | None = None,
 ) -> Terms:
     """A plan for vectors with coordinates in [-1, 1] and of bounded length, if `norm` is given."""
-    made = plan(
+    return plan(
         n=parties,
         epsilon=8 if rounds == 1 else 80,
         delta=1e-5,
@@ -116,17 +115,9 @@ def vector_terms(  # noqa: PLR0913 - what differs among the measured rounds
         noise="irwin-hall",
         objective="error" if mask == "uniform" else "masks",
         charged=1,
-        recovery=None,
+        recovery=recovery,
         least_chance=0,
-    )
-    return with_peers(made.terms, k)
-
-
-def with_peers(terms: Terms, k: int) -> Terms:
-    """The same for another k; the terms must still be worth what they claim."""
-    changed = replace(terms, k=k)
-    require(guarantee(changed).total <= changed.delta, "the terms claim too much")
-    return changed
+    ).terms
 
 
 def play(terms: Terms, setting: SessionSetting, inputs: Sequence[Sequence[int]]) -> Round:
@@ -175,75 +166,80 @@ def verify_cpu(played: Round) -> float:
     return each * statistics.median(usage.entries for usage in played.record.usage)
 
 
-def _scalar() -> Numbers:
-    terms = scalar_terms(100, PEERS)
+def _scalar(parties: int) -> Numbers:
+    terms = scalar_terms(parties)
     played = play(terms, SessionSetting(), inputs(terms))
     signatures = verify_cpu(played)
     return {
         "party_ms": round(1e3 * (played.party_cpu + signatures), 1),
         "party_of_that_signatures_read_ms": round(1e3 * signatures, 1),
-        "party_parameters": f"full, scalar, n=100, k={PEERS}, commit-reveal, no recovery",
+        "party_parameters": f"full, scalar, n={parties}, k={terms.k}, commit-reveal, no recovery",
         "bytes_per_party": round(played.posted),
         "bytes_read_per_party": round(played.read),
     }
 
 
-def _threshold() -> Numbers:
-    terms = scalar_terms(100, PEERS, recovery="2/3")
+def _threshold(parties: int) -> Numbers:
+    terms = scalar_terms(parties, recovery="2/3")
     played = play(terms, SessionSetting(), inputs(terms))
     return {
         "bytes_per_party_threshold": round(played.posted),
         "party_threshold_ms": round(1e3 * (played.party_cpu + verify_cpu(played)), 1),
-        "threshold_parameters": "as party_ms, recovery by more than 2/3 of the neighbours",
+        "threshold_parameters": f"as party_ms, k={terms.k}, recovery by more than 2/3 of the "
+        "neighbours",
     }
 
 
-def _seeds(full: bool) -> Numbers:
-    """What shares of seeds cost: rounds with them, and the same rounds without."""
-    parties = 40 if full else 12
-    vectors = vector_terms(parties, min(PEERS, parties - 1), 100)
-    words = vector_terms(100, PEERS, 10_000, steps=64, norm=10)
+def _seeds(scale: Scale) -> Numbers:
+    """What shares of seeds cost: rounds with them, and rounds of the same size without."""
+    parties, dimension = scale.of(10, 12, 40), scale.of(2, 100, 100)
+    words, coordinates = scale.of(20, 100, 100), scale.of(50, 10_000, 10_000)
     setting = SessionSetting(mode=Mode.SIGNED, word_width=32)
+
+    def short(recovery: str | None) -> Terms:
+        return vector_terms(parties, dimension, recovery=recovery)
+
+    def long(recovery: str | None) -> Terms:
+        return vector_terms(words, coordinates, steps=64, norm=10, recovery=recovery)
+
     found: Numbers = {}
-    for name, plain, how in (("vec100", vectors, SessionSetting()), ("signed_10k", words, setting)):
-        sharing = replace(plain, threshold_numerator=4, threshold_denominator=5)
-        for ending, terms in (("alone", plain), ("threshold", with_peers(sharing, plain.k))):
+    for name, made, how in (("vec100", short, SessionSetting()), ("signed_10k", long, setting)):
+        for ending, recovery in (("alone", None), ("threshold", "4/5")):
+            terms = made(recovery)
             played = play(terms, how, inputs(terms))
             cpu = 1e3 * (played.party_cpu + verify_cpu(played))
             found[f"{name}_{ending}_party_ms"] = round(cpu, 1)
             found[f"{name}_{ending}_bytes"] = round(played.posted)
-        found[f"{name}_threshold_parameters"] = (
-            f"n={plain.parties}, k={plain.k}, recovery by more than 4/5 of the neighbours"
-        )
+            found[f"{name}_{ending}_parameters"] = f"n={terms.parties}, k={terms.k}" + (
+                f", recovery by more than {recovery} of the neighbours" if recovery else ""
+            )
     return found
 
 
-def _thousand(full: bool) -> Numbers:
-    parties = 1000 if full else 200
-    terms = scalar_terms(parties, PEERS)
+def _thousand(parties: int) -> Numbers:
+    terms = scalar_terms(parties)
     played = play(terms, SessionSetting(), inputs(terms))
     return {
         "simulate_1000_s": round(played.wall * 1000 / parties, 1),
         "simulate_1000_cpu_s": round(played.cpu * 1000 / parties, 1),
         "simulate_1000_from_parties": parties,
-        "simulate_1000_parameters": f"full, scalar, k={PEERS}; organiser, board and all checks",
+        "simulate_1000_parameters": f"full, scalar, k={terms.k}; organiser, board and all checks",
     }
 
 
-def _vectors(full: bool) -> Numbers:
-    parties = 40 if full else 12
-    terms = vector_terms(parties, min(PEERS, parties - 1), 1000)
+def _vectors(parties: int, dimension: int) -> Numbers:
+    terms = vector_terms(parties, dimension)
     played = play(terms, SessionSetting(), inputs(terms))
     return {
         "vec1000_party_s": round(played.party_cpu + verify_cpu(played), 3),
         "vec1000_bytes_per_party": round(played.posted),
-        "vec1000_parameters": f"full, d=1000, uniform masks, weighted bits, n={parties}, "
+        "vec1000_parameters": f"full, d={dimension}, uniform masks, weighted bits, n={parties}, "
         f"k={terms.k}",
     }
 
 
-def _signed() -> Numbers:
-    terms = vector_terms(100, FLOWER_DEGREE // 2 + 1, 100_000, steps=64, norm=10)
+def _signed(parties: int, dimension: int) -> Numbers:
+    terms = vector_terms(parties, dimension, steps=64, norm=10)
     played = play(terms, SessionSetting(mode=Mode.SIGNED, word_width=32), inputs(terms))
     raws = list(played.simulation.log().entries())
     begun = time.process_time()
@@ -254,25 +250,24 @@ def _signed() -> Numbers:
         "signed_100k_party_ms": round(1e3 * (played.party_cpu + verify_cpu(played)), 1),
         "signed_100k_server_s": round(server, 3),
         "signed_100k_bytes": round(played.posted),
-        "signed_100k_parameters": f"signed, d=100000, n=100, k={terms.k}: mean degree 20.8, "
+        "signed_100k_parameters": f"signed, d={dimension}, n={parties}, k={terms.k}, "
         "32-bit words; the server reads, verifies and checks the whole log",
     }
 
 
-def _gaussian() -> Numbers:
-    k = FLOWER_DEGREE // 2 + 1
-    terms = vector_terms(100, k, 100_000, steps=64, norm=10, mask="gaussian")
+def _gaussian(parties: int, dimension: int) -> Numbers:
+    terms = vector_terms(parties, dimension, steps=64, norm=10, mask="gaussian")
     setting = SessionSetting(mode=Mode.SIGNED, trust=Trust.HONEST_BUT_CURIOUS, word_width=32)
     played = play(terms, setting, inputs(terms))
     return {
         "gaussian_100k_party_ms": round(1e3 * (played.party_cpu + verify_cpu(played)), 1),
-        "gaussian_100k_parameters": f"signed, honest but curious, d=100000, n=100, k={terms.k}, "
-        f"masks of deviation {terms.mask_deviation}",
+        "gaussian_100k_parameters": f"signed, honest but curious, d={dimension}, n={parties}, "
+        f"k={terms.k}, masks of deviation {terms.mask_deviation}",
     }
 
 
 def _off() -> Numbers:
-    terms = vector_terms(20, 10, 100, rounds=100)
+    terms = vector_terms(20, 100, rounds=100)
     values = [np.full(100, party / 20) for party in range(20)]
     begun = time.perf_counter()
     with LocalAggregator(terms, mode="off", seed=1) as aggregator:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bench.measure import Numbers, require
+from bench.measure import Numbers, Scale, require
 from gopa.planning import Plan, plan
 from gopa.planning.attendance import Attendance, never_above, worst_energy, worst_tries
 from gopa.planning.expansion import Population, degree_tail, disconnected
@@ -47,14 +47,14 @@ _CASES: Final = (
 )
 
 
-def run(full: bool) -> dict[str, object]:
+def run(scale: Scale) -> dict[str, object]:
     """Every case; `full` adds other shares of corrupt parties."""
     more = (
         Case(1000, 100, 0.05, "4/5", 1, "1e-6"),
         Case(1000, 400, 0.05, "4/5", 1, "1e-6"),
         Case(10_000, 2000, 0.05, "4/5", 1, "1e-7"),
     )
-    rows = [_row(case) for case in (*_CASES, *(more if full else ()))]
+    rows = [_row(case) for case in scale.of(_CASES[:1], _CASES, (*_CASES, *more))]
     return {"bench": "recovered", "rows": rows}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bench.measure import Numbers, require, wall_and_cpu
+from bench.measure import Numbers, Scale, require, wall_and_cpu
 from gopa.planning import Plan, plan
 from gopa.planning.aimed_noise import AimedNoise
 from gopa.planning.defaults import PlannedMode
@@ -22,14 +22,14 @@ _EPSILONS = (1, 8, None)
 _MOST_BITS = 2**23
 
 
-def run(full: bool) -> dict[str, object]:
+def run(scale: Scale) -> dict[str, object]:
     """A row for each epsilon, number of parties and dimension; `full` adds plans with weights."""
     rows = [
         _row(parties, dimension, epsilon, weighted=weighted)
-        for weighted in ((False, True) if full else (False,))
+        for weighted in scale.of((False, True), (False,), (False, True))
         for epsilon in _EPSILONS
-        for parties in _PARTIES
-        for dimension in _DIMENSIONS
+        for parties in scale.of(_PARTIES[:1], _PARTIES, _PARTIES)
+        for dimension in scale.of(_DIMENSIONS[:1], _DIMENSIONS, _DIMENSIONS)
     ]
     return {"bench": "rows", "delta": DELTA, "norm": 1, "rows": rows}
 

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from bench.measure import Numbers, require
-from bench.protocol import with_peers
+from bench.measure import Numbers, Scale, require
 from bulletin_board.client.state import MemoryState
 from bulletin_board.note import KeyKind, NoteSigner
 from bulletin_board.sequencer import first_checkpoint
@@ -41,7 +40,6 @@ from wire.ed25519 import SigningKey
 from wire.randomness import Rng, draw
 from wire.secret import SecretBytes
 
-PEERS = 12
 PROBES = 4
 """Parties that follow the board by themselves, as in a process of their own."""
 
@@ -49,29 +47,28 @@ _SERVE = "from gopa.cli.board import board; board()"
 _SECONDS = 600.0
 
 
-def run(full: bool) -> Numbers:
+def run(scale: Scale) -> Numbers:
     """200 parties; 2,000 with `full`."""
-    parties = 2_000 if full else 200
+    parties = scale.of(10, 200, 2_000)
     made = plan(
         n=parties,
         epsilon=1,
         delta=1e-5,
         corrupt=0.05,
-        dropout=0.02,
+        dropout=1 / parties,
         charged=1,
         recovery=None,
         least_chance=0,
     )
-    terms = with_peers(made.terms, PEERS)
     with tempfile.TemporaryDirectory() as folder, _board(Path(folder) / "board") as board:
-        measured = asyncio.run(_measured(board, terms))
+        measured = asyncio.run(_measured(board, made.terms))
         usage = board.stop()
     return {
         "bench": "session",
         "unit": "wall seconds of one session on loopback; every proof checked by the organiser",
         "cores": os.cpu_count(),
         "parties": parties,
-        "k": terms.k,
+        "k": made.terms.k,
         "mode": "full",
         **measured,
         "server_cpu_s": round(usage.ru_utime + usage.ru_stime, 2),

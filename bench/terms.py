@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from bench.measure import require
+from bench.measure import Scale, require
 from gopa.planning.worth import Worth, judge
 from tests.planning.random_terms import given
 from tests.planning.worst_terms import all_terms
@@ -93,9 +93,9 @@ def _peak() -> float:
     return int(found[1]) / 1000
 
 
-def run(full: bool) -> dict[str, object]:
+def run(scale: Scale) -> dict[str, object]:
     """The hardest terms of each kind; `full` takes all of them."""
-    names = list(all_terms()) if full else list(HARD)
+    names = scale.of(HARD[3:4], HARD, tuple(all_terms()))
     ours, theirs = (list(costs(each, names)) for each in ("package", "second verifier"))
     for one, other in zip(ours, theirs, strict=True):
         answers = {one.answer, other.answer}

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from bench.measure import Numbers, cpu_time, require
+from bench.measure import Numbers, Scale, cpu_time, require
 from gopa.learning.clocks import Poisson
 from gopa.learning.network_dp import Visits, Walk, carry
 from gopa.learning.network_dp.descent import Descent
@@ -18,7 +18,7 @@ USERS, ROWS, COLUMNS, CAP, STEPS = 2000, 8, 8, 12, 20_000
 STEEPEST, SIGMA, LENGTH = 0.4, 0.4, 0.1
 
 
-def steps(full: bool) -> Numbers:
+def steps(scale: Scale) -> Numbers:
     """A logistic model by noisy gradient steps, path, caps and noise included."""
     rng = np.random.default_rng(1)
     x = rng.standard_normal((USERS, ROWS, COLUMNS))
@@ -28,8 +28,8 @@ def steps(full: bool) -> Numbers:
     numbers: Numbers = {
         "token_setting": f"{USERS} users, {ROWS} rows of {COLUMNS}, cap {CAP}, {STEPS} steps a run"
     }
-    for runs in (1, 40):
-        timed = cpu_time(partial(_walked, rows, runs), repeat=5 if full else 2)
+    for runs in scale.of((1, 3), (1, 40), (1, 40)):
+        timed = cpu_time(partial(_walked, rows, runs), repeat=scale.of(1, 2, 5))
         visits, models = timed.result
         require(bool(np.allclose(models[0], _again(rows, visits, runs))), "the model of a run")
         numbers[f"token_steps_per_second_{runs}_runs"] = round(runs * STEPS / timed.seconds)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Literal, TypeAlias
 
 import gopa
-from bench.measure import Numbers, cpu_time, ms, require
+from bench.measure import Numbers, Scale, cpu_time, ms, require
 from bench.randomness import seeded
 from bulletin_board import KeyKind, NoteSigner, Submission
 from gopa.messages.bodies import BODIES
@@ -54,7 +54,7 @@ class Cost:
     up: list[int] = field(default_factory=list)
 
 
-def run(full: bool) -> Numbers:
+def run(scale: Scale) -> Numbers:
     """Numbers with n = 5 and 20, vectors with n = 5; `full` also has vectors with proofs."""
     found: Numbers = {
         "bench": "tunnel",
@@ -64,16 +64,17 @@ def run(full: bool) -> Numbers:
         "off nothing is sent: the numbers are those of the whole sum, for each party",
         "sessions": "one round on a log of this process, nobody leaves; mean of the parties",
     }
-    for parties in SIZES:
+    sizes, width = scale.of((5,), SIZES, SIZES), scale.of(10, HEAVY, HEAVY)
+    for parties in sizes:
         found |= off(parties)
     for mode in MODES:
-        for parties in SIZES:
+        for parties in sizes:
             for name, recovery in RECOVERY.items():
                 made = planned(mode, parties, recovery)
                 found |= measured(f"{mode}{parties}{name}", mode, made)
-    heavy: tuple[Sent, ...] = ("signed", "full") if full else ("signed",)
+    heavy: tuple[Sent, ...] = scale.of(("signed", "full"), ("signed",), ("signed", "full"))
     for mode in heavy:
-        found |= measured(f"{mode}5_d{HEAVY}", mode, planned(mode, 5, None, HEAVY))
+        found |= measured(f"{mode}5_d{width}", mode, planned(mode, 5, None, width))
     return found
 
 

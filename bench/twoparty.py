@@ -6,12 +6,12 @@ import multiprocessing
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 
 import numpy as np
 
-from bench.measure import Numbers, cpu_time, ms, require
+from bench.measure import Numbers, Scale, cpu_time, ms, require
 from commitments import ristretto255
 from commitments.backends import single_thread
 from commitments.group import Group
@@ -45,15 +45,15 @@ PAIRS = {
 SIZES = (16, 64, 96, 112, 128, 144, 192, 256, 600)
 
 
-def run(full: bool) -> Numbers:
+def run(scale: Scale) -> Numbers:
     """Measures kernels, transfers, fresh pairs, and pairs over loopback."""
     group = ristretto255()
     with single_thread(group):
-        numbers = _gates(group, 400_000 if full else 100_000)
-        numbers |= _transfers(group, 10 if full else 4)
+        numbers = _gates(group, scale.of(1_000, 100_000, 400_000))
+        numbers |= _transfers(group, scale.of(SIZES[::4], SIZES, SIZES), scale.of(1, 4, 10))
         for name, (circuit, what) in PAIRS.items():
-            numbers |= _fresh(name, circuit, what, 50 if full else 10)
-    return numbers | _loopback(500 if full else 100)
+            numbers |= _fresh(name, circuit, what, scale.of(1, 10, 50))
+    return numbers | _loopback(scale.of(2, 100, 500))
 
 
 def _gates(group: Group, gates: int) -> Numbers:
@@ -89,11 +89,11 @@ def _gates(group: Group, gates: int) -> Numbers:
     }
 
 
-def _transfers(group: Group, repeat: int) -> Numbers:
+def _transfers(group: Group, sizes: Sequence[int], repeat: int) -> Numbers:
     """Both ways for the same numbers of choice bits, and where they cross."""
     numbers: Numbers = {}
     crossing: dict[str, int | None] = {"ms": None, "bytes": None}
-    for count in SIZES:
+    for count in sizes:
         choices = np.random.default_rng(count).integers(0, 2, count).astype(np.bool_)
         points = cpu_time(lambda c=choices: _by_points(group, c), repeat=repeat)  # type: ignore[misc]
         hashes = cpu_time(lambda c=choices: _by_hashes(group, c), repeat=repeat)  # type: ignore[misc]

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.measure import Numbers, ms, require
+from bench.measure import Numbers, Scale, ms, require
 from bench.protocol import play
 from bench.randomness import seeded
 from gopa.auditing import Verdict, audit
@@ -43,7 +43,7 @@ from gopa.rules import check, read_session
 from gopa.simulation import RoundRecord, Simulation, SimulationOptions
 
 PARTIES = 20
-QUICK = (1_000, 100_000)
+USUAL = (1_000, 100_000)
 ALL = (1_000, 10_000, 100_000, 1_000_000)
 PRIO3 = Path(__file__).parent / "prio3"
 
@@ -51,17 +51,18 @@ _REPLAYS = 3
 _MB = 1e6
 
 
-def run(full: bool) -> Numbers:
+def run(scale: Scale) -> Numbers:
     """The numbers of each dimension, with mode signed and Prio3SumVec of the same size."""
+    parties = scale.of(5, PARTIES, PARTIES)
     found: Numbers = {
         "bench": "vectors",
         "unit": "CPU time; peaks are those of a process with one party, or of an audit",
-        "parties": PARTIES,
+        "parties": parties,
     }
-    prio3 = _built_prio3(found)
-    for dimension in ALL if full else QUICK:
-        found |= _proved(dimension)
-        found |= _signed(dimension)
+    prio3 = _built_prio3(found, build=scale is not Scale.TINY)
+    for dimension in scale.of((20,), USUAL, ALL):
+        found |= _proved(dimension, parties)
+        found |= _signed(dimension, parties)
         if prio3 is not None:
             found |= _prio3(prio3, dimension)
     return found
@@ -124,9 +125,9 @@ class TimedProofs(RealProofs):
         return found
 
 
-def _proved(dimension: int) -> Numbers:
+def _proved(dimension: int, parties: int) -> Numbers:
     """The numbers of one dimension, with the dimension in their names."""
-    found = measured(dimension, PARTIES)
+    found = measured(dimension, parties)
     renamed: Numbers = {}
     for name, value in found.items():
         stem, cut, unit = name.rpartition("_")
@@ -230,8 +231,10 @@ def _posted(outputs: Sequence[Output]) -> list[bytes]:
 
 
 def _elsewhere(work: Callable[..., Numbers], *given: Any) -> Any:
-    """What a fresh process finds, and the most memory that it ever had."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
+    """What a process finds that has imported this module and done nothing else."""
+    fresh = multiprocessing.get_context("forkserver")
+    fresh.set_forkserver_preload([__name__])
+    with fresh.Pool(1) as pool:
         return pool.apply(work, given)
 
 
@@ -270,25 +273,29 @@ def _peak() -> int:
     return int(line.split()[1]) * 1024
 
 
-def _signed(dimension: int) -> Numbers:
+def _signed(dimension: int, parties: int) -> Numbers:
     """The same vectors in mode signed, where nothing is proved about them."""
-    terms = plan_of(dimension, "signed").terms
+    terms = plan_of(dimension, "signed", parties).terms
     setting = SessionSetting(mode=Mode.SIGNED, word_width=32)
     middle = terms.steps // 2
-    played = play(terms, setting, [[middle] * dimension] * PARTIES)
+    played = play(terms, setting, [[middle] * dimension] * parties)
     return {
         f"signed_client_{dimension}_s": round(played.party_cpu, 3),
         f"signed_bytes_{dimension}": round(played.posted),
     }
 
 
-def _built_prio3(found: Numbers) -> Path | None:
+def _built_prio3(found: Numbers, *, build: bool) -> Path | None:
     """The program beside this file, if cargo builds it; else `found` says why it is missing."""
+    target = Path(tempfile.gettempdir(), "gopa-bench-prio3")
+    program = target / "release" / "prio3-sum-vec"
+    if not build and not program.exists():
+        found["prio3"] = "skipped: not built"
+        return None
     cargo = shutil.which("cargo")
     if cargo is None:
         found["prio3"] = "skipped: there is no cargo"
         return None
-    target = Path(tempfile.gettempdir(), "gopa-bench-prio3")
     command = [cargo, "build", "--release", "--locked", "--quiet", "--target-dir", str(target)]
     built = subprocess.run(  # noqa: S603 - cargo and fixed words
         command, cwd=PRIO3, capture_output=True, text=True, check=False
@@ -297,11 +304,11 @@ def _built_prio3(found: Numbers) -> Path | None:
         found["prio3"] = f"skipped: cargo says {built.stderr.strip().splitlines()[-1]!r}"
         return None
     found["prio3"] = "Prio3SumVec of libprio 0.18.1, 16 bits, two aggregators, one of them honest"
-    return target / "release" / "prio3-sum-vec"
+    return program
 
 
 def _prio3(program: Path, dimension: int) -> Numbers:
-    repeat = max(1, QUICK[-1] // dimension)
+    repeat = max(1, USUAL[-1] // dimension)
     command = [str(program), str(dimension), "16", str(repeat)]
     said = subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603 - built above
     found = json.loads(said)

@@ -8,11 +8,12 @@ are those of `bench vectors --full`, and a picture is written to `vectors-growth
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from bench.measure import Numbers
+from bench.measure import Numbers, Scale
 from bench.vectors import ALL, PARTIES, measured
 
 PICTURE = Path("vectors-growth.svg")
@@ -22,19 +23,21 @@ _FIGURES = {
     "peak_mb": "a party's memory, megabytes",
 }
 _AXES = {"dimension": "numbers in a vector", "parties": "parties"}
-_QUICK = ((1_000, 4_000, 16_000), (10, 20))
+_TINY = ((10, 20), (4, 5))
+_USUAL = ((1_000, 4_000, 16_000), (10, 20))
 _FULL = (ALL, (10, 20, 40, 80))
-_SMALL = 1_000
 
 Lines = dict[str, dict[int, Numbers]]
 
 
-def run(full: bool) -> Numbers:
+def run(scale: Scale) -> Numbers:
     """Slopes of each cost, and what they are slopes of."""
-    dimensions, parties = _FULL if full else _QUICK
+    dimensions, parties = scale.of(_TINY, _USUAL, _FULL)
+    least = dimensions[0]
+    cost = cache(measured)
     lines: Lines = {
-        "dimension": {each: measured(each, PARTIES) for each in dimensions},
-        "parties": {each: measured(_SMALL, each) for each in parties},
+        "dimension": {each: cost(each, scale.of(4, PARTIES, PARTIES)) for each in dimensions},
+        "parties": {each: cost(least, each) for each in parties},
     }
     found: Numbers = {"bench": "vectors-growth", "unit": "slopes of logarithms"}
     for along, sizes in lines.items():
@@ -43,7 +46,7 @@ def run(full: bool) -> Numbers:
             found[f"{name}_by_{along}"] = slope(list(sizes), values)
             found[f"{name}_by_last_{along}"] = slope(list(sizes)[-2:], values[-2:])
             found[f"{name}_at_{along}"] = dict(zip(sizes, values, strict=True))
-    if full:
+    if scale is Scale.FULL:
         draw(lines)
         found["picture"] = str(PICTURE)
     return found

@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bulletin_board.entry import Slot, SlotTable, Submission, verify_entry
+from bulletin_board.entry import SIGNED_ENTRY, Slot, SlotTable, Submission, verify_entry
 from bulletin_board.note import Checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import CHECKPOINT, DirectorySource, Source, resource_limit
@@ -96,10 +96,13 @@ class EntryChecks:
     def equivocations(self) -> int:
         return self._slots.equivocations
 
-    def add(self, index: int, raw: bytes) -> None:
-        """Check one entry. Raises `MalformedMessage`, or `InvalidProof` (05-F6) for a full slot."""
+    def add(self, index: int, raw: bytes, leaf: bytes) -> None:
+        """Check one entry with its leaf hash.
+
+        Raises `MalformedMessage`, or `InvalidProof` (05-F6) for a full slot.
+        """
         try:
-            submission = Submission.decode(raw)
+            submission = Submission(SIGNED_ENTRY.decode(raw), raw, leaf)
         except MalformedMessage as error:
             raise MalformedMessage(error.message, f"entry {index}", error.offset) from None
         self._slots.take(index, submission.entry.slot, submission.leaf)
@@ -144,9 +147,9 @@ def fsck(
     checks = EntryChecks(signatures=signatures, executor=executor)
     files = LogFiles(source, signed.checkpoint)
     index = entry_bytes = 0
-    for entries in files.bundles():  # F3, F4, F5
-        for entry in entries:
-            checks.add(index, entry)  # F6
+    for entries, leaves in files.hashed_bundles():  # F3, F4, F5
+        for entry, leaf in zip(entries, leaves, strict=True):
+            checks.add(index, entry, leaf)  # F6
             entry_bytes += len(entry)
             index += 1
     checks.finish()  # F7
@@ -174,7 +177,11 @@ class LogFiles:
         self.tiles = 0
 
     def bundles(self) -> Iterator[list[bytes]]:
-        """Read all entries, in lists of up to 256; a caller believes none before the end.
+        """Read all entries, in lists of up to 256; a caller believes none before the end."""
+        return (entries for entries, _ in self.hashed_bundles())
+
+    def hashed_bundles(self) -> Iterator[tuple[list[bytes], list[bytes]]]:
+        """Do as `bundles`, with the leaf hash of each entry.
 
         Raises `MissingResource`, `MalformedMessage` (05-F3) or `InvalidProof` (05-F4, 05-F5).
         """
@@ -182,8 +189,9 @@ class LogFiles:
         for bundle in bundles(self._checkpoint.size):
             data = self._source.fetch(bundle.path, resource_limit(bundle.path))
             entries = _entries(data, bundle.width, bundle.path)  # F3
-            yield entries
-            self._compare(edge.extend(map(leaf_hash, entries)))
+            leaves = list(map(leaf_hash, entries))
+            yield entries, leaves
+            self._compare(edge.extend(leaves))
         self._compare(edge.partial())
         if edge.root() != self._checkpoint.root:  # F5
             raise InvalidProof("the entries do not lead to the checkpoint's root", "05-F5")

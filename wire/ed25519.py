@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -91,7 +92,9 @@ class PublicKey:
         return f"PublicKey({self.data.hex()})"
 
 
-PUBLIC_KEY: Codec[PublicKey] = converted(fixed(KEY_SIZE), PublicKey, lambda key: key.data)
+# Authors come again and again; what a key takes to check is not kept for one that fails.
+_known = lru_cache(4096)(PublicKey)
+PUBLIC_KEY: Codec[PublicKey] = converted(fixed(KEY_SIZE), _known, lambda key: key.data)
 SIGNATURE: Codec[bytes] = fixed(SIGNATURE_SIZE)
 
 

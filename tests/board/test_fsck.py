@@ -436,3 +436,17 @@ def test_a_receipt_is_bounded() -> None:
     assert Receipt.parse(most).index == 1
     with pytest.raises(MalformedMessage):
         Receipt.parse(most + b"x")
+
+
+def test_every_entry_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = source_of(memory_log(300)[1])
+    hashed: list[bytes] = []
+
+    def counting(entry: bytes) -> bytes:
+        hashed.append(entry)
+        return leaf_hash(entry)
+
+    monkeypatch.setattr("bulletin_board.entry.leaf_hash", counting)
+    monkeypatch.setattr("bulletin_board.fsck.leaf_hash", counting)
+    assert fsck(source, trust()).size == 300
+    assert len(hashed) == 300

@@ -100,6 +100,28 @@ def test_the_codec_of_public_keys() -> None:
         PUBLIC_KEY.encode(KEY.public.data)  # type: ignore[arg-type]
 
 
+def test_a_key_that_comes_again_is_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs hold some entries of each author; a key that fails is checked whenever it comes."""
+    on_curve, checked = ed25519._is_on_curve, list[bytes]()
+
+    def counting(encoding: bytes) -> bool:
+        checked.append(encoding)
+        return on_curve(encoding)
+
+    monkeypatch.setattr(ed25519, "_is_on_curve", counting)
+    key = SigningKey.generate(seeded("a key that comes again")).public
+    checked.clear()
+    assert PUBLIC_KEY.decode(key.data) == PUBLIC_KEY.decode(key.data) == key
+    assert checked == [key.data]
+    off = next(
+        y.to_bytes(32, "little") for y in range(2, 99) if not on_curve(y.to_bytes(32, "little"))
+    )
+    for _ in range(2):
+        with pytest.raises(MalformedMessage):
+            PUBLIC_KEY.decode(off)
+    assert checked == [key.data, off, off]
+
+
 def test_a_seed_determines_the_key() -> None:
     assert SigningKey(SecretBytes(SEED)).public == KEY.public
     assert SigningKey.generate(lambda n: SEED[:n]).public == KEY.public

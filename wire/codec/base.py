@@ -93,6 +93,11 @@ class Codec(ABC, Generic[T]):
     min_size: int
     max_size: int
 
+    @property
+    def struct_format(self) -> str | None:
+        """How `struct` reads a value, if every string of this size is one's encoding."""
+        return None
+
     def encode(self, value: T) -> bytes:
         """The one encoding of `value`; `UsageError` names the field that has none."""
         out = bytearray()

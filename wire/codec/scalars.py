@@ -32,6 +32,10 @@ class Integer(Codec[int]):
     def notation(self) -> Notation:
         return Notation(f"{'' if self._signed else 'u'}int{8 * self._width}")
 
+    @property
+    def struct_format(self) -> str | None:
+        return self._code
+
     def read(self, reader: ByteReader) -> int:
         return int.from_bytes(reader.take(self._width), signed=self._signed)
 

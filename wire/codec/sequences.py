@@ -7,8 +7,10 @@ as bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from itertools import groupby
+from struct import Struct
 from typing import Any, Generic, TypeVar
 
 from wire.codec.base import (
@@ -58,6 +60,10 @@ class Fixed(Codec[bytes]):
     @property
     def notation(self) -> Notation:
         return Notation("opaque", f"[{self._size}]")
+
+    @property
+    def struct_format(self) -> str | None:
+        return f"{self._size}s"
 
     def read(self, reader: ByteReader) -> bytes:
         return reader.take(self._size)
@@ -296,6 +302,21 @@ def converted(inner: Codec[A], parse: Callable[[A], B], unparse: Callable[[B], A
     return Converted(inner, parse, unparse)
 
 
+_Part = tuple[Struct | None, tuple[Callable[[ByteReader], Any], ...]]
+
+
+def _parts(codecs: Sequence[Codec[Any]]) -> Iterator[_Part]:
+    """The fields of a record, those side by side that `struct` reads as one run of them.
+
+    Beside a run stand the readers of its fields: they name the one that ends too early.
+    """
+    for packed, group in groupby(codecs, lambda codec: codec.struct_format is not None):
+        run = tuple(group)
+        reads = tuple(codec.read for codec in run)
+        formats = "".join(codec.struct_format or "" for codec in run)
+        yield (Struct(f">{formats}") if packed else None), reads
+
+
 class RecordCodec(Codec[T]):
     """Encodes instances of one frozen dataclass.
 
@@ -312,9 +333,7 @@ class RecordCodec(Codec[T]):
         if self.max_size > LARGEST_SIZE:
             raise UsageError(f"a {cls.__name__} could take 2^32 bytes or more: bound its fields")
         self._names = tuple(codecs)
-        self._readers: tuple[Callable[[ByteReader], Any], ...] = tuple(
-            codec.read for codec in codecs.values()
-        )
+        self._parts = tuple(_parts(tuple(codecs.values())))
 
     @property
     def notation(self) -> Notation:
@@ -333,8 +352,13 @@ class RecordCodec(Codec[T]):
         start = reader.position
         values: list[Any] = []
         try:
-            for read in self._readers:
-                values.append(read(reader))  # noqa: PERF401 - its length names the field that fails
+            for run, reads in self._parts:
+                if run is not None and reader.position + run.size <= reader.limit:
+                    values += run.unpack_from(reader.data, reader.position)
+                    reader.position += run.size
+                    continue
+                for read in reads:
+                    values.append(read(reader))
         except DecodeFault as fault:
             fault.enter(self._names[len(values)])
             raise

@@ -27,6 +27,9 @@ TRANSCRIPT: Final = Domain(b"gopa/v1/zkp/transcript")
 PROVER_NONCES: Final = Domain(b"gopa/v1/zkp/prover-nonces")
 """Hedged nonces: fresh randomness, witness and transcript together."""
 
+HEDGED_STREAM: Final = Domain(b"gopa/v1/zkp/hedged-stream")
+"""Randomness for other secrets, from one hedged nonce."""
+
 LONG_ROWS: Final = Domain(b"gopa/v1/zkp/long-rows")
 """Transcripts from which blindings of rows are drawn, before there is a proof about them."""
 
@@ -50,6 +53,9 @@ PARTY: Final = Domain(b"gopa/v1/protocol/party")
 
 SESSION: Final = Domain(b"gopa/v1/protocol/session")
 """The hash that turns a manifest into the id of its session."""
+
+PARTY_CHANCE: Final = Domain(b"gopa/v1/protocol/party-chance")
+"""Transcripts from which a party's secrets of one step are drawn."""
 
 POSSESSION: Final = Domain(b"gopa/v1/protocol/possession")
 """Proofs that a party knows the secret of its Diffie-Hellman key."""

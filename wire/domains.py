@@ -196,6 +196,9 @@ SESSION_CHANCE: Final = Domain(b"gopa/v1/sessions/chance")
 VAULT_RECORD: Final = Domain(b"gopa/v1/sessions/vault-record")
 """The checksum of a record of a vault, with its place."""
 
+VAULT_MARK: Final = Domain(b"gopa/v1/sessions/vault-mark")
+"""The chain of a vault's records, of which a mark names the last."""
+
 TUNNEL_STATE: Final = Domain(b"gopa/v1/sessions/tunnel-state")
 """The key and the nonce that seal the state of a party that is called."""
 

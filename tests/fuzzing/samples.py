@@ -32,7 +32,7 @@ from gopa.sessions import party_memory as failures
 from gopa.sessions.organising.storage import STANDING, Covered, PhaseStart, StoredMessage
 from gopa.sessions.party_journal import RECORD
 from gopa.sessions.party_memory import MEMORY, KeptInput
-from gopa.sessions.tunnel.guard import Mark
+from gopa.sessions.vault.guard import Mark
 from gopa.sessions.tunnel.letters import Card, Letter, Signed
 from gopa.sessions.tunnel.messages import (
     HiddenEntry,

@@ -260,6 +260,9 @@ def test_a_permutation_is_drawn_by_exchanges(group: Group) -> None:
 def test_what_does_not_fit_is_refused(group: Group, kernels: TableKernels) -> None:
     three, four = (kernels.of_scalars(some(group, n)) for n in (3, 4))
     places, eight = np.array([1, 0], np.uint32), np.zeros(8, np.int64)
+    none = kernels.of_scalars(some(group, 0))
+    assert len(kernels.combine_bits(three, bytes(3), 8)) == 8
+    assert len(kernels.equality(some(group, 10), 1)) == 1
     assert len(three.permuted(places, b"\0")) == 3
     refused: list[Any] = [
         lambda: three.inner(four),
@@ -286,6 +289,10 @@ def test_what_does_not_fit_is_refused(group: Group, kernels: TableKernels) -> No
         lambda: kernels.combine_rows(eight[:0], three),
         lambda: kernels.combine_bits(three, bytes(4), 8),
         lambda: kernels.combine_bits(three, bytes(3), 0),
+        *(lambda n=n: kernels.combine_bits(none, b"", n) for n in (1, 2**40, 2**63)),
+        *(lambda n=n: kernels.equality(some(group, n), 1) for n in (25, 100)),
+        *(lambda n=n: kernels.products(some(group, n), 1) for n in (25, 100)),
+        lambda: kernels.equality_sum(some(group, 200), some(group, 2), 1),
         lambda: kernels.row_bit_sums(eight, bytes(4), 3),
         lambda: kernels.row_bit_sums(eight, bytes(3), 16),
         lambda: three.fold(5, 2),  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ from gopa.sessions.tunnel import (
     TunnelInput,
     TunnelParty,
 )
-from gopa.sessions.tunnel.guard import last_mark
+from gopa.sessions.vault.guard import last_mark
 from gopa.sessions.tunnel.state import StatePlace, counter_of
 from gopa.sessions.vault import StateDiverged, VaultDamaged
 from wire.errors import GopaError, ProtocolError, UsageError

@@ -18,7 +18,7 @@ from gopa.party import (
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.tunnel.call import CallParts, PartyCall, Standing, Supply
-from gopa.sessions.tunnel.guard import (
+from gopa.sessions.vault.guard import (
     MARK,
     Guard,
     Mark,

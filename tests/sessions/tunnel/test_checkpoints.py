@@ -35,7 +35,7 @@ from gopa.sessions.tunnel import call as call_module
 from gopa.sessions.tunnel import state as state_module
 from gopa.sessions.tunnel.called import CalledParty
 from gopa.sessions.tunnel.checkpoint import read_state, write_state
-from gopa.sessions.tunnel.guard import MARK
+from gopa.sessions.vault.guard import MARK
 from gopa.sessions.tunnel.messages import REPLY
 from gopa.sessions.tunnel.packing import unpack
 from gopa.sessions.tunnel.slots import NAME_SIZE, Slots

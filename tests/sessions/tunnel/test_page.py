@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gopa.sessions.tunnel import SealingKey, StateOfAnother
-from gopa.sessions.tunnel.guard import MARK
+from gopa.sessions.vault.guard import MARK
 from gopa.sessions.tunnel.messages import REPLY, REQUEST
 from gopa.sessions.tunnel.packing import PACKED, unpack
 from gopa.sessions.tunnel.state import TUNNEL, StatePlace, unseal

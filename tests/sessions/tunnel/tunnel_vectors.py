@@ -6,7 +6,7 @@ from typing import Any
 
 from gopa.messages.phases import Phase
 from gopa.party import Fetch
-from gopa.sessions.tunnel.guard import MARK, Mark
+from gopa.sessions.vault.guard import MARK, Mark
 from gopa.sessions.tunnel.messages import (
     REPLY,
     REQUEST,

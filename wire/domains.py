@@ -196,6 +196,9 @@ SESSION_CHANCE: Final = Domain(b"gopa/v1/sessions/chance")
 VAULT_RECORD: Final = Domain(b"gopa/v1/sessions/vault-record")
 """The checksum of a record of a vault, with its place."""
 
+BOX_NONCE: Final = Domain(b"gopa/v1/sessions/box-nonce")
+"""The nonce of a box, from its key, fresh bytes and what is in it."""
+
 VAULT_MARK: Final = Domain(b"gopa/v1/sessions/vault-mark")
 """The chain of a vault's records, of which a mark names the last."""
 

@@ -104,9 +104,9 @@ class Client(Guarded):
     the process, and a restart in the middle of a session may look like fraud to others.
     `guard` keeps the marks of these vaults, by default in the directory HOME-marks beside it: with
     it an old copy of a vault is refused. Never restore it from a backup, and move it together
-    with the home. `secret`, a passphrase or a key, seals what is on the disk. `policy` is the least that the
-    party asks of a session. `connect` follows boards; parties of one process may share
-    what it returns.
+    with the home. `secret`, a passphrase or a key, seals what is on the disk. `policy` is the
+    least that the party asks of a session. `connect` follows boards; parties of one process may
+    share what it returns.
 
     Every method has an awaitable form and, with `_sync` behind the name, one that blocks;
     a client is used in one of the two ways.

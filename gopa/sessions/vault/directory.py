@@ -83,7 +83,7 @@ class DirectoryVault(Guarded):
         "_sealing",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - where it is, and what it is kept with
         self,
         path: Path,
         log: VerifierKey,

@@ -54,7 +54,7 @@ class RoundInput(Guarded):
             return self.rows.rows.blindings
         if self.opening is not None:
             return self.opening.blindings
-        digest = hashlib.sha256(np.array(self.values, np.int64).tobytes()).digest()
+        digest = hashlib.sha256(np.array(self.values, "<i8").tobytes()).digest()
         return group.reduce_scalars(digest, len(digest)).secret()
 
     @property

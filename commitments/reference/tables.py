@@ -214,10 +214,11 @@ class _Kernels:
         return _reduced(self._curve, sums)
 
     def combine_bits(self, weights: ResidueTable, bits: bytes, size: int, /) -> ResidueTable:
-        held, strings = self._entries(weights), _strings(bits, size)
-        same_length(len(held), len(strings), "strings and weights")
+        held = self._entries(weights)
         if not held:
             raise UsageError("a sum of strings needs at least one")
+        strings = _strings(bits, size)
+        same_length(len(held), len(strings), "strings and weights")
         columns = ([string[j] for string in strings] for j in range(size))
         return _reduced(self._curve, [sum(_chosen(held, column)) for column in columns])
 

@@ -124,6 +124,19 @@ def test_a_round_of_a_sum(group: Group, kernels: TableKernels, length: int, half
         require(sums, lambda x, e=exponent: sum(a**e for a in at(left, x)))
 
 
+@pytest.mark.parametrize("half", [6, 2**63, 2**64 - 5, 2**64 - 2, 2**64 - 1])
+def test_a_half_behind_the_end_adds_zeros(group: Group, kernels: TableKernels, half: int) -> None:
+    """Places that a sum takes over the width of a word are not those at the beginning."""
+    values = np.array([5, -3, 7, 1, -2], np.int64)
+    table = kernels.of_integers(values)
+    by = group.scalar(5)
+    assert entries(table.fold(by, half)) == entries(table.fold(by, 5))
+    assert ints(table.pair_sums(table, half)) == ints(table.pair_sums(table, 5))
+    assert ints(table.power_sums(8, half)) == ints(table.power_sums(8, 5))
+    small = kernels.integer_power_sums(values, 8, half)
+    assert ints(small) == ints(table.power_sums(8, 5))
+
+
 @pytest.mark.parametrize("exponent", [2, 3, 8])
 def test_a_round_of_a_sum_of_small_integers(kernels: TableKernels, exponent: int) -> None:
     bits = (126 - 4) // exponent - 1

@@ -27,6 +27,23 @@ Act = Callable[[DirectoryVault], None]
 State = tuple[bytes | None, tuple[bytes, ...]]
 
 
+class Quick(PrivateFiles):
+    """Files that are not synced: here only processes die."""
+
+    def sync(self, handle: int) -> None:
+        pass
+
+    def sync_file(self, path: Path) -> None:
+        pass
+
+    def sync_directory(self, path: Path) -> None:
+        pass
+
+
+class Stopping(StoppingFiles, Quick):
+    """Quick files that stop at a chosen operation."""
+
+
 class Disk:
     """A vault and its marks, each in a directory of its own."""
 
@@ -36,8 +53,8 @@ class Disk:
         self.secret = secret
 
     def open(self, files: PrivateFiles | None = None) -> DirectoryVault:
-        guard = FileGuard(self.marks, files)
-        return opened(self.vault, self.secret, files, guard)
+        made = files or Quick()
+        return opened(self.vault, self.secret, made, FileGuard(self.marks, made))
 
     def acts(self, *acts: Act) -> State:
         """What the vault holds behind these acts, in a process of their own."""
@@ -183,7 +200,7 @@ def test_without_its_mark_no_vault_is_believed(tmp_path: Path) -> None:
 
 @SEALED
 @pytest.mark.parametrize("how", ["kill", "error", "error-after"])
-@pytest.mark.parametrize("act", [answer, hear, begin_anew])
+@pytest.mark.parametrize("act", [answer, hear, pytest.param(begin_anew, marks=pytest.mark.slow)])
 def test_a_crash_anywhere_is_never_taken_for_a_copy(
     act: Act, how: How, secret: Secret | None, tmp_path: Path
 ) -> None:
@@ -193,7 +210,7 @@ def test_a_crash_anywhere_is_never_taken_for_a_copy(
         disk = Disk(tmp_path / f"{at}", secret)
         before = disk.acts(begin, answer)
         old, plan = disk.copy("old"), Plan(at=at, how=how)
-        vault, left = disk.open(StoppingFiles(plan)), False
+        vault, left = disk.open(Stopping(plan)), False
         plan.armed = True
         try:
             act(vault)
@@ -223,7 +240,7 @@ def test_a_crash_while_a_vault_is_made_leaves_one_that_can_be_used(
         disk, plan = Disk(tmp_path / f"{at}"), Plan(at=at, how=how)
         plan.armed, made = True, list[DirectoryVault]()
         try:
-            made.append(disk.open(StoppingFiles(plan)))
+            made.append(disk.open(Stopping(plan)))
             begin(made[0])
         except (Killed, VaultBroken):
             pass
@@ -244,7 +261,7 @@ def test_what_leaves_behind_a_crash_is_marked(secret: Secret | None, tmp_path: P
         disk = Disk(tmp_path / f"{at}", secret)
         disk.acts(begin)
         old, plan = disk.copy("old"), Plan(at=at, how="kill")
-        vault = disk.open(StoppingFiles(plan))
+        vault = disk.open(Stopping(plan))
         plan.armed = True
         with pytest.raises(Killed):
             answer(vault)

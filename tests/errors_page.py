@@ -101,6 +101,10 @@ ERRORS_TO_DO: Final = {
     "Unsupported": "Install a newer version.",
     "UsageError": "Change what `field` names, as the message says.",
     "VaultBroken": "Make room on the disk, then open the vault again.",
+    "VaultOutdated": "Put the newest vault back if you have it; else take part in the next "
+    "session.",
+    "VaultUnmarked": "If the vault was moved, move its marks along with it; if they are lost, take "
+    "part in the next session.",
     "VaultDamaged": "Do not restore it from a backup: an old state could say two things. Ask the "
     "organiser to go on without this party.",
     "VaultError": "See the classes below it.",

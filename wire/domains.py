@@ -27,6 +27,9 @@ TRANSCRIPT: Final = Domain(b"gopa/v1/zkp/transcript")
 PROVER_NONCES: Final = Domain(b"gopa/v1/zkp/prover-nonces")
 """Hedged nonces: fresh randomness, witness and transcript together."""
 
+HEDGED_STREAM: Final = Domain(b"gopa/v1/zkp/hedged-stream")
+"""Randomness for other secrets, from one hedged nonce."""
+
 LONG_ROWS: Final = Domain(b"gopa/v1/zkp/long-rows")
 """Transcripts from which blindings of rows are drawn, before there is a proof about them."""
 
@@ -50,6 +53,9 @@ PARTY: Final = Domain(b"gopa/v1/protocol/party")
 
 SESSION: Final = Domain(b"gopa/v1/protocol/session")
 """The hash that turns a manifest into the id of its session."""
+
+PARTY_CHANCE: Final = Domain(b"gopa/v1/protocol/party-chance")
+"""Transcripts from which a party's secrets of one step are drawn."""
 
 POSSESSION: Final = Domain(b"gopa/v1/protocol/possession")
 """Proofs that a party knows the secret of its Diffie-Hellman key."""
@@ -189,6 +195,12 @@ SESSION_CHANCE: Final = Domain(b"gopa/v1/sessions/chance")
 
 VAULT_RECORD: Final = Domain(b"gopa/v1/sessions/vault-record")
 """The checksum of a record of a vault, with its place."""
+
+BOX_NONCE: Final = Domain(b"gopa/v1/sessions/box-nonce")
+"""The nonce of a box, from its key, fresh bytes and what is in it."""
+
+VAULT_MARK: Final = Domain(b"gopa/v1/sessions/vault-mark")
+"""The chain of a vault's records, of which a mark names the last."""
 
 TUNNEL_STATE: Final = Domain(b"gopa/v1/sessions/tunnel-state")
 """The key and the nonce that seal the state of a party that is called."""

@@ -25,10 +25,10 @@ from functools import lru_cache
 from typing import Final
 
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalarVec
-from wire.domains import PROVER_NONCES, TRANSCRIPT
+from wire.domains import HEDGED_STREAM, PROVER_NONCES, TRANSCRIPT, stream_domain
 from wire.errors import ComputationFault, InvalidProof, UsageError
 from wire.randomness import Rng, draw
-from wire.secret import Guarded
+from wire.secret import Guarded, SecretBytes
 from zkp.vectors import constant
 
 RATE: Final = 168
@@ -228,6 +228,16 @@ class Transcript:
     ) -> SecretScalarVec:
         """The secret scalars of a `nonce_source`; raises the same."""
         return self.nonce_source(label, group, n, witness, rng).draw()
+
+    def hedged(self, label: bytes, group: Group, witness: SecretScalarVec, rng: Rng) -> Rng:
+        """A source of randomness that is hedged as one nonce is; the transcript does not change.
+
+        For secrets that are no nonces of a proof: pads, seeds, keys, shares (specification 02,
+        F11). Its first bytes are drawn from `rng` now, and it never asks `rng` again. Raises as
+        `nonces`.
+        """
+        key = SecretBytes(self.nonces(label, group, 1, witness, rng).reveal().to_bytes())
+        return group.stream(key, stream_domain(HEDGED_STREAM)).bytes
 
     def _bind(self, kind: bytes, label: bytes, data: bytes) -> None:
         self._absorb(kind, label, data)

@@ -28,6 +28,7 @@ from commitments.tables import Integers, Places, ResidueTable, TableKernels, Wor
 from wire.errors import UsageError
 
 _MOST: Final = 8
+_MOST_BITS: Final = 24
 _Kind = TypeVar("_Kind", np.int64, np.uint64, np.uint32)
 
 
@@ -213,7 +214,10 @@ class _Kernels:
         return _reduced(self._curve, sums)
 
     def combine_bits(self, weights: ResidueTable, bits: bytes, size: int, /) -> ResidueTable:
-        held, strings = self._entries(weights), _strings(bits, size)
+        held = self._entries(weights)
+        if not held:
+            raise UsageError("a sum of strings needs at least one")
+        strings = _strings(bits, size)
         same_length(len(held), len(strings), "strings and weights")
         columns = ([string[j] for string in strings] for j in range(size))
         return _reduced(self._curve, [sum(_chosen(held, column)) for column in columns])
@@ -234,6 +238,8 @@ class _Kernels:
 
     def _spread(self, pairs: Sequence[tuple[int, int]], size: int) -> ReferenceTable:
         """Products of one of each pair, by the bits of the index."""
+        if len(pairs) > _MOST_BITS:
+            raise UsageError(f"a table has at most {_MOST_BITS} bits, not {len(pairs)}")
         if count(size, "the number of entries") > 1 << len(pairs):
             raise UsageError(f"{size} entries are more than {len(pairs)} bits tell apart")
         entries = [mpz(1)]

@@ -100,6 +100,7 @@ class _JoinOptions:
     ticket: Path
     identity: Path
     state: Path
+    marks: Path | None
     value: Any
     asks: bool
     weight: float | None
@@ -146,6 +147,11 @@ down, the same command goes on where it was.
     "--state",
     type=_path,
     help="Where to remember the session: by default KEY.sessions beside the key.",
+)
+@click.option(
+    "--marks",
+    type=_path,
+    help="Where to remember which memory is the newest: by default STATE-marks beside STATE.",
 )
 @click.option(
     "--patience",
@@ -213,6 +219,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
     clip: bool,
     rounds: int,
     state: Path | None,
+    marks: Path | None,
     patience: float,
     epsilon: Decimal,
     delta: Decimal,
@@ -242,6 +249,7 @@ def join(  # noqa: PLR0913 - click passes every option by name
         ticket=ticket,
         identity=identity,
         state=state or _sessions_of(identity.resolve()),
+        marks=marks,
         value=None if typed else read_value(value, file),
         asks=terminal and not yes and value != "-",
         weight=weight,
@@ -311,12 +319,14 @@ async def _run(
 ) -> None:
     from gopa.sessions.client import Client
     from gopa.sessions.ticket import Ticket
+    from gopa.sessions.vault import FileGuard
 
     key = identities.load(asked.identity, secret)
     ticket = Ticket.read(asked.ticket)
     screen.set_activity(CurrentActivity(f"waiting until the session is open at {ticket.board}"))
-    home = asked.state
-    async with Client(key, asked.policy, home=home, secret=secret, connect=connect) as client:
+    guard = None if asked.marks is None else FileGuard(asked.marks)
+    made = Client(key, asked.policy, home=asked.state, guard=guard, secret=secret, connect=connect)
+    async with made as client:
         membership = await client.join(ticket, watch=lambda news: tell(screen, news))
         _require_one_round(membership.manifest, asked.rounds)
         screen.add_event(joined_line(membership.manifest))

@@ -198,6 +198,7 @@ def commit_round(
 ) -> tuple[PartyState, list[Output]]:
     """Post commitments to all masks and to the noisy input, with the proof about it."""
     joined = enrolled.joined
+    party = party.hedged(b"commit", view.context, leaf, joined.given.hidden(view.context.group))
     edges, masks = edge_secrets(view, joined.secret)
     seed = None
     if party.manifest.trust is Trust.MALICIOUS:

@@ -123,7 +123,9 @@ def publish(
         members=comparing.listed,
     )
     if isinstance(committed.masked, LongVectors):
-        unproved = mask_rows(party, committed.view, committed.masked, stage.keys, committed.seed)
+        view, hidden = committed.view, committed.masked.input.rows.blindings
+        hedged = party.hedged(b"publish", view.context, comparing.leaf, hidden)
+        unproved = mask_rows(hedged, view, committed.masked, stage.keys, committed.seed)
         stage = replace(stage, unproved=unproved)
         body = LONG_PUBLISH.encode(words_message(comparing.leaf, unproved))
     else:

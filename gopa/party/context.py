@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bulletin_board.tree import leaf_hash
+from commitments.group import SecretScalarVec
 from gopa.messages.framing import NO_LEAF, MessageSlot, party_id, sign_message
 from gopa.messages.manifest import Manifest
 from gopa.messages.phases import KIND_IN, Phase
@@ -16,6 +17,7 @@ from gopa.party.policy import LocalPolicy
 from gopa.party.states import Outside, PartyState, RoundOpened
 from gopa.rounds.context import RoundContext
 from gopa.rounds.toolkit import Toolkit
+from wire.domains import PARTY_CHANCE
 from wire.ed25519 import SigningKey
 from wire.errors import FaultyParty
 from wire.randomness import Rng
@@ -24,7 +26,10 @@ from wire.secret import Guarded
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PartyContext(Guarded):
-    """Holds the constants of a party. `rng` is used where a step makes secrets or proofs."""
+    """Holds the constants of a party.
+
+    `rng` is used where a step makes secrets or proofs; a step that draws secrets hedges it first.
+    """
 
     manifest: Manifest
     session: bytes
@@ -45,6 +50,18 @@ class PartyContext(Guarded):
     def context(self, number: int) -> RoundContext:
         """The round with this number."""
         return RoundContext(self.manifest, self.session, number, self.toolkit.group)
+
+    def hedged(
+        self, step: bytes, context: RoundContext, leaf: bytes, witness: SecretScalarVec
+    ) -> PartyContext:
+        """The same party, with randomness for the secrets of one step alone (12-R5).
+
+        It depends on the step, on session, round, the message acted on, this party and what it
+        hides. A generator that repeats therefore gives two rounds nothing in common: with one
+        pad, seed or blinding in two of them, their messages would give the input away.
+        """
+        transcript = context.transcript(PARTY_CHANCE, leaf, self.own_id)
+        return replace(self, rng=transcript.hedged(step, context.group, witness, self.rng))
 
     def say(
         self, state: PartyState, phase: Phase, body: bytes, seq: int = 0

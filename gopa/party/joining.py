@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gopa.beacon import reveal_hash
+from gopa.messages.framing import NO_LEAF
 from gopa.messages.long_vectors import LONG_JOIN
 from gopa.messages.manifest import CommitReveal
 from gopa.messages.organiser import Open
@@ -46,7 +47,11 @@ def take_input(
 ) -> tuple[PartyState, list[Output]]:
     """Fix the input of a logical round. In full mode its one opening is drawn now ([J5])."""
     _require_fitting(party, state, supplied)
-    inputs = (*state.inputs, _given(party, supplied))
+    given = RoundInput(supplied.logical, supplied.values)
+    # It has no round of its own, so its logical round stands in the name of the step.
+    step = b"input" + supplied.logical.to_bytes(2)
+    hedged = party.hedged(step, party.context(1), NO_LEAF, given.hidden(party.toolkit.group))
+    inputs = (*state.inputs, _given(hedged, supplied))
     state = replace(state, inputs=inputs)
     if isinstance(state.stage, Invited) and state.stage.opened.logical == supplied.logical:
         return join(party, state, state.stage.opened)
@@ -72,6 +77,7 @@ def join(
     """Post a fresh key and what is fixed before the coins."""
     given = next(each for each in state.inputs if each.logical == opened.logical)
     context, group = opened.context, party.toolkit.group
+    party = party.hedged(b"join", context, opened.leaf, given.hidden(group))
     secret = group.random_scalars(1, party.rng)[0]
     key = (group.generator * secret).to_bytes()
     nonce = nonce_hash = None

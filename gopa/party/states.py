@@ -6,12 +6,15 @@ of an edge left to open, one that has ended has no secret at all. `specs/04-prot
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from commitments import Opening
-from commitments.group import SecretScalar
+from commitments.group import Group, SecretScalar, SecretScalarVec
 from gopa.masks import EdgeMasks, Share, SharedPoint
 from gopa.messages.framing import NO_LEAF
 from gopa.messages.party import About
@@ -29,7 +32,6 @@ from zkp import NoiseSeeds
 from zkp.weighted_noise import NoiseBits
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 
@@ -45,6 +47,15 @@ class RoundInput(Guarded):
     opening: Opening | None = None
     commitment: bytes = b""
     rows: LongInput | None = None
+
+    def hidden(self, group: Group) -> SecretScalarVec:
+        """Secrets that differ from those of any other input: its blindings, if it has some."""
+        if self.rows is not None:
+            return self.rows.rows.blindings
+        if self.opening is not None:
+            return self.opening.blindings
+        digest = hashlib.sha256(np.array(self.values, "<i8").tobytes()).digest()
+        return group.reduce_scalars(digest, len(digest)).secret()
 
     @property
     def blindings(self) -> bytes:

@@ -39,7 +39,7 @@ from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.following import SessionLog
 from gopa.sessions.party_runner import PartyRunner, Watch
 from gopa.sessions.ticket import Ticket, checked_manifest
-from gopa.sessions.vault import DirectoryVault, MemoryVault, Secret, Vault
+from gopa.sessions.vault import DirectoryVault, FileGuard, Guard, MemoryVault, Secret, Vault
 from gopa.wording import counted
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
@@ -106,9 +106,11 @@ class Client(Guarded):
     `home` is a directory that holds one vault for each session: a client that is killed and
     started again with the same home goes on where it was. Without a home nothing outlives
     the process, and a restart in the middle of a session may look like fraud to others.
-    `secret`, a passphrase or a key, seals what is on the disk. `policy` is the least that the
-    party asks of a session. `connect` follows boards; parties of one process may share
-    what it returns.
+    `guard` keeps the marks of these vaults, by default in the directory HOME-marks beside it: with
+    it an old copy of a vault is refused. Never restore it from a backup, and move it together
+    with the home. `secret`, a passphrase or a key, seals what is on the disk. `policy` is the
+    least that the party asks of a session. `connect` follows boards; parties of one process may
+    share what it returns.
 
     Every method has an awaitable form and, with `_sync` behind the name, one that blocks;
     a client is used in one of the two ways.
@@ -120,6 +122,7 @@ class Client(Guarded):
         policy: LocalPolicy,
         *,
         home: str | Path | None = None,
+        guard: Guard | None = None,
         secret: Secret | None = None,
         connect: Connect | None = None,
         waiting: RoundPatience | None = None,
@@ -128,7 +131,8 @@ class Client(Guarded):
     ) -> None:
         self._identity = identity
         self._policy = policy
-        self._home = None if home is None else Path(home)
+        self._home = None if home is None else Path(home).resolve()
+        self._guard = guard
         self._secret = secret
         self._connect = connect or Alone()
         self._waiting = waiting
@@ -247,8 +251,9 @@ class Client(Guarded):
         if self._home is None:
             return MemoryVault()
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        guard = self._guard or FileGuard(self._home.with_name(f"{self._home.name}-marks"))
         path = self._home / ticket.session.hex()
-        return DirectoryVault(path, ticket.log, rng=self._rng, secret=self._secret)
+        return DirectoryVault(path, ticket.log, rng=self._rng, secret=self._secret, guard=guard)
 
     async def _enter(self, ticket: Ticket, vault: Vault, watch: Watch | None) -> Membership:
         log = self._connect.open(ticket, vault, self._rng)

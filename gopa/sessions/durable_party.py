@@ -58,7 +58,8 @@ class DurableParty(SteppedParty):
             ended = [each for each in step.outputs if isinstance(each, Finished)]
             self._begin(step.state, step.spoken, ended[-1] if ended else self._last)
         else:
-            self._vault.append(*step.parts, *posts_parts(step.posts))
+            parts = (*step.parts, *posts_parts(step.posts))
+            self._vault.append(*parts, leaves=bool(step.posts))
             self._take(step)
 
     def _begin(self, state: PartyState, spoken: frozenset[int], last: Finished | None) -> None:

@@ -67,6 +67,11 @@ fn integers(tag: u8, n: usize) -> Vec<i64> {
     words(tag, n).into_iter().map(u64::cast_signed).collect()
 }
 
+/// Where a table of n entries is halved: also behind its end, up to where sums of places overflow.
+fn halves(n: usize) -> [usize; 6] {
+    [n / 2 + 1, n.next_power_of_two() / 2, n, n + 5, usize::MAX - 1, usize::MAX]
+}
+
 fn bytes(tag: u8, n: usize) -> Vec<u8> {
     let mut found = vec![0; n];
     Stream::new(&[tag; 32], b"lanes  bytes").read(0, &mut found);
@@ -94,7 +99,7 @@ fn elementwise() {
                 same(&times(&LANES, &a, third).unwrap(), &times(&portable, &a, third).unwrap());
             }
             for by in [edges()[1], edges()[2], table(3, 30)[29]] {
-                for half in [n / 2 + 1, n.next_power_of_two() / 2, n, n + 5] {
+                for half in halves(n) {
                     same(&fold(&LANES, &a, &by, half), &fold(&portable, &a, &by, half));
                 }
                 let (factors, tables) = ([by, edges()[2], by], [&a[..], &b[..n / 2], &b[..]]);
@@ -122,7 +127,7 @@ fn sums() {
                     [&LANES, &portable].map(|w| inner_words(w, &a, &words).unwrap());
                 same(&[left], &[right]);
             }
-            for half in [n / 2 + 1, n.next_power_of_two() / 2, n] {
+            for half in halves(n) {
                 let [left, right] =
                     [&LANES, &portable].map(|w| pair_sums(w, &a, &b, half).unwrap());
                 same(&left, &right);

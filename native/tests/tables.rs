@@ -333,3 +333,51 @@ fn what_does_not_fit_is_refused() {
         assert!(usage(power_sums(&ALONE, &three, exponent, 2).map(|_| ())));
     }
 }
+
+#[test]
+fn a_half_behind_the_end_of_a_table_adds_zeros() {
+    let values = integers(22, 5).iter().map(|v| v >> 51).collect::<Vec<_>>();
+    let held: Vec<Residue> = values.iter().map(|v| Residue::from_integer(*v)).collect();
+    let (by, far) = (Residue::from_word(5), 5);
+    for workers in [ALONE, ALONE.without_lanes(), Workers::fixed(2, 2).without_lanes()] {
+        let folded = fold(&workers, &held, &by, far);
+        let pairs = pair_sums(&workers, &held, &held, far).unwrap();
+        let powers = power_sums(&workers, &held, 8, far).unwrap();
+        // Where a sum of places overflows it comes back to the first entries.
+        for half in [6, usize::MAX - 5, usize::MAX - 3, usize::MAX - 1, usize::MAX] {
+            assert_eq!(back(&fold(&workers, &held, &by, half)), back(&folded));
+            assert_eq!(back(&pair_sums(&workers, &held, &held, half).unwrap()), back(&pairs));
+            for exponent in [2, 3, 8] {
+                let [all, small] = [
+                    power_sums(&workers, &held, exponent, half).unwrap(),
+                    integer_power_sums(&workers, &values, exponent, half).unwrap(),
+                ];
+                assert_eq!(back(&all), back(&small));
+            }
+            assert_eq!(back(&power_sums(&workers, &held, 8, half).unwrap()), back(&powers));
+        }
+    }
+}
+
+#[test]
+fn a_count_without_data_makes_no_room() {
+    let usage = |found: Result<Vec<Residue>, Fault>| matches!(found, Err(Fault::Usage(_)));
+    let one = residues(&scalars(23, 1));
+    assert_eq!(combine_bits(&ALONE, &one, BitRows::new(&[3], 8).unwrap()).unwrap().len(), 8);
+    for workers in [ALONE, ALONE.without_lanes()] {
+        for len in [1, 1 << 40, usize::MAX] {
+            assert!(usage(combine_bits(&workers, &[], BitRows::new(&[], len).unwrap())));
+        }
+    }
+    // A point of many bits, of whose table one entry is asked for.
+    let most = residues(&scalars(24, 24));
+    assert_eq!(equal(&ALONE, &most, 1).unwrap().len(), 1);
+    assert_eq!(subset_products(&ALONE, &most, 1).unwrap().len(), 1);
+    for bits in [25, 60, 200] {
+        let point = residues(&scalars(24, bits));
+        assert!(usage(equal(&ALONE, &point, 1)));
+        assert!(usage(subset_products(&ALONE, &point, 1)));
+        assert!(usage(equal_sum(&ALONE, &point, &one, 1)));
+        assert!(equal_words(&ALONE, &point, &one, &[1]).is_err());
+    }
+}

@@ -32,7 +32,6 @@ from gopa.sessions import party_memory as failures
 from gopa.sessions.organising.storage import STANDING, Covered, PhaseStart, StoredMessage
 from gopa.sessions.party_journal import RECORD
 from gopa.sessions.party_memory import MEMORY, KeptInput
-from gopa.sessions.tunnel.guard import Mark
 from gopa.sessions.tunnel.letters import Card, Letter, Signed
 from gopa.sessions.tunnel.messages import (
     HiddenEntry,
@@ -47,6 +46,7 @@ from gopa.sessions.tunnel.state import VERSION as STATE_VERSION
 from gopa.sessions.tunnel.state import TunnelState
 from gopa.sessions.vault import identity
 from gopa.sessions.vault.frames import File, RecordPlace, Seal
+from gopa.sessions.vault.guard import Mark
 from gopa.sessions.vault.protection import Passphrase, Purpose, SealingKey, Unsealed, protect
 from tests.board.lookups import answer_of, question
 from tests.board.tools import memory_log, source_of, trust

@@ -124,6 +124,19 @@ def test_a_round_of_a_sum(group: Group, kernels: TableKernels, length: int, half
         require(sums, lambda x, e=exponent: sum(a**e for a in at(left, x)))
 
 
+@pytest.mark.parametrize("half", [6, 2**63, 2**64 - 5, 2**64 - 2, 2**64 - 1])
+def test_a_half_behind_the_end_adds_zeros(group: Group, kernels: TableKernels, half: int) -> None:
+    """Places that a sum takes over the width of a word are not those at the beginning."""
+    values = np.array([5, -3, 7, 1, -2], np.int64)
+    table = kernels.of_integers(values)
+    by = group.scalar(5)
+    assert entries(table.fold(by, half)) == entries(table.fold(by, 5))
+    assert ints(table.pair_sums(table, half)) == ints(table.pair_sums(table, 5))
+    assert ints(table.power_sums(8, half)) == ints(table.power_sums(8, 5))
+    small = kernels.integer_power_sums(values, 8, half)
+    assert ints(small) == ints(table.power_sums(8, 5))
+
+
 @pytest.mark.parametrize("exponent", [2, 3, 8])
 def test_a_round_of_a_sum_of_small_integers(kernels: TableKernels, exponent: int) -> None:
     bits = (126 - 4) // exponent - 1
@@ -260,6 +273,9 @@ def test_a_permutation_is_drawn_by_exchanges(group: Group) -> None:
 def test_what_does_not_fit_is_refused(group: Group, kernels: TableKernels) -> None:
     three, four = (kernels.of_scalars(some(group, n)) for n in (3, 4))
     places, eight = np.array([1, 0], np.uint32), np.zeros(8, np.int64)
+    none = kernels.of_scalars(some(group, 0))
+    assert len(kernels.combine_bits(three, bytes(3), 8)) == 8
+    assert len(kernels.equality(some(group, 10), 1)) == 1
     assert len(three.permuted(places, b"\0")) == 3
     refused: list[Any] = [
         lambda: three.inner(four),
@@ -286,6 +302,10 @@ def test_what_does_not_fit_is_refused(group: Group, kernels: TableKernels) -> No
         lambda: kernels.combine_rows(eight[:0], three),
         lambda: kernels.combine_bits(three, bytes(4), 8),
         lambda: kernels.combine_bits(three, bytes(3), 0),
+        *(lambda n=n: kernels.combine_bits(none, b"", n) for n in (1, 2**40, 2**63)),
+        *(lambda n=n: kernels.equality(some(group, n), 1) for n in (25, 100)),
+        *(lambda n=n: kernels.products(some(group, n), 1) for n in (25, 100)),
+        lambda: kernels.equality_sum(some(group, 200), some(group, 2), 1),
         lambda: kernels.row_bit_sums(eight, bytes(4), 3),
         lambda: kernels.row_bit_sums(eight, bytes(3), 16),
         lambda: three.fold(5, 2),  # type: ignore[arg-type]

@@ -162,7 +162,7 @@ def test_state_keeps_what_was_posted_until_the_round_ends() -> None:
 
 def test_entries_name_the_newest_checkpoint_and_the_entry_before() -> None:
     party, log = honest().party(), honest()
-    state, _ = party.step(party.start(), Supplied(0, (1,)))
+    state, _ = party.step(party.start(), Supplied(0, tuple(log.inputs[SUBJECT])))
     state, _ = party.step(state, Witnessed(7, b"r" * 32))
     organiser = [each for each in log.board.entries if each.entry.phase == Phase.ORGANISER]
     outputs: tuple[Output, ...] = ()

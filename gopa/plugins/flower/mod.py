@@ -27,9 +27,9 @@ from gopa.sessions.tunnel import (
     TunnelInput,
     TunnelParty,
 )
-from gopa.sessions.tunnel.guard import last_mark
 from gopa.sessions.tunnel.state import StatePlace, counter_of
 from gopa.sessions.vault import StateDiverged, VaultDamaged
+from gopa.sessions.vault.guard import last_mark
 from wire.errors import GopaError, ProtocolError, UsageError
 
 if TYPE_CHECKING:

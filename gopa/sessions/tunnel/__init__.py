@@ -8,14 +8,6 @@ other something besides have a `Correspondent` each.
 
 from gopa.sessions.organising import OpenBoard
 from gopa.sessions.tunnel.call import Standing, Supply, TunnelInput
-from gopa.sessions.tunnel.guard import (
-    FileGuard,
-    Guard,
-    MemoryGuard,
-    StateLost,
-    StateReplayed,
-    Unguarded,
-)
 from gopa.sessions.tunnel.host import LocalBoard, Send, TunnelHost, hold
 from gopa.sessions.tunnel.letters import (
     Correspondent,
@@ -28,6 +20,14 @@ from gopa.sessions.tunnel.messages import TunnelReply, TunnelRequest
 from gopa.sessions.tunnel.party import TunnelParty
 from gopa.sessions.tunnel.state import StateOfAnother
 from gopa.sessions.vault import SealingKey
+from gopa.sessions.vault.guard import (
+    FileGuard,
+    Guard,
+    MemoryGuard,
+    StateLost,
+    StateReplayed,
+    Unguarded,
+)
 
 __all__ = [
     "Correspondent",

@@ -11,12 +11,12 @@ from typing import Final
 
 from commitments import ristretto255
 from gopa.masks.keys import SharedPoint, derived_key, require_id, shared_point
-from gopa.sessions.vault.protection import NONCE_SIZE, NotForThisKey, SecretBox
+from gopa.sessions.vault.protection import NotForThisKey, SecretBox
 from wire.codec import Codec, fixed, opaque, record, u64
 from wire.domains import CARD_PAYLOAD_TYPE, LETTER_KEY, LETTER_PAYLOAD_TYPE
 from wire.ed25519 import SIGNATURE, PublicKey, SigningKey, pre_auth_encoding, verify
 from wire.errors import InvalidProof, Unattributed, UsageError
-from wire.randomness import Rng, draw
+from wire.randomness import Rng
 from wire.secret import Guarded
 
 LARGEST: Final = 2**26
@@ -132,7 +132,7 @@ class Correspondent(Guarded):
         # Counted first: an interrupted letter is missing, and no number is used twice.
         self._written[receiver] = number + 1
         box = self._box(receiver, self.key, receiver, number)
-        boxed = box.encrypt(content, draw(self._rng, NONCE_SIZE))
+        boxed = box.seal(content, self._rng)
         letter = Letter(self._run, self.key, receiver, number, boxed)
         return self._signed(LETTER_PAYLOAD_TYPE, LETTER.encode(letter))
 

@@ -18,15 +18,6 @@ from gopa.party import (
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.tunnel.call import CallParts, PartyCall, Standing, Supply
-from gopa.sessions.tunnel.guard import (
-    MARK,
-    Guard,
-    Mark,
-    StateLost,
-    StateReplayed,
-    Unguarded,
-    last_mark,
-)
 from gopa.sessions.tunnel.messages import REQUEST, TunnelRequest
 from gopa.sessions.tunnel.packing import is_packed, pack, unpack
 from gopa.sessions.tunnel.state import (
@@ -39,6 +30,15 @@ from gopa.sessions.tunnel.state import (
     unseal,
 )
 from gopa.sessions.tunnel.state import VERSION as STATE_VERSION
+from gopa.sessions.vault.guard import (
+    MARK,
+    Guard,
+    Mark,
+    StateLost,
+    StateReplayed,
+    Unguarded,
+    last_mark,
+)
 from gopa.sessions.vault.protection import SealingKey
 from wire.domains import TUNNEL_ANSWER
 from wire.ed25519 import SigningKey

@@ -1,6 +1,7 @@
 """Keeps what a party or an organiser needs between runs. `specs/12-sessions.md`, section 1."""
 
 from gopa.sessions.vault.directory import DirectoryVault
+from gopa.sessions.vault.guard import FileGuard, Guard, VaultOutdated, VaultUnmarked
 from gopa.sessions.vault.interface import (
     MemoryVault,
     StateDiverged,
@@ -16,6 +17,8 @@ from gopa.sessions.vault.protection import Passphrase, SealingKey, Secret
 
 __all__ = [
     "DirectoryVault",
+    "FileGuard",
+    "Guard",
     "MemoryVault",
     "Passphrase",
     "SealingKey",
@@ -27,5 +30,7 @@ __all__ = [
     "VaultError",
     "VaultExposed",
     "VaultInUse",
+    "VaultOutdated",
+    "VaultUnmarked",
     "WrongSecret",
 ]

@@ -27,7 +27,9 @@ from gopa.sessions.vault.frames import (
     read_seal,
     records,
 )
+from gopa.sessions.vault.guard import MARK, Guard, Unguarded
 from gopa.sessions.vault.interface import VaultBroken, VaultDamaged, VaultExposed
+from gopa.sessions.vault.marking import Marker
 from gopa.sessions.vault.private_files import (
     Ownership,
     PrivateFiles,
@@ -51,7 +53,8 @@ class DirectoryVault(Guarded):
     """Keeps a `Vault` in the directory `path`, which is made if it is not there.
 
     `log` is the board whose checkpoints are remembered. `secret` seals a new vault and opens
-    a sealed one. `rng` makes the keys and nonces of a sealed one.
+    a sealed one. `rng` makes the keys and nonces of a sealed one. `guard` keeps the mark of the
+    vault, in a place that is not restored together with it; without one an old copy is taken up.
 
     After a call has failed, the vault refuses all others: open it again, and it is as
     before that call or as after it.
@@ -60,6 +63,8 @@ class DirectoryVault(Guarded):
         VaultInUse: another process uses it.
         VaultExposed: others can read or enter it.
         VaultDamaged: a file is missing or was changed.
+        VaultOutdated: it is an old copy, and more has left since it was made.
+        VaultUnmarked: the guard does not know it.
         WrongSecret: it is sealed with something else.
     """
 
@@ -69,22 +74,26 @@ class DirectoryVault(Guarded):
         "_count",
         "_files",
         "_generation",
+        "_guard",
         "_handle",
         "_id",
+        "_marker",
         "_owned",
         "_path",
         "_sealing",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - where it is, and what it is kept with
         self,
         path: Path,
         log: VerifierKey,
         *,
         rng: Rng,
         secret: Secret | None = None,
+        guard: Guard | None = None,
         files: PrivateFiles | None = None,
     ) -> None:
+        self._guard = guard or Unguarded()
         self._path = path = path.resolve()
         self._files = files or PrivateFiles()
         self._handle: int | None = None
@@ -135,19 +144,21 @@ class DirectoryVault(Guarded):
             self._point_at(new)
             self._let_go()
             self._generation, self._count = new, 0
+            self._marker.begin(new, memory)
             self._handle = self._files.open_end(self._journal_path(new))
             if old:
                 self._erase(self._memory_path(old), self._journal_path(old))
 
-    def append(self, *parts: bytes) -> None:
+    def append(self, *parts: bytes, leaves: bool = True) -> None:
         with self._writing():
             if self._handle is None:
                 raise UsageError("a vault begins with a memory", "memory")
             place = self._place(File.JOURNAL, self._generation, self._count)
-            data = frame(self._sealing, place, b"".join(parts))
-            write_all(self._files, self._handle, data)
+            record = b"".join(parts)
+            write_all(self._files, self._handle, frame(self._sealing, place, record))
             self._files.sync(self._handle)
             self._count += 1
+            self._marker.append(record, leaves=leaves)
 
     def close(self) -> None:
         self._broken = self._broken or "the vault is closed"
@@ -161,25 +172,38 @@ class DirectoryVault(Guarded):
                 raise VaultDamaged(f"{seal} is missing: put back a copy of the vault")
             make_seal(self._files, seal, secret, rng)
         self._id, self._sealing = read_seal(seal, secret, rng)
-        self._generation = self._read_current() if current.exists() else 0
+        follows = b""
+        if current.exists():
+            self._generation, follows = self._read_current()
         self._erase(*self._leftovers())
-        if self._generation:
-            self._cut_off()
-            self._handle = self._files.open_end(self._journal_path(self._generation))
+        self._marker = Marker(self._guard, self._id)
+        self._take_up(follows)
         self._board = DirectoryState(self._made(self._path / "board"), log, private=True)
 
-    def _read_current(self) -> int:
+    def _take_up(self, follows: bytes) -> None:
+        """Go on where the vault is, if nothing has left that it does not have ([H8])."""
+        memory, records = b"", tuple[bytes, ...]()
+        if self._generation:
+            records = self._cut_off()
+            place, path = self._place(File.MEMORY, self._generation), self._memory_path
+            memory = only_record(self._sealing, place, self._read(path(self._generation)))
+        self._marker.open(self._generation, memory, records, follows)
+        if self._generation:
+            self._handle = self._files.open_end(self._journal_path(self._generation))
+
+    def _read_current(self) -> tuple[int, bytes]:
+        """The generation, and the mark that was known when it began."""
         content = only_record(
             self._sealing, self._place(File.CURRENT, 0), self._read(self._path / _CURRENT)
         )
-        generation = int.from_bytes(content)
-        if len(content) != _GENERATION or not generation:
+        generation = int.from_bytes(content[:_GENERATION])
+        if len(content) != _GENERATION + MARK.max_size or not generation:
             raise VaultDamaged(f"{self._path / _CURRENT} names no generation")
-        return generation
+        return generation, content[_GENERATION:]
 
     def _point_at(self, generation: int) -> None:
         """Make this the current generation: it counts from the rename on, and no other ([H5])."""
-        content = generation.to_bytes(_GENERATION)
+        content = generation.to_bytes(_GENERATION) + self._marker.known
         scratch, path = self._path / f"{_CURRENT}.new", self._path / _CURRENT
         write_new(self._files, scratch, frame(self._sealing, self._place(File.CURRENT, 0), content))
         self._files.rename(scratch, path)
@@ -197,14 +221,16 @@ class DirectoryVault(Guarded):
         if paths:
             self._files.sync_directory(self._path)
 
-    def _cut_off(self) -> None:
+    def _cut_off(self) -> tuple[bytes, ...]:
         """Remove what a crash left of the last record: nothing followed from it ([H4])."""
         path, end = self._journal_path(self._generation), 0
-        for found in self._records():
-            end, self._count = found.end, self._count + 1
+        found = tuple(self._records())
+        if found:
+            end, self._count = found[-1].end, len(found)
         if end < path.stat().st_size:
             self._files.truncate(path, end)
             self._files.sync_file(path)
+        return tuple(each.content for each in found)
 
     def _records(self) -> Iterator[FoundRecord]:
         data = self._read(self._journal_path(self._generation))

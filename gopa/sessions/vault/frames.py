@@ -23,7 +23,6 @@ from gopa.sessions.vault.interface import VaultDamaged
 from gopa.sessions.vault.private_files import PrivateFiles, write_new
 from gopa.sessions.vault.protection import (
     KEY_SIZE,
-    NONCE_SIZE,
     PROTECTION,
     NotForThisKey,
     Protection,
@@ -100,7 +99,7 @@ class Boxed(Guarded):
         self._rng = rng
 
     def seal(self, place: bytes, content: bytes) -> bytes:
-        return self._box.encrypt(place + content, draw(self._rng, NONCE_SIZE))
+        return self._box.seal(place + content, self._rng)
 
     def open(self, place: bytes, payload: bytes) -> bytes | None:
         try:

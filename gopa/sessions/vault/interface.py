@@ -64,10 +64,12 @@ class Vault(Protocol):
     def begin(self, memory: bytes) -> None:
         """Begin a new generation with this memory and an empty journal, in one durable step."""
 
-    def append(self, *parts: bytes) -> None:
+    def append(self, *parts: bytes, leaves: bool = True) -> None:
         """Add a record to the journal: these parts, one behind the other.
 
-        Parts spare the copies where many parties of one process keep the same entries.
+        Parts spare the copies where many parties of one process keep the same entries. With
+        `leaves` something that follows from the record leaves the process once this returns: a
+        copy of the vault without it is an old one from then on ([H8]).
         """
 
     def close(self) -> None:
@@ -107,7 +109,8 @@ class MemoryVault(Guarded):
         self._memory = memory
         self._records = []
 
-    def append(self, *parts: bytes) -> None:
+    def append(self, *parts: bytes, leaves: bool = True) -> None:
+        del leaves
         self._require_open()
         if self._memory is None:
             raise UsageError("a vault begins with a memory", "memory")

@@ -9,6 +9,7 @@ space, and 64 hexadecimal digits.
 
 from __future__ import annotations
 
+import hmac
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from bulletin_board.storage.directory import read_secret, write_secret
 from gopa.sessions.vault.interface import VaultDamaged, WrongSecret
 from gopa.sessions.vault.private_files import PrivateFiles
 from wire.codec import Case, Codec, enumeration, fixed, opaque, record, select, u8
+from wire.domains import BOX_NONCE
 from wire.errors import UsageError
 from wire.randomness import Rng, draw
 from wire.secret import Guarded, SecretBytes
@@ -43,10 +45,21 @@ class NotForThisKey(Exception):
 class SecretBox(Guarded):
     """Encrypts and authenticates under one key."""
 
-    __slots__ = ("_box",)
+    __slots__ = ("_box", "_key")
 
     def __init__(self, key: SecretBytes) -> None:
+        self._key = key
         self._box = NaclBox(key.reveal())
+
+    def seal(self, content: bytes, rng: Rng) -> bytes:
+        """A nonce and the box. Equal nonces of two contents would show how they differ.
+
+        So the nonce follows from key, content and fresh bytes: a generator that repeats gives
+        the same one for the same content only.
+        """
+        given = BOX_NONCE + draw(rng, NONCE_SIZE) + content
+        nonce = hmac.digest(self._key.reveal(), given, "sha256")[:NONCE_SIZE]
+        return self.encrypt(content, nonce)
 
     def encrypt(self, content: bytes, nonce: bytes) -> bytes:
         """The nonce, which is used once, and the box."""
@@ -148,11 +161,11 @@ PROTECTION: Final[Codec[Protection]] = select(
 
 def protect(content: SecretBytes, purpose: Purpose, secret: Secret, rng: Rng) -> Protection:
     """Seal a key of 32 bytes."""
-    plain, nonce = bytes([purpose]) + content.reveal(), draw(rng, NONCE_SIZE)
+    plain = bytes([purpose]) + content.reveal()
     if isinstance(secret, SealingKey):
-        return ByKey(SecretBox(secret.data).encrypt(plain, nonce))
+        return ByKey(SecretBox(secret.data).seal(plain, rng))
     salt = draw(rng, SALT_SIZE)
-    return ByPassphrase(salt, SecretBox(stretch(secret.text, salt)).encrypt(plain, nonce))
+    return ByPassphrase(salt, SecretBox(stretch(secret.text, salt)).seal(plain, rng))
 
 
 def unprotect(

@@ -20,6 +20,9 @@ const LOW_BITS: usize = 10;
 /// Of the index it comes from: each of its values costs a reduction for every row of the other.
 const HIGH_BITS: usize = 4;
 
+/// Of any index: sixteen times the longest vector.
+const MOST_BITS: usize = 24;
+
 /// The table of equality with a point: entry j is the product over the bits of j of p_i where the
 /// bit is 1, and of 1 - p_i where it is 0. Its first `len` entries.
 pub fn equal(workers: &Workers, point: &[Residue], len: usize) -> Result<Vec<Residue>, Fault> {
@@ -281,7 +284,12 @@ impl Half {
     }
 }
 
+/// Halves of a table are made whole, however few of its entries are asked for: so its bits are
+/// bounded, too.
 fn check_bits(bits: usize, len: usize) -> Result<(), Fault> {
+    if bits > MOST_BITS {
+        return Err(Fault::usage(format!("a table has at most {MOST_BITS} bits, not {bits}")));
+    }
     if u32::try_from(bits).ok().and_then(|bits| 1usize.checked_shl(bits)).is_none_or(|n| len > n) {
         return Err(Fault::usage(format!("{len} entries are more than {bits} bits tell apart")));
     }

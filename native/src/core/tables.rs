@@ -35,10 +35,15 @@ pub fn fold(workers: &Workers, table: &[Residue], by: &Residue, half: usize) -> 
     out
 }
 
+/// Entry j behind the first half, if there is one; a half may be as large as a word.
+fn behind<T: Copy>(table: &[T], half: usize, j: usize) -> Option<T> {
+    table.get(half.checked_add(j)?).copied()
+}
+
 /// Entry j of the first half, and what leads from it to the second half.
 fn line(table: &[Residue], half: usize, j: usize) -> (Residue, Residue) {
     let low = table[j];
-    let high = table.get(half + j).copied().unwrap_or(Residue::ZERO);
+    let high = behind(table, half, j).unwrap_or(Residue::ZERO);
     (low, high.minus(&low))
 }
 
@@ -118,7 +123,7 @@ pub fn integer_power_sums(
         let mut sums = Zeroizing::new([0i128; MOST + 1]);
         for j in range {
             let low = i128::from(values[j]);
-            let step = i128::from(values.get(half + j).copied().unwrap_or(0)) - low;
+            let step = i128::from(behind(values, half, j).unwrap_or(0)) - low;
             let (mut lows, mut steps) = ([1; MOST + 1], [1; MOST + 1]);
             for k in 1..=exponent {
                 (lows[k], steps[k]) = (lows[k - 1] * low, steps[k - 1] * step);
@@ -437,6 +442,10 @@ pub fn combine_bits(
     bits: BitRows<'_>,
 ) -> Result<Vec<Residue>, Fault> {
     check_len(weights.len(), bits.count())?;
+    // Nothing else bounds the length of no strings, and entries would be made for each of its bits.
+    if weights.is_empty() {
+        return Err(Fault::usage("a sum of strings needs at least one"));
+    }
     let mut out = vec![Residue::ZERO; bits.len];
     workers.fill(&mut out, |start, piece| {
         if let Some(lanes) = workers.lanes() {

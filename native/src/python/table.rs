@@ -306,7 +306,8 @@ pub fn combine_bits(
     let (weights, count) = (ResidueTable::of(weights)?, size(count, "the number of bits")?);
     let bits = BitRows::new(bytes(bits, "the bits")?, count).map_err(raise)?;
     let nanos = nanos::RESIDUE_ADD * (weights.len() / 8 + 1);
-    let found = run(py, count + 256, nanos, |w| tables::combine_bits(w, weights, bits));
+    let items = count.saturating_add(256);
+    let found = run(py, items, nanos, |w| tables::combine_bits(w, weights, bits));
     Ok(ResidueTable::new(found.map_err(raise)?))
 }
 
@@ -321,6 +322,7 @@ pub fn row_bit_sums<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (rows, count) = (integers::<i64>(rows)?, size(count, "the number of bits")?);
     let bits = BitRows::new(bytes(bits, "the bits")?, count).map_err(raise)?;
+    check_room((rows.len() / count).saturating_mul(bits.count()), size_of::<i64>())?;
     let nanos = nanos::MASK_WORD * (bits.count() / 8 + 32);
     let sums = run(py, rows.len(), nanos, |w| tables::row_bit_sums(w, &rows, bits));
     let sums = sums.map_err(raise)?;

@@ -14,6 +14,7 @@ from bulletin_board import Entry
 from gopa.messages.phases import Phase
 from gopa.party import Part
 from gopa.sessions.contribution import Contribution
+from gopa.sessions.vault import VaultOutdated
 from tests.sessions.hostile.worlds import Through, World, closing, of, sooner, world
 from tests.simulation.worlds import FEW
 
@@ -21,28 +22,38 @@ TWICE = replace(FEW, rounds=2, attempts=1, charged=0)
 VICTIM = 0
 
 
+def copied(source: Path, target: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("lock"))
+
+
 async def restarted(
     here: World, home: Path, *, old: bool
 ) -> tuple[list[Contribution], list[Contribution], Through]:
     """The victim is stopped when its commit is in the log, and goes on; perhaps from a copy.
 
-    The copy was made when only its join was there. What the victim got, what the others got.
+    The copy was made when only its join was there. It is refused by the mark, unless the marks
+    were put back with it. What the victim got, what the others got.
     """
     organiser_run, copy = here.start_organiser(stops=closing(Phase.COINS)), home.with_name("copy")
+    marks, old_marks = home.with_name(f"{home.name}-marks"), home.with_name("copied marks")
     here.client(VICTIM, home=home)
     for number in range(1, TWICE.parties):
         here.client(number)
     offers = here.offers()
     await sooner(lambda: len(of(here.entries(), Phase.COINS)) == TWICE.parties)
-    shutil.copytree(home, copy, ignore=shutil.ignore_patterns("lock"))
+    copied(home, copy)
+    copied(marks, old_marks)
     await sooner(lambda: bool(organiser_run.gate.stopped))
     organiser_run.gate.stops = closing(Phase.COMMIT)
     await sooner(lambda: len(of(here.entries(), Phase.COMMIT)) == TWICE.parties)
     offers[VICTIM].cancel()
     await here.clients[VICTIM].close()
     if old:
-        shutil.rmtree(home)
-        shutil.copytree(copy, home)
+        copied(copy, home)
+        with pytest.raises(VaultOutdated):
+            await here.member(VICTIM, home=home).join(here.ticket)
+        copied(old_marks, marks)
     way = Through(type(here.ways[VICTIM].gate)(here.ticket.board))
     back = here.enter(VICTIM, way, home)
     mine = asyncio.create_task(back.contribute(here.ticket, 0.5))

@@ -87,7 +87,8 @@ class Kept:
     def begin(self, memory: bytes) -> None:
         self._durable(lambda: self._begin(memory))
 
-    def append(self, *parts: bytes) -> None:
+    def append(self, *parts: bytes, leaves: bool = True) -> None:
+        del leaves
         self._durable(lambda: self._journal.append(b"".join(parts)))
 
     def close(self) -> None:

@@ -34,8 +34,8 @@ class RecordingVault(DirectoryVault):
         super().begin(memory)
         self._note(memory)
 
-    def append(self, *parts: bytes) -> None:
-        super().append(*parts)
+    def append(self, *parts: bytes, leaves: bool = True) -> None:
+        super().append(*parts, leaves=leaves)
         self._note(b"".join(parts))
 
     def _note(self, given: bytes) -> None:

@@ -64,8 +64,8 @@ class DyingVault(MemoryVault):
         self.copies: list[MemoryVault] = []
         self.copying = False
 
-    def append(self, *parts: bytes) -> None:
-        self._stored(lambda: super(DyingVault, self).append(*parts))
+    def append(self, *parts: bytes, leaves: bool = True) -> None:
+        self._stored(lambda: super(DyingVault, self).append(*parts, leaves=leaves))
 
     def begin(self, memory: bytes) -> None:
         self._stored(lambda: super(DyingVault, self).begin(memory))

@@ -35,12 +35,12 @@ from gopa.sessions.tunnel import call as call_module
 from gopa.sessions.tunnel import state as state_module
 from gopa.sessions.tunnel.called import CalledParty
 from gopa.sessions.tunnel.checkpoint import read_state, write_state
-from gopa.sessions.tunnel.guard import MARK
 from gopa.sessions.tunnel.messages import REPLY
 from gopa.sessions.tunnel.packing import unpack
 from gopa.sessions.tunnel.slots import NAME_SIZE, Slots
 from gopa.sessions.tunnel.state import StatePlace, unseal
 from gopa.sessions.vault import SealingKey, VaultDamaged, VaultError
+from gopa.sessions.vault.guard import MARK
 from gopa.sessions.vault.interface import StateDiverged
 from gopa.simulation.setup import permissive
 from gopa.version import VERSION

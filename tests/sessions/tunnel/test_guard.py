@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gopa.sessions.tunnel import FileGuard, Guard, MemoryGuard, Unguarded
-from gopa.sessions.tunnel.guard import MARK, Mark, last_mark
 from gopa.sessions.vault import VaultBroken, VaultDamaged, VaultExposed, VaultInUse
+from gopa.sessions.vault.guard import MARK, Mark, last_mark
 from gopa.sessions.vault.private_files import Ownership, PrivateFiles
 from tests.board.faults import Killed
 from wire.errors import UsageError

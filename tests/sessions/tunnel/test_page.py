@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from gopa.sessions.tunnel import SealingKey, StateOfAnother
-from gopa.sessions.tunnel.guard import MARK
 from gopa.sessions.tunnel.messages import REPLY, REQUEST
 from gopa.sessions.tunnel.packing import PACKED, unpack
 from gopa.sessions.tunnel.state import TUNNEL, StatePlace, unseal
 from gopa.sessions.vault import VaultDamaged
+from gopa.sessions.vault.guard import MARK
 from wire.codec import Codec
 from wire.errors import MalformedMessage
 from wire.secret import SecretBytes

@@ -6,7 +6,6 @@ from typing import Any
 
 from gopa.messages.phases import Phase
 from gopa.party import Fetch
-from gopa.sessions.tunnel.guard import MARK, Mark
 from gopa.sessions.tunnel.messages import (
     REPLY,
     REQUEST,
@@ -18,6 +17,7 @@ from gopa.sessions.tunnel.messages import (
     Want,
 )
 from gopa.sessions.tunnel.state import TUNNEL, StatePlace, TunnelState, seal, slots_of
+from gopa.sessions.vault.guard import MARK, Mark
 from tests.board.tools import entry_bytes
 from tests.sessions.tunnel.worlds import SECRET
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -29,9 +30,11 @@ from gopa.sessions.vault.frames import (
     _check,
     frame,
 )
+from gopa.sessions.vault.guard import MARK, Mark
 from tests.board.faults import Plan
 from tests.sessions.vault.faults import StoppingFiles
 from tests.sessions.vault.tools import LOG, SECRET_NAMES, SECRETS, opened
+from wire.domains import VAULT_MARK
 from wire.errors import UsageError
 
 SEALED = pytest.mark.parametrize("secret", SECRETS, ids=SECRET_NAMES)
@@ -102,8 +105,10 @@ def test_generation_is_a_number_that_was_given_out(tmp_path: Path) -> None:
     filled(path)
     whole = (path / "current").read_bytes()
     place = RecordPlace(SEAL.decode((path / "seal").read_bytes()).vault, File.CURRENT, 0, 0)
-    assert whole == frame(Checksummed(), place, (1).to_bytes(8))
-    for content in (bytes(8), b"\1", b"", bytes(8) + b"\1"):
+    empty = hashlib.sha256(VAULT_MARK + place.vault).digest()
+    before = MARK.encode(Mark(1, 0, 0, empty))
+    assert whole == frame(Checksummed(), place, (1).to_bytes(8) + before)
+    for content in (bytes(8) + before, (1).to_bytes(8), b"\1", b"", whole + b"\1"):
         (path / "current").write_bytes(frame(Checksummed(), place, content))
         with pytest.raises(VaultDamaged):
             opened(path)
@@ -349,10 +354,8 @@ def test_files_of_another_generation_or_vault_are_refused(
     vault.close()
     new = (path / "memory-2").read_bytes()
     (path / "memory-2").write_bytes(old)
-    vault = opened(path, secret)
     with pytest.raises(VaultDamaged):
-        vault.memory()
-    vault.close()
+        opened(path, secret)
     (path / "memory-2").write_bytes(new)
     vault = opened(path, secret)
     assert vault.memory() == b"second"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bulletin_board import KeyKind, NoteSigner, VerifierKey
-from gopa.sessions.vault import DirectoryVault, Passphrase, SealingKey, Secret
+from gopa.sessions.vault import DirectoryVault, Guard, Passphrase, SealingKey, Secret
 from gopa.sessions.vault.private_files import PrivateFiles
 from tests.randomness import seeded
 from wire.secret import SecretBytes
@@ -20,6 +20,10 @@ SECRET_NAMES = ["plain", "sealed"]
 
 
 def opened(
-    path: Path, secret: Secret | None = None, files: PrivateFiles | None = None
+    path: Path,
+    secret: Secret | None = None,
+    files: PrivateFiles | None = None,
+    guard: Guard | None = None,
 ) -> DirectoryVault:
-    return DirectoryVault(path, LOG, rng=seeded("vault"), secret=secret, files=files)
+    rng = seeded("vault")
+    return DirectoryVault(path, LOG, rng=rng, secret=secret, guard=guard, files=files)

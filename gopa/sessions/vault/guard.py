@@ -1,8 +1,9 @@
-"""Guards against old states: remembers which answer left last. `specs/12-sessions.md`, section 7.
+"""Guards against old vaults and states: remembers what left last.
 
-A state is bytes, and bytes can be copied. What a function of them cannot see, that the same state
-was used before, a guard sees: it keeps one small mark for each place (a session and a party) and
-replaces it only if it is the one that the caller has read.
+`specs/12-sessions.md`, [H8] and section 7. A vault and a state are bytes, and bytes can be copied.
+What a function of them cannot see, that they were used before, a guard sees: it keeps one small
+mark for each place (a vault, or a session and a party) and replaces it only if it is the one that
+the caller has read.
 """
 
 from __future__ import annotations
@@ -26,16 +27,25 @@ class StateReplayed(VaultError):
     """Reports a state that is not the one the guard knows: another answer has left since."""
 
 
+class VaultOutdated(StateReplayed):
+    """Reports a vault that was put back from a copy: more has left since ([H8])."""
+
+
+class VaultUnmarked(VaultError):
+    """Reports a vault without its mark: nobody can say whether it is the newest ([H8])."""
+
+
 class StateLost(VaultError):
     """Reports that a party that has answered before is begun anew, without its state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Names the last answer that left ([N6]).
+    """Names the last answer that left ([N6]), or the last record before it ([H8]).
 
     `counter` is that of the state in it, `digest` the hash of all that left. Logical rounds below
-    `spent` may have had a value of this party.
+    `spent` may have had a value of this party. Of a vault `counter` is the generation and,
+    in the lower 32 bits, how many records its journal has, `digest` their chain, and `spent` 0.
     """
 
     version: int

@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-CARGO := $(shell command -v cargo)
+# Where rustup has no toolchain for this home, its `cargo` is there and does nothing.
+CARGO := $(shell cargo --version > /dev/null 2>&1 && command -v cargo)
 RUST := $(wildcard .cargo/config.toml native/src/*.rs native/src/*/*.rs native/src/*/*/*.rs) native/Cargo.toml native/Cargo.lock
 # Two workers more than there are cores: many tests wait for processes of their own.
 WORKERS = $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 2)" 2>/dev/null || echo 2)
@@ -12,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Two threads of linear algebra that wait for a busy core take up to fifty times as long as one.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow test-all test-reference test-install test-deploy test-plugins wheel \
+.PHONY: demo test test-slow test-all test-skipped test-reference test-install test-deploy test-plugins wheel \
 	workflows soak tutorial notebook quick durations mutations coverage lint test-native user \
 	install lock supply advisories vectors clean
 
@@ -28,6 +29,12 @@ test: install
 # `make test` and `make test-slow` as one run: no worker waits for the end of the first.
 test-all: MARKED := -m "slow or not slow"
 test-all: test
+
+# What the last run skipped, where nothing may be: programs and data that it needs are there now.
+SKIPPED := .pytest_cache/d/skipped/tests.txt
+test-skipped: install
+	@test -s $(SKIPPED) || { echo "nothing was skipped before: run \`make test-all\` without GOPA_DATA"; exit 2; }
+	GOPA_FORBID_SKIPS=1 $(PYTEST) -m "slow or not slow" @$(SKIPPED)
 
 # What takes a second or more each: processes, boards, whole sessions, faults at every step.
 test-slow: install

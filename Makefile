@@ -43,8 +43,8 @@ test-slow: install
 # The same code on the reference backend; what only exercises the native core stays out.
 # Proofs, masks and rounds run here alone on it: `make test` takes the native core for them.
 test-reference: install
-	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/commitments tests/gopa \
-		tests/group tests/masks tests/rounds tests/zkp
+	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/commitments \
+		tests/gopa/test_doctor.py tests/group tests/masks tests/rounds tests/zkp
 
 # The commands of the README and of the page on deployment, as processes of their own.
 test-deploy: install
@@ -56,7 +56,7 @@ wheel: $(VENV)/.needed
 	@test -n "$(CARGO)" || { echo "a wheel has the native core in it: install a Rust toolchain (1.89 or newer)"; exit 2; }
 	rm -rf dist
 	CARGO_TARGET_DIR=$(CURDIR)/native/target $(BIN)/python -m build --no-isolation --outdir dist .
-	@$(BIN)/python -m zipfile --list dist/*.whl | grep -q '^commitments/_native.abi3.so ' || \
+	@$(BIN)/python -m zipfile --list dist/*.whl | grep '^commitments/_native.abi3.so ' > /dev/null || \
 		{ echo "the core did not build: see above"; rm -f dist/*.whl; exit 1; }
 
 # Installs both as users do, with every Python at hand, with and without Rust, and uses what they get.

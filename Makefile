@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-CARGO := $(shell command -v cargo)
+# Where rustup has no toolchain for this home, its `cargo` is there and does nothing.
+CARGO := $(shell cargo --version > /dev/null 2>&1 && command -v cargo)
 RUST := $(wildcard .cargo/config.toml native/src/*.rs native/src/*/*.rs native/src/*/*/*.rs) native/Cargo.toml native/Cargo.lock
 # Two workers more than there are cores: many tests wait for processes of their own.
 WORKERS = $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 2)" 2>/dev/null || echo 2)
@@ -12,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Two threads of linear algebra that wait for a busy core take up to fifty times as long as one.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow test-all test-reference test-install test-deploy test-plugins wheel \
+.PHONY: demo test test-slow test-all test-skipped test-reference test-install test-deploy test-plugins wheel \
 	workflows soak tutorial notebook quick durations mutations coverage lint test-native user \
 	install lock supply advisories vectors clean
 
@@ -29,6 +30,12 @@ test: install
 test-all: MARKED := -m "slow or not slow"
 test-all: test
 
+# What the last run skipped, where nothing may be: programs and data that it needs are there now.
+SKIPPED := .pytest_cache/d/skipped/tests.txt
+test-skipped: install
+	@test -s $(SKIPPED) || { echo "nothing was skipped before: run \`make test-all\` without GOPA_DATA"; exit 2; }
+	GOPA_FORBID_SKIPS=1 $(PYTEST) -m "slow or not slow" @$(SKIPPED)
+
 # What takes a second or more each: processes, boards, whole sessions, faults at every step.
 test-slow: install
 	$(PYTEST) -m slow
@@ -36,8 +43,8 @@ test-slow: install
 # The same code on the reference backend; what only exercises the native core stays out.
 # Proofs, masks and rounds run here alone on it: `make test` takes the native core for them.
 test-reference: install
-	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/commitments tests/gopa \
-		tests/group tests/masks tests/rounds tests/zkp
+	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/commitments \
+		tests/gopa/test_doctor.py tests/group tests/masks tests/rounds tests/zkp
 
 # The commands of the README and of the page on deployment, as processes of their own.
 test-deploy: install
@@ -49,7 +56,7 @@ wheel: $(VENV)/.needed
 	@test -n "$(CARGO)" || { echo "a wheel has the native core in it: install a Rust toolchain (1.89 or newer)"; exit 2; }
 	rm -rf dist
 	CARGO_TARGET_DIR=$(CURDIR)/native/target $(BIN)/python -m build --no-isolation --outdir dist .
-	@$(BIN)/python -m zipfile --list dist/*.whl | grep -q '^commitments/_native.abi3.so ' || \
+	@$(BIN)/python -m zipfile --list dist/*.whl | grep '^commitments/_native.abi3.so ' > /dev/null || \
 		{ echo "the core did not build: see above"; rm -f dist/*.whl; exit 1; }
 
 # Installs both as users do, with every Python at hand, with and without Rust, and uses what they get.

@@ -9,7 +9,7 @@ import gc
 import os
 from collections import defaultdict
 from collections.abc import Generator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +21,8 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 FORBID_SKIPS = "GOPA_FORBID_SKIPS"
 PLUGINS = "GOPA_TEST_PLUGINS"
 RECORD_DURATIONS = "GOPA_RECORD_DURATIONS"
+SKIPPED = "skipped"
+"""What the cache of pytest calls the tests that the last run skipped: `make test-skipped`."""
 
 # How long an example takes says something about the machine, and nothing about the code.
 settings.register_profile(
@@ -113,12 +115,31 @@ def _refuse_skip(report: Report) -> Report:
 
 
 _durations: defaultdict[str, float] = defaultdict(float)
+_skipped: set[str] = set()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _durations[report.nodeid] += report.duration
+    if report.skipped:
+        _skipped.add(report.nodeid)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.skipped:
+        _skipped.add(report.nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Workers pass on one report only of all modules that are skipped for the same reason."""
+    _skipped.update(getattr(node, "workeroutput", {}).get(SKIPPED, ()))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput[SKIPPED] = sorted(_skipped)
+    elif session.config.pluginmanager.hasplugin("cacheprovider"):
+        text = "".join(f"{name}\n" for name in sorted(_skipped))
+        (session.config.cache.mkdir(SKIPPED) / "tests.txt").write_text(text)
     if os.environ.get(RECORD_DURATIONS) and not hasattr(session.config, "workerinput"):
         pace.record(_durations)

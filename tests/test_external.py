@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.external import VARIABLE, vectors
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_a_file_that_exists(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -29,3 +34,21 @@ def test_no_folder_skips(monkeypatch: pytest.MonkeyPatch, value: str | None) -> 
         monkeypatch.setenv(VARIABLE, value)
     with pytest.raises(pytest.skip.Exception):
         vectors("any.json")
+
+
+@pytest.mark.slow
+def test_what_was_skipped_is_written_down(tmp_path: Path) -> None:
+    """Also modules that are skipped as a whole, of which workers tell one for each reason."""
+    modules = ["tests/zkp/sigma/test_draft_vectors.py", "tests/zkp/test_draft_fiat_shamir.py"]
+    bare = {name: each for name, each in os.environ.items() if not name.startswith("GOPA_")}
+    command = [sys.executable, "-m", "pytest", "-n2", "-q", "-o", f"cache_dir={tmp_path}"]
+    done = subprocess.run(
+        [*command, *modules, "tests/test_external.py::test_a_file_that_exists"],
+        env=bare,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "d" / "skipped" / "tests.txt").read_text().splitlines() == modules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
@@ -20,6 +21,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from starlette.applications import Starlette  # noqa: TC002 - a light module
 from starlette.concurrency import run_in_threadpool
 
 from bulletin_board import reader
@@ -56,6 +58,9 @@ from tests.board.tools import (
 from tests.board.waiting import LONG, until
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import UsageError
+
+WRITER = "board-committer"
+"""The name of the thread that owns a log."""
 
 
 @pytest.fixture(scope="module")
@@ -379,15 +384,22 @@ def test_a_board_whose_log_was_taken_over_says_so(tmp_path: Path) -> None:
         newer.close()
 
 
+async def live(app: Starlette) -> None:
+    """From start to end: a board that never lives writes on, where its folder is gone already."""
+    async with app.router.lifespan_context(app):
+        pass
+
+
 def test_a_board_has_the_policy_of_its_own_log(tmp_path: Path) -> None:
-    place = new_board(tmp_path / "log")
+    place, threads = new_board(tmp_path / "log"), set(threading.enumerate())
     with ExitStack() as stack:
-        start_board(place, signer(), trust(), anyone, stack)
+        asyncio.run(live(start_board(place, signer(), trust(), anyone, stack)))
     other = TrustPolicy.single_log(signer("other.example/log").verifier)
     with ExitStack() as stack, pytest.raises(UsageError):
         start_board(place, signer(), other, anyone, stack)
     with ExitStack() as stack:  # nothing was left open
-        start_board(place, signer(), trust(), anyone, stack)
+        asyncio.run(live(start_board(place, signer(), trust(), anyone, stack)))
+    assert not {each for each in threading.enumerate() if each.name == WRITER} - threads
 
 
 class Growing(MemorySource):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from gopa.graph import Graph, grid, random_regular, ring
-from gopa.learning import Users, iid, load
+from gopa.learning import Users, from_sklearn, iid
 from gopa.learning.objectives import LOGISTIC, Linear, Quadratic
 from gopa.learning.rows import AgentRows
 
@@ -30,8 +30,10 @@ def four() -> Quadratic:
 
 def tumours(agents: int, rows: int = 120) -> Linear:
     """The logistic loss of real data, rows in the unit ball."""
-    table = load("breast-cancer").take(np.arange(rows))
-    features = (table.features - table.features.mean(axis=0)) / table.features.std(axis=0)
+    table = from_sklearn("breast_cancer").take(np.arange(rows))
+    features = table.features[:, :9]  # means; what follows says how they vary
+    features = (features - features.mean(axis=0)) / features.std(axis=0)
     features /= np.linalg.norm(features, axis=1).max()
-    users: Users = iid(replace(table, features=features), agents, seed=1)
+    signed = replace(table, features=features, labels=2 * table.labels - 1, names=table.names[:9])
+    users: Users = iid(signed, agents, seed=1)
     return Linear(LOGISTIC, AgentRows.of(users.pairs()).clipped(2, 1.0), ridge=0.1)

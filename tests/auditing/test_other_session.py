@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ OTHER = played(replace(PLAIN, seed="auditing: another session")).anchors
 ANOTHER_LOG = TrustPolicy.single_log(board_named("another log").verifier)
 
 
-def audited(tmp_path: Path, data: bytes, anchors: Anchors, **options: bool) -> Report:
+def audited(tmp_path: Path, data: bytes, anchors: Anchors, **options: Any) -> Report:
     path = tmp_path / "session.gopa"
     path.write_bytes(data)
     return audit(path, anchors=anchors, **options)

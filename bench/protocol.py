@@ -234,8 +234,8 @@ def _vectors(parties: int, dimension: int) -> Numbers:
     return {
         f"vec{dimension}_party_s": round(played.party_cpu + verify_cpu(played), 3),
         f"vec{dimension}_bytes_per_party": round(played.posted),
-        f"vec{dimension}_parameters": f"full, d={dimension}, uniform masks, weighted bits, n={parties}, "
-        f"k={terms.k}",
+        f"vec{dimension}_parameters": f"full, d={dimension}, uniform masks, weighted bits, "
+        f"n={parties}, k={terms.k}",
     }
 
 

@@ -239,7 +239,7 @@ def searched(model: Any, rate: str) -> Any:
     return best[-1] if isinstance(best, Pipeline) else best
 
 
-@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize("piped", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_searches_hide_parties_or_refuse(*, piped: bool) -> None:
     """A splitter that keeps groups to itself would make every row a party."""
     model: Any = FederatedLogisticRegression(rounds=1, **NOISY)

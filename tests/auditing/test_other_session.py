@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,10 +26,12 @@ OTHER = played(replace(PLAIN, seed="auditing: another session")).anchors
 ANOTHER_LOG = TrustPolicy.single_log(board_named("another log").verifier)
 
 
-def audited(tmp_path: Path, data: bytes, anchors: Anchors, **options: Any) -> Report:
+def audited(
+    tmp_path: Path, data: bytes, anchors: Anchors, *, trust_embedded: bool = False
+) -> Report:
     path = tmp_path / "session.gopa"
     path.write_bytes(data)
-    return audit(path, anchors=anchors, **options)
+    return audit(path, anchors=anchors, trust_embedded=trust_embedded)
 
 
 @pytest.mark.parametrize(

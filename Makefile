@@ -117,6 +117,7 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tests.class_names
+	$(BIN)/python -m tests.budget
 
 # The arithmetic core is tested without Python; the stubs are held against the built module.
 test-native: install

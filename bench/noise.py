@@ -25,7 +25,6 @@ from zkp.gaussian_noise import (
     verify_gaussian_noise,
 )
 from zkp.noise_table import GaussianTable, irwin_hall
-from zkp.proof_kind import ProofKind
 from zkp.range import RangeStatement
 from zkp.transcript import Transcript
 from zkp.weighted_noise import (
@@ -90,17 +89,13 @@ class Party:
         statement = GaussianNoiseStatement(TABLE, seeds.commitment, coins, output, inputs)
         return cls(number, statement, NoiseWitness(seeds, output_opening, opening))
 
-    def prove(self, kind: ProofKind = "bits") -> bytes:
+    def prove(self) -> bytes:
         return prove_gaussian_noise(
-            self.statement,
-            self.witness,
-            transcript(self.number),
-            rng=seeded(self.number),
-            proof=kind,
+            self.statement, self.witness, transcript(self.number), rng=seeded(self.number)
         )
 
-    def verify(self, proof: bytes, kind: ProofKind = "bits") -> None:
-        verify_gaussian_noise(self.statement, proof, transcript(self.number), kind=kind)
+    def verify(self, proof: bytes) -> None:
+        verify_gaussian_noise(self.statement, proof, transcript(self.number))
 
     def received(self) -> Received:
         statement = self.statement
@@ -116,10 +111,6 @@ def parties(group: Group, batch: int, repeat: int) -> Numbers:
     checking = cpu_time(lambda: one.verify(proving.result), repeat=repeat)
     wide_proving = cpu_time(wide.prove, repeat=repeat)
     wide.verify(wide_proving.result)
-    schnorr = cpu_time(lambda: one.prove("schnorr"), repeat=min(repeat, 3))
-    schnorr_checking = cpu_time(
-        lambda: one.verify(schnorr.result, "schnorr"), repeat=min(repeat, 3)
-    )
     proofs = [Party.make(group, number).received() for number in range(batch)]
     together = cpu_time(
         lambda: verify_batch(map(load, proofs), rng=seeded(4)), repeat=min(repeat, 2)
@@ -134,9 +125,6 @@ def parties(group: Group, batch: int, repeat: int) -> Numbers:
         "party_table": f"{TABLE.rows} rows, {TABLE.bits} bits, {INPUT_BITS}-bit input",
         "party30_prove_ms": ms(wide_proving.seconds),
         "party30_bytes": len(wide_proving.result),
-        "schnorr_party_prove_ms": ms(schnorr.seconds),
-        "schnorr_party_verify_ms": ms(schnorr_checking.seconds),
-        "schnorr_party_bytes": len(schnorr.result),
     } | _many(proofs, 10_000 if batch >= 256 else batch)
 
 

@@ -1,15 +1,12 @@
 """Verifiable secure aggregation: everything a user needs, in one place.
 
-Which names there are, and where they come from, `__init__.pyi` says. They are imported when they
-are first used, because some of their modules are slow; whole modules are among them. Proofs are
-in `zkp`, commitments in `commitments`.
+Names are imported when they are first used, because some of their modules are slow. Proofs are in
+`zkp`, commitments in `commitments`.
 """
 
 from __future__ import annotations
 
-import ast
 from importlib import import_module
-from pkgutil import get_data
 from typing import Any
 
 import gopa.siblings  # noqa: F401  first of all: it refuses foreign packages of our names
@@ -17,34 +14,44 @@ import gopa.siblings  # noqa: F401  first of all: it refuses foreign packages of
 # isort: split
 from gopa.version import VERSION
 
+_NAMES = {
+    "commitments": "backend_status",
+    "gopa.aggregation": (
+        "Aggregator Histogram InvalidValue InvalidWeight LocalAggregator OutOfRange "
+        "Result RoundAborted Variance WeightTooSmall average average_async histogram "
+        "histogram_async histograms sum sum_async variance variance_async"
+    ),
+    "gopa.auditing": "Report audit",
+    "gopa.noise": "zero_sum",
+    "gopa.party": "LocalPolicy Refusal",
+    "gopa.planning": "Plan PrivacyStatement plan privacy",
+    "gopa.sessions": "Client Contribution Membership SessionAggregator SessionOver Ticket Together",
+    "wire.errors": (
+        "Aborted BackendError FaultyBoard FaultyParty GopaError InvalidProof "
+        "InvalidSignature MalformedMessage ProtocolError SuspectedPartyOrBoard "
+        "Unattributed UsageError"
+    ),
+}
+"""Modules, and the names that users find here. `__init__.pyi` says the same to type checkers."""
 
-def _module_of_each_name() -> dict[str, str]:
-    table = ast.parse(get_data(__name__, "__init__.pyi") or b"")
-    return {
-        each.name: node.module
-        for node in table.body
-        if isinstance(node, ast.ImportFrom) and node.module
-        for each in node.names
-    }
-
-
-_MODULES = _module_of_each_name()
-_WHOLE = {name for name, module in _MODULES.items() if module == __name__}
+_WHOLE = frozenset({"accounting", "adversary", "graph", "noise"})
 """Modules whose names users call with the module in front: `gopa.noise.rounded_gaussian`."""
+
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 _OTHER_NAMES = {"mean": "average", "avg": "average", "var": "variance", "verify": "audit"}
 """What others call these."""
 
 __version__ = VERSION
-__all__ = sorted(_MODULES.keys() - _WHOLE)  # noqa: PLE0605 - read from the table
+__all__ = sorted(_MODULES)  # noqa: PLE0605 - made from the table
 
 
 def __getattr__(name: str) -> Any:
+    if name in _WHOLE:
+        return import_module(f"{__name__}.{name}")
     if name not in _MODULES:
         hint = f": did you mean gopa.{_OTHER_NAMES[name]}?" if name in _OTHER_NAMES else ""
         raise AttributeError(f"module 'gopa' has no attribute {name!r}{hint}", name=name)
-    if name in _WHOLE:
-        return import_module(f"{__name__}.{name}")
     return getattr(import_module(_MODULES[name]), name)
 
 

@@ -1,6 +1,5 @@
-# The public names of gopa, and the modules they come from: the one table of both. Type checkers
-# read it as a stub. `__init__.py` takes the names out of it, and imports a module when one of its
-# names is used for the first time. `x as x` is how a stub says that it hands a name on.
+# The public names of gopa for type checkers; `__init__.py` has them for everybody else, and a test
+# compares both. `x as x` is how a stub says that it hands a name on.
 # isort: skip_file
 # ruff: noqa: A004 - `gopa.sum` is the name under which users look for it
 

@@ -26,7 +26,6 @@ from wire.secret import Guarded
 from zkp import bits
 from zkp.equations import Equation
 from zkp.noise_table import GaussianTable
-from zkp.proof_kind import ProofKind, prover_of, verifier_of
 from zkp.range import Interval, RangeStatement, require_unambiguous, secret_bits
 from zkp.transcript import Transcript
 
@@ -231,7 +230,6 @@ def prove_gaussian_noise(
     transcript: Transcript,
     *,
     rng: Rng,
-    proof: ProofKind = "bits",
 ) -> bytes:
     """Prove that every output hides its input plus the noise that seed and coin decide.
 
@@ -251,7 +249,7 @@ def prove_gaussian_noise(
         opened.append(inputs)
     openings = bits.Openings(commitments=[*opened, witness.output])
     statement.bind(transcript)
-    made = prover_of(proof)(statement.as_bits(), hidden, openings, transcript, rng=rng)
+    made = bits.prove(statement.as_bits(), hidden, openings, transcript, rng=rng)
     seeds.serve(statement)
     return made
 
@@ -268,11 +266,7 @@ def _require_fitting(statement: GaussianNoiseStatement, witness: NoiseWitness) -
 
 
 def verify_gaussian_noise(
-    statement: GaussianNoiseStatement,
-    proof: bytes,
-    transcript: Transcript,
-    *,
-    kind: ProofKind = "bits",
+    statement: GaussianNoiseStatement, proof: bytes, transcript: Transcript
 ) -> None:
     """Check a noise proof. The transcript is bound as the prover's was.
 
@@ -281,7 +275,7 @@ def verify_gaussian_noise(
         InvalidProof: with the check that failed.
     """
     statement.bind(transcript)
-    verifier_of(kind)(statement.as_bits(), proof, transcript)
+    bits.verify(statement.as_bits(), proof, transcript)
 
 
 @lru_cache(maxsize=64)

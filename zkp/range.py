@@ -6,7 +6,7 @@ written in bits, with every combination of bits inside.
 
 Section 2: all coordinates of one vector commitment lie in a public interval.
 
-Section 7: values under a private weight. A party with weight w and values x_j in [0, 1] commits
+Section 5: values under a private weight. A party with weight w and values x_j in [0, 1] commits
 to (w x_0, .., w x_{d-2}, w). That every product is at most w is all that anybody has to know
 about them.
 """
@@ -23,7 +23,6 @@ from wire.errors import UsageError
 from wire.randomness import Rng
 from zkp import bits
 from zkp.equations import Equation
-from zkp.proof_kind import ProofKind, prover_of, verifier_of
 from zkp.transcript import Transcript
 from zkp.vectors import constant
 
@@ -133,7 +132,7 @@ class RangeStatement:
         )
 
     def equations(self, proof: bytes, transcript: Transcript) -> tuple[Equation, ...]:
-        """What must hold for a proof of kind `bits`; raises as `verify_range`."""
+        """What must hold for a proof; raises as `verify_range`."""
         return bits.equations(self.as_bits(), proof, transcript)
 
 
@@ -143,7 +142,6 @@ def prove_range(
     transcript: Transcript,
     *,
     rng: Rng,
-    proof: ProofKind = "bits",
 ) -> bytes:
     """Prove that all values lie in their intervals.
 
@@ -156,23 +154,17 @@ def prove_range(
         raise UsageError(f"{len(statement.commitment)} opening(s) wanted, not {len(opening)}")
     hidden = secret_bits(statement.group, opening.values, statement.intervals)
     openings = bits.Openings(commitments=[opening])
-    return prover_of(proof)(statement.as_bits(), hidden, openings, transcript, rng=rng)
+    return bits.prove(statement.as_bits(), hidden, openings, transcript, rng=rng)
 
 
-def verify_range(
-    statement: RangeStatement,
-    proof: bytes,
-    transcript: Transcript,
-    *,
-    kind: ProofKind = "bits",
-) -> None:
+def verify_range(statement: RangeStatement, proof: bytes, transcript: Transcript) -> None:
     """Check a range proof. The transcript is bound as the prover's was.
 
     Raises:
         MalformedMessage: bytes no prover writes.
         InvalidProof: with the check that failed.
     """
-    verifier_of(kind)(statement.as_bits(), proof, transcript)
+    bits.verify(statement.as_bits(), proof, transcript)
 
 
 @lru_cache(maxsize=64)
@@ -301,7 +293,7 @@ class LastLargestStatement(VectorStatement):
         return Interval(0, self.maximum)
 
     def as_bits(self) -> bits.BitStatement:
-        """The same claim about hidden bits (rule R20)."""
+        """The same claim about hidden bits (07-R16)."""
         return bits.BitStatement.of(
             _last_largest_shape(self.group, self.dimension, self.maximum),
             constants=[0] * (2 * self.dimension - 1),

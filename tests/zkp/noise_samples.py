@@ -17,7 +17,6 @@ from zkp.gaussian_noise import (
     verify_gaussian_noise,
 )
 from zkp.noise_table import GaussianTable
-from zkp.proof_kind import ProofKind
 from zkp.range import Interval, RangeStatement
 from zkp.transcript import Transcript
 
@@ -45,21 +44,13 @@ class Party:
     witness: NoiseWitness
     noise: list[int]
 
-    def prove(
-        self, onto: Transcript | None = None, *, rng: Rng | None = None, proof: ProofKind = "bits"
-    ) -> bytes:
+    def prove(self, onto: Transcript | None = None, *, rng: Rng | None = None) -> bytes:
         return prove_gaussian_noise(
-            self.statement,
-            self.witness,
-            onto or transcript(),
-            rng=rng or seeded("proof"),
-            proof=proof,
+            self.statement, self.witness, onto or transcript(), rng=rng or seeded("proof")
         )
 
-    def verify(
-        self, data: bytes, onto: Transcript | None = None, *, kind: ProofKind = "bits"
-    ) -> None:
-        verify_gaussian_noise(self.statement, data, onto or transcript(), kind=kind)
+    def verify(self, data: bytes, onto: Transcript | None = None) -> None:
+        verify_gaussian_noise(self.statement, data, onto or transcript())
 
 
 def seeds_of(

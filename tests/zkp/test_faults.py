@@ -28,7 +28,6 @@ from wire.randomness import Rng
 from zkp import Interval, RangeStatement, prove_range, sigma
 from zkp import bits as bit_argument
 from zkp.sigma import AnyOf, ChildWitnesses
-from zkp.sigma.bits import prove as prove_bit_by_bit
 from zkp.sigma.statements import discrete_log, opening, witness
 from zkp.transcript import NonceSource, Transcript
 from zkp.weighted_noise import WeightedNoisePlan, commit_weighted_noise
@@ -73,13 +72,6 @@ def range_prover(group: Group) -> Prover:
     return lambda: prove_range(statement, known, transcript(), rng=seeded(2))
 
 
-def bit_by_bit(group: Group) -> Prover:
-    made = sample(group, 2, ["committed"])
-    statement, hidden = made.statement(), group.secret_scalars(made.bits)
-    openings = made.secret_openings()
-    return lambda: prove_bit_by_bit(statement, hidden, openings, bound(), rng=seeded(1))
-
-
 def noise_prover(group: Group) -> Prover:
     """The private coins are committed by the same prover, as in a session."""
     plan = WeightedNoisePlan(group, LAW, 1, INTERVAL, inputs_committed=True)
@@ -115,7 +107,6 @@ PROVERS: dict[str, Callable[[Group], Prover]] = {
     "bits": bit_prover,
     "early bits": early_bits,
     "range": range_prover,
-    "bit by bit": bit_by_bit,
     "weighted noise": noise_prover,
     "sigma": sigma_prover,
     "threshold": threshold_prover,

@@ -42,15 +42,14 @@ def test_honest_draws_are_proved(group: Group, draws: list[tuple[int, int, int]]
     alone.verify(alone.prove())
 
 
-@pytest.mark.parametrize("kind", ["bits", "schnorr"])
-def test_every_draw_of_a_table_gives_its_noise(kind: str) -> None:
+def test_every_draw_of_a_table_gives_its_noise() -> None:
     """All pairs of halves, proved: the outputs follow the table exactly."""
     group = ristretto255()
     table = GaussianTable.with_scale("0.7", bits=2, rows=3)
     found: Counter[int] = Counter()
     for y, p in itertools.product(range(table.total), repeat=2):
         made = party(group, table, [y], [p])
-        made.verify(made.prove(proof=kind), kind=kind)  # type: ignore[arg-type]
+        made.verify(made.prove())
         found.update(made.noise)
     assert [found[noise] for noise in (-1, 0, 1)] == [4 * mass for mass in table.masses]
 
@@ -228,16 +227,6 @@ def test_inputs_leave_room_for_the_noise(group: Group) -> None:
             continue
         with pytest.raises(UsageError):
             GaussianNoiseStatement(SMALL, commitment, (1,), commitment, inputs)
-
-
-def test_there_is_no_third_kind_of_proof(group: Group) -> None:
-    made = party(group, SMALL, [3], [4])
-    data = made.prove(proof="bits")
-    made.verify(data, kind="bits")
-    with pytest.raises(UsageError):
-        made.prove(proof="groth16")  # type: ignore[arg-type]
-    with pytest.raises(UsageError):
-        made.verify(data, kind="groth16")  # type: ignore[arg-type]
 
 
 def test_batches_name_the_bad_ones() -> None:

@@ -18,28 +18,23 @@ from tests.zkp.noise_samples import SMALL, UNIT, Party, commit, party, transcrip
 from wire.errors import InvalidProof, ProtocolError, UsageError
 from zkp.gaussian_noise import Draw, GaussianNoiseStatement, draw
 from zkp.noise_table import GaussianTable
-from zkp.proof_kind import ProofKind
 from zkp.range import Interval, RangeStatement
 from zkp.vectors import constant
 
 GROUPS = st.sampled_from(proving_groups())
-KINDS: tuple[ProofKind, ...] = ("bits", "schnorr")
 
 
 def placed(row: int, below: int, above: int, carry: int) -> Draw:
     return Draw(row - SMALL.radius, row, below, above, carry)
 
 
-def forge(
-    monkeypatch: pytest.MonkeyPatch, made: Party, told: Draw, kind: ProofKind = "bits"
-) -> bytes:
+def forge(monkeypatch: pytest.MonkeyPatch, made: Party, told: Draw) -> bytes:
     """The proof of a prover that skips its checks and places its draw where it likes."""
     with monkeypatch.context() as patched:
         patched.setattr("zkp.bits.prover.require_satisfied", lambda *_: None)
         patched.setattr("zkp.bits.prover.require_valid", lambda *_: None)
-        patched.setattr("zkp.sigma.bits.verify", lambda *_: None)
         patched.setattr("zkp.gaussian_noise.draw", lambda *_: told)
-        return made.prove(proof=kind)
+        return made.prove()
 
 
 class _AlwaysEqual:
@@ -73,32 +68,30 @@ LIES: dict[str, Draw] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("lie", LIES)
 def test_no_other_place_in_the_table_passes(
-    group: Group, lie: str, kind: ProofKind, monkeypatch: pytest.MonkeyPatch
+    group: Group, lie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     honest = party(group, SMALL, [HALF], [COIN], [7])
-    honest.verify(forge(monkeypatch, honest, draw(SMALL, HALF, COIN), kind), kind=kind)
+    honest.verify(forge(monkeypatch, honest, draw(SMALL, HALF, COIN)))
     told = LIES[lie]
     liar = party(group, SMALL, [HALF], [COIN], [7], claimed=[told.noise])
-    forged = forge(monkeypatch, liar, told, kind)
+    forged = forge(monkeypatch, liar, told)
     with pytest.raises(InvalidProof):
-        liar.verify(forged, kind=kind)
+        liar.verify(forged)
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("factor", [0, -1, 2])
 def test_scaled_noise_does_not_pass(
-    group: Group, factor: int, kind: ProofKind, monkeypatch: pytest.MonkeyPatch
+    group: Group, factor: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     true = draw(SMALL, 3, 0)
     assert true.noise != 0
     honest = party(group, SMALL, [3], [0], [7])
-    honest.verify(forge(monkeypatch, honest, true, kind), kind=kind)
+    honest.verify(forge(monkeypatch, honest, true))
     liar = party(group, SMALL, [3], [0], [7], claimed=[factor * true.noise])
     with pytest.raises(InvalidProof):
-        liar.verify(forge(monkeypatch, liar, true, kind), kind=kind)
+        liar.verify(forge(monkeypatch, liar, true))
 
 
 class _Bits(Draw):
@@ -127,19 +120,16 @@ SETTINGS: dict[str, list[int]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_exactly_one_row(
-    group: Group, setting: str, kind: ProofKind, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exactly_one_row(group: Group, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = party(group, SMALL, [HALF], [COIN])
     true = draw(SMALL, HALF, COIN)
-    honest.verify(forge(monkeypatch, honest, lying_bits(true, BITS), kind), kind=kind)
+    honest.verify(forge(monkeypatch, honest, lying_bits(true, BITS)))
     bits = SETTINGS[setting]
     noise = sum(bit * (row - SMALL.radius) for row, bit in enumerate(bits[: SMALL.rows]))
     liar = party(group, SMALL, [HALF], [COIN], claimed=[noise])
     with pytest.raises(InvalidProof):
-        liar.verify(forge(monkeypatch, liar, lying_bits(true, bits), kind), kind=kind)
+        liar.verify(forge(monkeypatch, liar, lying_bits(true, bits)))
 
 
 @pytest.mark.parametrize("carry", [2, -1])
@@ -207,34 +197,29 @@ CHANGES: dict[str, Change] = {
 
 
 @lru_cache
-def two_parties(group: Group, kind: ProofKind) -> tuple[Party, Party, bytes]:
+def two_parties(group: Group) -> tuple[Party, Party, bytes]:
     mine = party(group, SMALL, [3, 14], [8, 15], [0, 20], seed="mine")
     theirs = party(group, SMALL, [3, 14], [9, 14], [0, 20], seed="theirs")
-    theirs.verify(theirs.prove(proof=kind), kind=kind)
-    proof = mine.prove(proof=kind)
-    mine.verify(proof, kind=kind)
+    theirs.verify(theirs.prove())
+    proof = mine.prove()
+    mine.verify(proof)
     return mine, theirs, proof
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("change", CHANGES)
-def test_every_part_of_the_statement_is_bound(group: Group, change: str, kind: ProofKind) -> None:
-    mine, theirs, proof = two_parties(group, kind)
+def test_every_part_of_the_statement_is_bound(group: Group, change: str) -> None:
+    mine, theirs, proof = two_parties(group)
     changed = CHANGES[change](mine.statement, theirs.statement)
     with pytest.raises(ProtocolError):
-        replace(mine, statement=changed).verify(proof, kind=kind)
+        replace(mine, statement=changed).verify(proof)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_proofs_do_not_move(group: Group, kind: ProofKind) -> None:
-    mine, theirs, proof = two_parties(group, kind)
+def test_proofs_do_not_move(group: Group) -> None:
+    mine, theirs, proof = two_parties(group)
     with pytest.raises(InvalidProof):
-        mine.verify(proof, transcript(b"another party"), kind=kind)
+        mine.verify(proof, transcript(b"another party"))
     with pytest.raises(InvalidProof):
-        theirs.verify(proof, kind=kind)
-    other: ProofKind = "bits" if kind == "schnorr" else "schnorr"
-    with pytest.raises(ProtocolError):
-        mine.verify(proof, kind=other)
+        theirs.verify(proof)
 
 
 def test_equal_numbers_under_another_table_are_another_statement(group: Group) -> None:
@@ -252,7 +237,7 @@ def test_equal_numbers_under_another_table_are_another_statement(group: Group) -
 @pytest.mark.slow
 def test_every_field_and_byte_counts(group: Group) -> None:
     """On the fast backend every byte, on the other one byte of every field."""
-    mine, _, proof = two_parties(group, "bits")
+    mine, _, proof = two_parties(group)
     step = 1 if group.backend == "native" else 32
     for at in range(0, len(proof), step):
         changed = bytearray(proof)
@@ -261,34 +246,32 @@ def test_every_field_and_byte_counts(group: Group) -> None:
             mine.verify(bytes(changed))
 
 
-def require_change_refused(group: Group, kind: ProofKind, data: st.DataObject) -> None:
+def require_change_refused(group: Group, data: st.DataObject) -> None:
     """Any stretch of a valid proof replaced by any other bytes."""
-    mine, _, proof = two_parties(group, kind)
+    mine, _, proof = two_parties(group)
     at = data.draw(st.integers(0, len(proof) - 1))
     end = data.draw(st.integers(at, len(proof)))
     changed = proof[:at] + data.draw(st.binary(max_size=64)) + proof[end:]
     if changed == proof:
         return
     with pytest.raises(ProtocolError):
-        mine.verify(changed, kind=kind)
+        mine.verify(changed)
 
 
-MUTATIONS = (GROUPS, st.sampled_from(KINDS), st.data())
+MUTATIONS = (GROUPS, st.data())
 
 
 @given(*MUTATIONS)
 @settings(max_examples=examples(40), deadline=None)
-def test_any_change_is_refused(group: Group, kind: ProofKind, data: st.DataObject) -> None:
-    require_change_refused(group, kind, data)
+def test_any_change_is_refused(group: Group, data: st.DataObject) -> None:
+    require_change_refused(group, data)
 
 
 @pytest.mark.soak
 @given(*MUTATIONS)
 @settings(max_examples=20_000, deadline=None)
-def test_twenty_thousand_changes_are_refused(
-    group: Group, kind: ProofKind, data: st.DataObject
-) -> None:
-    require_change_refused(group, kind, data)
+def test_twenty_thousand_changes_are_refused(group: Group, data: st.DataObject) -> None:
+    require_change_refused(group, data)
 
 
 def test_an_input_is_not_hidden_noise() -> None:

@@ -42,15 +42,10 @@ class Kind:
     state: Callable[[Commitment], Any]
     prove: Callable[[Any, Opening], bytes]
     verify: Callable[[Any, bytes], None]
-    in_batches: bool = True
 
 
 def by_bits(statement: Any, opening: Opening) -> bytes:
     return prove_range(statement, opening, transcript(), rng=seeded(1))
-
-
-def bit_by_bit(statement: Any, opening: Opening) -> bytes:
-    return prove_range(statement, opening, transcript(), rng=seeded(1), proof="schnorr")
 
 
 KINDS = {
@@ -59,13 +54,6 @@ KINDS = {
         lambda one: RangeStatement(one, (BOX,)),
         by_bits,
         lambda statement, proof: verify_range(statement, proof, transcript()),
-    ),
-    "range, bit by bit": Kind(
-        0,
-        lambda one: RangeStatement(one, (BOX,)),
-        bit_by_bit,
-        lambda statement, proof: verify_range(statement, proof, transcript(), kind="schnorr"),
-        in_batches=False,
     ),
     "vector range": Kind(
         2,
@@ -105,8 +93,7 @@ def test_the_identity_is_refused(group: Group, name: str) -> None:
     honest, opening = committed(group, kind, 5)
     proof = kind.prove(honest, opening)
     kind.verify(honest, proof)
-    batch = [ProofClaim(honest, proof, transcript())] if kind.in_batches else []
-    verify_batch(batch, rng=seeded(1))
+    verify_batch([ProofClaim(honest, proof, transcript())], rng=seeded(1))
 
     empty, zeros = committed(group, kind, 0)
     with pytest.raises(UsageError):
@@ -122,11 +109,6 @@ def test_a_proof_that_would_hold_is_refused(group: Group, name: str) -> None:
     kind = KINDS[name]
     empty, zeros = committed(group, kind, 0)
     with mock.patch.object(bits.BitStatement, "has_identity", new=False):
-        if name == "range, bit by bit":
-            # The Sigma statement has an element that is the identity: rule I8 of 02.
-            with pytest.raises(UsageError):
-                kind.prove(empty, zeros)
-            return
         proof = kind.prove(empty, zeros)
         kind.verify(empty, proof)
     with pytest.raises(InvalidProof) as refused:

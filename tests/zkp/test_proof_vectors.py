@@ -12,7 +12,6 @@ from tests.zkp import (
     gaussian_noise_vectors,
     last_largest_vectors,
     range_vectors,
-    schnorr_bits_vectors,
     vector_range_vectors,
     weighted_noise_vectors,
 )
@@ -28,7 +27,6 @@ FILES: dict[str, tuple[Any, Callable[..., None]]] = {
     "gaussian_noise": (gaussian_noise_vectors, verify_gaussian_noise),
     "weighted_noise": (weighted_noise_vectors, verify_weighted_noise),
     "last_largest": (last_largest_vectors, verify_last_largest),
-    "schnorr_bits": (schnorr_bits_vectors, schnorr_bits_vectors.verify),
 }
 
 

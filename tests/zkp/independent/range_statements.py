@@ -35,7 +35,7 @@ def vector_statement(commitment: Point, dimension: int, interval: tuple[int, int
 
 
 def last_largest_statement(commitment: Point, dimension: int, maximum: int) -> Statement:
-    """[R20]."""
+    """[R16]."""
     own = weights(0, maximum)
     size, last = len(own), dimension - 1
 

@@ -63,6 +63,7 @@ class DirectoryVault(Guarded):
         VaultInUse: another process uses it.
         VaultExposed: others can read or enter it.
         VaultDamaged: a file is missing or was changed.
+        StateDiverged: it is of another version of the library.
         VaultOutdated: it is an old copy, and more has left since it was made.
         VaultUnmarked: the guard does not know it.
         WrongSecret: it is sealed with something else.
@@ -93,7 +94,7 @@ class DirectoryVault(Guarded):
         guard: Guard | None = None,
         files: PrivateFiles | None = None,
     ) -> None:
-        self._guard = guard or Unguarded()
+        self._guard = Unguarded() if guard is None else guard
         self._path = path = path.resolve()
         self._files = files or PrivateFiles()
         self._handle: int | None = None

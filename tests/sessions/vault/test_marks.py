@@ -17,6 +17,7 @@ from gopa.sessions.vault import (
     VaultOutdated,
     VaultUnmarked,
 )
+from gopa.sessions.vault.guard import MemoryGuard
 from gopa.sessions.vault.private_files import PrivateFiles
 from tests.board.faults import How, Killed, Plan
 from tests.sessions.vault.faults import StoppingFiles
@@ -163,6 +164,26 @@ def test_a_copy_is_not_old_if_nothing_has_left_since(tmp_path: Path) -> None:
     shutil.rmtree(disk.vault)
     shutil.copytree(old, disk.vault)
     assert disk.acts() == (b"memory", (b"askedanswered",))
+
+
+class CountedMarks(MemoryGuard):
+    """A guard of somebody's own that is false as long as it is empty."""
+
+    def __len__(self) -> int:
+        return len(self._marks)
+
+
+def test_an_empty_guard_is_a_guard(tmp_path: Path) -> None:
+    guard = CountedMarks()
+    assert not guard
+    for act in (begin, answer):
+        vault = opened(tmp_path / "vault", guard=guard)
+        act(vault)
+        vault.close()
+        if act is begin:
+            shutil.copytree(tmp_path / "vault", tmp_path / "old")
+    with pytest.raises(VaultOutdated):
+        opened(tmp_path / "old", guard=guard)
 
 
 def test_of_two_copies_one_answers(tmp_path: Path) -> None:

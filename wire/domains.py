@@ -54,7 +54,7 @@ PARTY: Final = Domain(b"gopa/v1/protocol/party")
 SESSION: Final = Domain(b"gopa/v1/protocol/session")
 """The hash that turns a manifest into the id of its session."""
 
-PARTY_CHANCE: Final = Domain(b"gopa/v1/protocol/party-chance")
+STEP_CHANCE: Final = Domain(b"gopa/v1/protocol/step-chance")
 """Transcripts from which a party's secrets of one step are drawn."""
 
 POSSESSION: Final = Domain(b"gopa/v1/protocol/possession")

@@ -122,7 +122,7 @@ ROOMY: Final = SessionSetup(FIVE)
 """Five parties of whom two may be lost, no recovery."""
 
 RECOVERING: Final = SessionSetup(
-    replace(FIVE, loss=1, threshold_numerator=1, threshold_denominator=2), seed=b"r2"
+    replace(FIVE, loss=1, threshold_numerator=1, threshold_denominator=2), seed=b"r0"
 )
 """Five parties of whom one may be lost; half of a party's neighbours can open its self-mask."""
 
@@ -182,7 +182,7 @@ IMPATIENT: Final = SessionSetup(FIVE, SessionSetting(max_rollbacks=1))
 
 SPARSE: Final = SessionSetup(
     replace(FOUR, parties=7, survivors=5, beta=Decimal("0.15"), attempts=2, charged=1),
-    seed=b"sparse ground 32",
+    seed=b"sparse ground 197",
 )
 """Seven parties; the neighbours of party 0 are parties 1, 2 and 3 in the first round."""
 

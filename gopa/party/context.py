@@ -17,7 +17,7 @@ from gopa.party.policy import LocalPolicy
 from gopa.party.states import Outside, PartyState, RoundOpened
 from gopa.rounds.context import RoundContext
 from gopa.rounds.toolkit import Toolkit
-from wire.domains import PARTY_CHANCE
+from wire.domains import STEP_CHANCE
 from wire.ed25519 import SigningKey
 from wire.errors import FaultyParty
 from wire.randomness import Rng
@@ -60,7 +60,7 @@ class PartyContext(Guarded):
         hides. A generator that repeats therefore gives two rounds nothing in common: with one
         pad, seed or blinding in two of them, their messages would give the input away.
         """
-        transcript = context.transcript(PARTY_CHANCE, leaf, self.own_id)
+        transcript = context.transcript(STEP_CHANCE, leaf, self.own_id)
         return replace(self, rng=transcript.hedged(step, context.group, witness, self.rng))
 
     def say(

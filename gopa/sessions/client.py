@@ -251,7 +251,9 @@ class Client(Guarded):
         if self._home is None:
             return MemoryVault()
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        guard = self._guard or FileGuard(self._home.with_name(f"{self._home.name}-marks"))
+        guard = self._guard
+        if guard is None:  # a guard of one's own may be empty, and then falsy
+            guard = FileGuard(self._home.with_name(f"{self._home.name}-marks"))
         path = self._home / ticket.session.hex()
         return DirectoryVault(path, ticket.log, rng=self._rng, secret=self._secret, guard=guard)
 

@@ -31,7 +31,7 @@ from gopa.simulation import Simulation
 from tests.randomness import seeded
 from tests.simulation.row_worlds import IN_ROWS, ROWS, vectors_for
 from tests.simulation.worlds import SCALAR, VECTOR
-from wire.domains import PARTY_CHANCE
+from wire.domains import STEP_CHANCE
 from wire.randomness import Rng
 from zkp.rows.product_tests import TEST_SIZE, ProductTests
 from zkp.rows.shape import TESTS
@@ -226,7 +226,7 @@ def test_the_randomness_of_a_step_depends_on_all_that_it_acts_on() -> None:
             "hidden": [1, 2],
             "rng": seeded("one"),
         } | other
-        transcript = Transcript(PARTY_CHANCE)
+        transcript = Transcript(STEP_CHANCE)
         transcript.absorb(b"session", given["session"])
         transcript.absorb_int(b"round", given["round"])
         transcript.absorb(b"acts-on", given["leaf"])

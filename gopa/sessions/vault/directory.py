@@ -63,6 +63,7 @@ class DirectoryVault(Guarded):
         VaultInUse: another process uses it.
         VaultExposed: others can read or enter it.
         VaultDamaged: a file is missing or was changed.
+        StateDiverged: it is of another version of the library.
         VaultOutdated: it is an old copy, and more has left since it was made.
         VaultUnmarked: the guard does not know it.
         WrongSecret: it is sealed with something else.
@@ -93,7 +94,7 @@ class DirectoryVault(Guarded):
         guard: Guard | None = None,
         files: PrivateFiles | None = None,
     ) -> None:
-        self._guard = guard or Unguarded()
+        self._guard = Unguarded() if guard is None else guard
         self._path = path = path.resolve()
         self._files = files or PrivateFiles()
         self._handle: int | None = None
@@ -175,20 +176,25 @@ class DirectoryVault(Guarded):
         follows = b""
         if current.exists():
             self._generation, follows = self._read_current()
-        self._erase(*self._leftovers())
         self._marker = Marker(self._guard, self._id)
         self._take_up(follows)
         self._board = DirectoryState(self._made(self._path / "board"), log, private=True)
 
     def _take_up(self, follows: bytes) -> None:
-        """Go on where the vault is, if nothing has left that it does not have ([H8])."""
-        memory, records = b"", tuple[bytes, ...]()
+        """Go on where the vault is, if nothing has left that it does not have ([H8]).
+
+        A vault that is refused stays as it is: where an old copy was put over a newer vault, what
+        looks like the leftover of a crash is the newest generation.
+        """
+        memory, found = b"", tuple[FoundRecord, ...]()
         if self._generation:
-            records = self._cut_off()
             place, path = self._place(File.MEMORY, self._generation), self._memory_path
             memory = only_record(self._sealing, place, self._read(path(self._generation)))
-        self._marker.open(self._generation, memory, records, follows)
+            found = tuple(self._records())
+        self._marker.open(self._generation, memory, (each.content for each in found), follows)
+        self._erase(*self._leftovers())
         if self._generation:
+            self._cut_off(found)
             self._handle = self._files.open_end(self._journal_path(self._generation))
 
     def _read_current(self) -> tuple[int, bytes]:
@@ -221,16 +227,13 @@ class DirectoryVault(Guarded):
         if paths:
             self._files.sync_directory(self._path)
 
-    def _cut_off(self) -> tuple[bytes, ...]:
+    def _cut_off(self, found: tuple[FoundRecord, ...]) -> None:
         """Remove what a crash left of the last record: nothing followed from it ([H4])."""
-        path, end = self._journal_path(self._generation), 0
-        found = tuple(self._records())
-        if found:
-            end, self._count = found[-1].end, len(found)
+        path, end = self._journal_path(self._generation), found[-1].end if found else 0
+        self._count = len(found)
         if end < path.stat().st_size:
             self._files.truncate(path, end)
             self._files.sync_file(path)
-        return tuple(each.content for each in found)
 
     def _records(self) -> Iterator[FoundRecord]:
         data = self._read(self._journal_path(self._generation))

@@ -19,7 +19,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Final, Protocol
 
-from gopa.sessions.vault.interface import VaultDamaged
+from gopa.sessions.vault.interface import StateDiverged, VaultDamaged
 from gopa.sessions.vault.private_files import PrivateFiles, write_new
 from gopa.sessions.vault.protection import (
     KEY_SIZE,
@@ -44,6 +44,7 @@ _CHECK: Final = 4
 _DIGEST: Final = 32
 HEADER_SIZE: Final = _LENGTH + _CHECK
 ID_SIZE: Final = 16
+_VERSION_SIZE: Final = 2
 _ZEROS: Final = bytes(8)
 
 
@@ -186,12 +187,13 @@ def _damaged(place: RecordPlace) -> VaultDamaged:
     return VaultDamaged(f"{where} was changed or moved: put back a copy of the vault")
 
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""With version 1 `current` held no mark ([H8]): vaults of it are refused by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Holds the id and the protected key of a vault; version 1 of all that is in it."""
+    """Holds the id and the protected key of a vault, and the version of all that is in it."""
 
     version: int
     vault: bytes
@@ -227,11 +229,23 @@ def read_seal(path: Path, secret: Secret | None, rng: Rng) -> tuple[bytes, Seali
 
     Raises:
         WrongSecret: it is sealed with something else.
+        StateDiverged: it is that of another version of the library.
         VaultDamaged: the file is not a seal.
     """
+    data = path.read_bytes()
+    _refuse_other_versions(data, path)
     try:
-        seal = SEAL.decode(path.read_bytes())
+        seal = SEAL.decode(data)
     except MalformedMessage as error:
         raise VaultDamaged(f"{path} is no seal of a vault: {error}") from None
     key = unprotect(seal.protection, Purpose.VAULT, secret, path)
     return seal.vault, Boxed(SecretBox(key), rng) if len(key) else Checksummed()
+
+
+def _refuse_other_versions(data: bytes, path: Path) -> None:
+    found = int.from_bytes(data[:_VERSION_SIZE])
+    if len(data) > _VERSION_SIZE and found in range(1, VERSION):
+        raise StateDiverged(
+            f"{path} is of version {found} of vaults, and this library reads version {VERSION}: go"
+            " on with the version of the library that made it, or with the next session"
+        )

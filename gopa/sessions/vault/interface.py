@@ -40,7 +40,7 @@ class VaultBroken(VaultError):
 
 
 class StateDiverged(VaultError):
-    """Reports that the journal, repeated, makes other messages than it did ([R3])."""
+    """Reports a journal that makes other messages when repeated, or an old format ([R3], [H2])."""
 
 
 @runtime_checkable

@@ -106,10 +106,10 @@ def test_an_error_in_the_middle_shows_no_secret(
     def begun() -> bool:
         return any("edges" in name for name in seen.secrets.values())
 
-    def stored(vault: DirectoryVault, *parts: bytes) -> None:
+    def stored(vault: DirectoryVault, *parts: bytes, leaves: bool = True) -> None:
         if begun():
             raise VaultError("the disk is full")
-        append(vault, *parts)
+        append(vault, *parts, leaves=leaves)
 
     async def submitted(way: BoardLink, entries: tuple[bytes, ...]) -> None:
         if begun():

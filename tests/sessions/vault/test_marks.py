@@ -17,6 +17,7 @@ from gopa.sessions.vault import (
     VaultOutdated,
     VaultUnmarked,
 )
+from gopa.sessions.vault.guard import MemoryGuard
 from gopa.sessions.vault.private_files import PrivateFiles
 from tests.board.faults import How, Killed, Plan
 from tests.sessions.vault.faults import StoppingFiles
@@ -130,6 +131,28 @@ def test_an_old_copy_is_refused(
         disk.open()
 
 
+@SEALED
+def test_an_old_copy_that_was_put_over_a_newer_vault_destroys_nothing_of_it(
+    secret: Secret | None, tmp_path: Path
+) -> None:
+    """The newest generation is no leftover of a crash, nor is the end of a journal."""
+    disk = Disk(tmp_path / "disk", secret)
+    disk.acts(begin, answer)
+    old = disk.copy("old")
+    newest_state = disk.acts(begin_anew, answer)
+    current = (disk.vault / "current").read_bytes()
+    shutil.copytree(old, disk.vault, dirs_exist_ok=True)
+    with (disk.vault / "journal-1").open("ab") as journal:
+        journal.write(bytes(3))  # a copy that was made while a record was written
+    before = {path: path.read_bytes() for path in disk.vault.rglob("*") if path.is_file()}
+    with pytest.raises(VaultOutdated):
+        disk.open()
+    assert before == {path: path.read_bytes() for path in disk.vault.rglob("*") if path.is_file()}
+    (disk.vault / "current").write_bytes(current)
+    assert disk.acts() == newest_state
+    assert not (disk.vault / "journal-1").exists()
+
+
 def test_a_copy_is_not_old_if_nothing_has_left_since(tmp_path: Path) -> None:
     disk = Disk(tmp_path / "disk")
     disk.acts(begin, answer)
@@ -141,6 +164,26 @@ def test_a_copy_is_not_old_if_nothing_has_left_since(tmp_path: Path) -> None:
     shutil.rmtree(disk.vault)
     shutil.copytree(old, disk.vault)
     assert disk.acts() == (b"memory", (b"askedanswered",))
+
+
+class CountedMarks(MemoryGuard):
+    """A guard of somebody's own that is false as long as it is empty."""
+
+    def __len__(self) -> int:
+        return len(self._marks)
+
+
+def test_an_empty_guard_is_a_guard(tmp_path: Path) -> None:
+    guard = CountedMarks()
+    assert not guard
+    for act in (begin, answer):
+        vault = opened(tmp_path / "vault", guard=guard)
+        act(vault)
+        vault.close()
+        if act is begin:
+            shutil.copytree(tmp_path / "vault", tmp_path / "old")
+    with pytest.raises(VaultOutdated):
+        opened(tmp_path / "old", guard=guard)
 
 
 def test_of_two_copies_one_answers(tmp_path: Path) -> None:

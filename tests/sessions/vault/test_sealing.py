@@ -12,6 +12,7 @@ from gopa.sessions.vault import (
     Passphrase,
     SealingKey,
     Secret,
+    StateDiverged,
     VaultDamaged,
     WrongSecret,
 )
@@ -134,7 +135,7 @@ def test_damaged_seal_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "vault"
     opened(path, KEY).close()
     whole = (path / "seal").read_bytes()
-    for wrong in (b"", whole[:-1], whole + b"\0", b"\0\2" + whole[2:]):
+    for wrong in (b"", whole[:-1], whole + b"\0", b"\0\3" + whole[2:]):
         (path / "seal").write_bytes(wrong)
         with pytest.raises(VaultDamaged):
             opened(path, KEY)
@@ -144,6 +145,23 @@ def test_damaged_seal_is_refused(tmp_path: Path) -> None:
         opened(path, KEY)
     (path / "seal").write_bytes(whole)
     opened(path, KEY).close()
+
+
+@pytest.mark.parametrize("secret", [None, KEY])
+def test_a_vault_of_version_1_is_that_of_another_library(
+    secret: SealingKey | None, tmp_path: Path
+) -> None:
+    """Nothing of it changes, and nobody calls it damaged."""
+    path = tmp_path / "vault"
+    opened(path, secret).close()
+    whole = (path / "seal").read_bytes()
+    assert whole[:2] == b"\0\2"
+    (path / "seal").write_bytes(b"\0\1" + whole[2:])
+    with pytest.raises(StateDiverged):
+        opened(path, secret)
+    assert (path / "seal").read_bytes() == b"\0\1" + whole[2:]
+    (path / "seal").write_bytes(whole)
+    opened(path, secret).close()
 
 
 def test_seal_of_an_open_vault_has_no_key(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Final, NoReturn
 
 import uvicorn
 from starlette.applications import Starlette  # noqa: TC002 - a light module
+from starlette.types import ASGIApp  # noqa: TC002 - a light module
 
 from bulletin_board.admission import AdmissionPolicy
 from bulletin_board.client.http import HttpTransport
@@ -315,6 +316,7 @@ class BoardServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         found = bind(self._listen) if sockets is None else sockets
+        self.lifespan.state["connections"] = self.connections  # of every request, for /metrics
         if os.name == "nt":  # its loop takes connections in its own way: they are not counted
             await super().startup(found)
         else:
@@ -372,7 +374,7 @@ def _shown(host: str, port: int) -> str:
 
 
 def make_server(
-    app: Starlette,
+    app: ASGIApp,
     listen: ListenOptions,
     listening: Listening = lambda _: None,
     asked: threading.Event | None = None,
@@ -401,6 +403,4 @@ def make_server(
         server_header=False,
         log_level="warning",
     )
-    server = BoardServer(config, listen, listening, asked or threading.Event(), renew)
-    app.state.connections = server.connections
-    return server
+    return BoardServer(config, listen, listening, asked or threading.Event(), renew)

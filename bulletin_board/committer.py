@@ -105,12 +105,17 @@ class Committer:
             raise Refused(RefusalReason.BUSY, "", self._limits.retry_seconds) from None
         return job.future
 
-    def call(self, work: Callable[[Sequencer], None]) -> None:
-        """Run `work` in the writing thread, between two batches; dropped if the queue is full."""
+    def call(self, work: Callable[[Sequencer], None], seconds: float = 0) -> bool:
+        """Run `work` in the writing thread, between two batches.
+
+        Dropped, and False, if the queue is full for so many seconds.
+        """
         try:
-            self._queue.put_nowait(work)
+            self._queue.put(work, block=seconds > 0, timeout=seconds)
         except queue.Full:
             _LOG.warning("the queue is full: postponed work was dropped")
+            return False
+        return True
 
     def close(self) -> None:
         """Refuse new posts, commit those that wait, close the log."""

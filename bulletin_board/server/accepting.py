@@ -32,6 +32,9 @@ often among 65,536 of those.
 """
 
 
+_NO_ADDRESS: Final = "no address"
+
+
 class OpenConnection:
     """Tells the table of connections what one of them does: it waits, works, or has ended.
 
@@ -135,12 +138,13 @@ def origins_of(address: str) -> dict[str, int]:
     """The networks of an address, and how many shares of connections each of them has.
 
     None for this machine, where a proxy may be. An address of version 4 that is
-    written as one of version 6 is the former: else all of them would be in one network.
+    written as one of version 6 is the former: else all of them would be in one network. What is
+    no address, as some proxies call a peer, is one network: else it would have no bounds.
     """
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
-        return {}
+        return {_NO_ADDRESS: 1} if address else {}
     if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
         found = found.ipv4_mapped
     if found.is_loopback:

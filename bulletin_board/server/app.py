@@ -288,7 +288,7 @@ class _Handlers:
     async def metrics(self, request: Request) -> Response:
         service = self._service
         gauges = service.gauges()
-        table: OpenConnections | None = getattr(request.app.state, "connections", None)
+        table: OpenConnections | None = getattr(request.state, "connections", None)
         if table is not None:
             gauges |= table.gauges()
         return Response(service.metrics.render(gauges, service.witnesses()), 200, _SAFE, METRICS)

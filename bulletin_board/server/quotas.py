@@ -10,12 +10,14 @@ import logging
 import shutil
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.display import visible
+from bulletin_board.entry import LARGEST_ENTRY
 from bulletin_board.server.accepting import origins_of
 
 _LOG: Final = logging.getLogger("gopa.board")
@@ -154,10 +156,21 @@ class WritingQuota:
 
     @property
     def disk(self) -> DiskUsage:
-        """The disk as it was about a second ago."""
+        """The disk as it was about a second ago, or when it last answered."""
         if self._clock() >= self._looked + _LOOK_SECONDS:
-            self._seen, self._looked = self._look(), self._clock()
+            with suppress(OSError):  # whoever writes to it says what is wrong
+                self._seen = self._look()
+            self._looked = self._clock()
         return self._seen
+
+    @property
+    def problem(self) -> str:
+        """Why nothing at all is taken now, or the empty string."""
+        if self.disk.free < self.limits.least_free + LARGEST_ENTRY:
+            return f"its disk is nearly full ({self.disk.free} bytes are free): posts are refused"
+        if self.left is not None and self.left < LARGEST_ENTRY:
+            return "as much was written today as may be: posts are refused"
+        return ""
 
     @property
     def left(self) -> int | None:

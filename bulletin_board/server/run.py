@@ -17,14 +17,15 @@ from typing import Final, NoReturn
 
 import uvicorn
 from starlette.applications import Starlette  # noqa: TC002 - a light module
+from starlette.types import ASGIApp  # noqa: TC002 - a light module
 
 from bulletin_board.admission import AdmissionPolicy
 from bulletin_board.client.http import HttpTransport
 from bulletin_board.committer import Committer
 from bulletin_board.display import visible
-from bulletin_board.note import NoteSigner, SignedCheckpoint
+from bulletin_board.note import NoteSigner, SignedCheckpoint, SignedNote
 from bulletin_board.policy import TrustPolicy
-from bulletin_board.reader import DirectorySource, LogReader
+from bulletin_board.reader import CHECKPOINT, DirectorySource, LogReader
 from bulletin_board.sequencer import Sequencer
 from bulletin_board.server.accepting import (
     CannotListen,
@@ -52,6 +53,7 @@ _LOG: Final = logging.getLogger("gopa.board")
 
 _WITNESS_SECONDS = 5.0
 _OPENING_SECONDS = 5.0
+_ADMITTING_SECONDS = 10.0
 _CONFIRMING_SECONDS = 15.0
 """The longer one where a log has entries: it does not open without its witnesses."""
 
@@ -111,7 +113,7 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
         return sequencer
 
     committer = Committer(opened, committed=committed, watch=_watching(place))
-    _remember_policy(place, policy)
+    _remember_policy(place, policy, risk_fork=risk_fork)
     usage = partial(usage_of, place.public)
     service = BoardService(
         committer,
@@ -128,12 +130,14 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
         collector = service.collector = _collector(service, place)
         collector.start()
     app = build_app(service)
-
-    def admit_anew() -> None:
-        committer.call(lambda sequencer: sequencer.admit_anew(admission))
-
-    app.state.admit_anew = admit_anew
+    app.state.admit_anew = partial(_admit_anew, committer, admission)
     return app
+
+
+def _admit_anew(committer: Committer, admission: Callable[[], AdmissionPolicy]) -> None:
+    """Strangers may fill the queue, and an operator has to be able to shut somebody out."""
+    if not committer.call(lambda it: it.admit_anew(admission), _ADMITTING_SECONDS):
+        raise StorageError("the log has too much to write for now: ask again")
 
 
 def _require_former_witnesses(
@@ -144,15 +148,10 @@ def _require_former_witnesses(
     They alone would know that a copy of the directory is not the newest state of the log. A
     policy file that was forgotten with the copy would have it signed all the same.
     """
-    if policy.needs_witnesses or not place.policy_path.exists():
+    former = () if policy.needs_witnesses else _former_witnesses(place, policy)
+    if not former:
         return
-    try:
-        former = TrustPolicy.parse(place.policy_path.read_bytes())
-    except (OSError, MalformedMessage) as error:
-        raise StorageError(f"{place.policy_path} cannot be read: {error}") from error
-    if not former.needs_witnesses:
-        return
-    names = ", ".join(visible(each.key.name) for each in former.witnesses.values())
+    names = ", ".join(map(visible, former))
     if not risk_fork:
         raise UsageError(
             f"this log had witnesses ({names}), and no policy names one now: give their policy. If"
@@ -163,11 +162,30 @@ def _require_former_witnesses(
     _LOG.warning("this log had witnesses (%s), and goes on without any from now on", names)
 
 
-def _remember_policy(place: BoardDirectory, policy: TrustPolicy) -> None:
+def _former_witnesses(place: BoardDirectory, policy: TrustPolicy) -> tuple[str, ...]:
+    """The names of those under whom the log was served last.
+
+    Where no policy was kept, those who cosigned the published checkpoint: a copy may have
+    that and no more. A witness that the policy names, and does not need, is none of them.
+    """
+    try:
+        if place.policy_path.exists():
+            known = TrustPolicy.parse(place.policy_path.read_bytes())
+            named = known.witnesses.values() if known.needs_witnesses else ()
+            return tuple(each.key.name for each in named)
+        checkpoint = place.public / CHECKPOINT
+        lines = SignedNote.parse(checkpoint.read_bytes()).signatures if checkpoint.exists() else ()
+    except (OSError, MalformedMessage) as error:
+        raise StorageError(f"the log's last policy cannot be read: {error}") from error
+    own = {policy.log.key.name, *(each.key.name for each in policy.witnesses.values())}
+    return tuple(line.name for line in lines if line.name not in own)
+
+
+def _remember_policy(place: BoardDirectory, policy: TrustPolicy, *, risk_fork: bool) -> None:
     """Note under which policy the log is served; one that never had witnesses needs no note."""
     known = place.policy_path.read_bytes() if place.policy_path.exists() else None
     data = policy.to_bytes()
-    if data == known or (known is None and not policy.needs_witnesses):
+    if data == known or (known is None and not policy.needs_witnesses and not risk_fork):
         return
     try:
         replace_file(place.policy_path, data, private=True)
@@ -315,6 +333,7 @@ class BoardServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         found = bind(self._listen) if sockets is None else sockets
+        self.lifespan.state["connections"] = self.connections  # of every request, for /metrics
         if os.name == "nt":  # its loop takes connections in its own way: they are not counted
             await super().startup(found)
         else:
@@ -372,7 +391,7 @@ def _shown(host: str, port: int) -> str:
 
 
 def make_server(
-    app: Starlette,
+    app: ASGIApp,
     listen: ListenOptions,
     listening: Listening = lambda _: None,
     asked: threading.Event | None = None,
@@ -401,6 +420,4 @@ def make_server(
         server_header=False,
         log_level="warning",
     )
-    server = BoardServer(config, listen, listening, asked or threading.Event(), renew)
-    app.state.connections = server.connections
-    return server
+    return BoardServer(config, listen, listening, asked or threading.Event(), renew)

@@ -139,7 +139,7 @@ class BoardService:
             return f"the log is closed after a failed write{f': {why}' if why else ''}"
         if self.collector is not None and self.collector.problem:
             return self.collector.problem
-        return self.exposed()
+        return self.quota.problem or self.exposed()
 
     def gauges(self) -> dict[str, float]:
         """The state of log, disk and quota, by the names of metrics."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -123,7 +123,8 @@ class Database:
         primary = None if code is None else code & 0xFF
         full = primary == sqlite3.SQLITE_FULL
         if primary in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}:
-            full = shutil.disk_usage(self._path.parent).free < _NEARLY_NOTHING
+            with suppress(OSError):  # a disk that does not even say how full it is, is broken
+                full = shutil.disk_usage(self._path.parent).free < _NEARLY_NOTHING
         if full:
             return DiskFull(f"{self._path.name} cannot be written: the disk is full")
         return StorageError(f"{self._path.name}: {error}")

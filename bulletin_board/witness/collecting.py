@@ -95,10 +95,10 @@ class Collector:
         transport: Transport,
         source: Source,
         current: Callable[[], SignedCheckpoint | None],
-        cosigned: Callable[[SignedCheckpoint], None],
+        cosigned: Callable[[SignedCheckpoint], object],
         evidence: EvidenceFolder,
         clock: Callable[[], float] = time.time,
-        overtaken: Callable[[Overtaken], None] = lambda _: None,
+        overtaken: Callable[[Overtaken], object] = lambda _: None,
     ) -> None:
         """`source` has the tiles of any checkpoint that `current` returns, also outgrown ones.
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from starlette.applications import Starlette  # noqa: TC002 - a light module
+from starlette.types import ASGIApp  # noqa: TC002 - a light module
 
 from bulletin_board.admission import AdmissionPolicy
 from bulletin_board.client.board import BoardClient, Patience
@@ -38,7 +38,7 @@ def free_port() -> int:
 
 @contextmanager
 def serving(
-    app: Starlette, port: int, connections: int = 1_024, proxy: str | None = None
+    app: ASGIApp, port: int, connections: int = 1_024, proxy: str | None = None
 ) -> Iterator[str]:
     listen = ListenOptions("127.0.0.1", port, connections=connections, per_address=5, proxy=proxy)
     server = make_server(app, listen)

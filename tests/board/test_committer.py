@@ -366,3 +366,27 @@ def test_a_post_that_slips_in_while_the_log_closes_is_answered(tmp_path: Path) -
     assert outcome.reason is RefusalReason.UNAVAILABLE
     closing.join(LONG)
     assert not closing.is_alive()
+
+
+def test_work_waits_for_room_in_the_queue_or_says_that_there_was_none(tmp_path: Path) -> None:
+    """Else strangers who fill it would keep an operator from shutting somebody out, unnoticed."""
+    board, busy, go = new_board(tmp_path / "log"), threading.Event(), threading.Event()
+    committer = Committer(lambda: open_log(board), CommitterLimits(queue=1))
+    done: list[int] = []
+
+    def slow(_: Sequencer) -> None:
+        busy.set()
+        assert go.wait(LONG)
+
+    try:
+        assert committer.call(slow)
+        assert busy.wait(LONG)
+        assert committer.call(lambda _: done.append(1))
+        assert not committer.call(lambda _: done.append(2))
+        assert not committer.call(lambda _: done.append(3), 0.01)
+        threading.Timer(0.05, go.set).start()
+        assert committer.call(lambda _: done.append(4), LONG)
+    finally:
+        go.set()
+        committer.close()
+    assert done == [1, 4]

@@ -368,6 +368,29 @@ def test_a_log_that_had_witnesses_is_not_served_without_them(tmp_path: Path) -> 
         assert client(url).update().size == 2
 
 
+def test_a_log_whose_policy_was_not_copied_still_shows_its_witnesses(tmp_path: Path) -> None:
+    """The checkpoint is public, and names who cosigned it."""
+    place = new_board(tmp_path / "log")
+    with live_witness(tmp_path, 1) as first:
+        trusted = witnessed(1, first)
+        with live_board(place.root, policy=trusted) as url:
+            client(url).submit(entry_bytes(0))
+            cosigned = place.public / "checkpoint"
+            assert until(lambda: len(SignedNote.parse(cosigned.read_bytes()).signatures) == 2)
+        place.policy_path.unlink()
+        with pytest.raises(UsageError) as caught, live_board(place.root):
+            pass
+        assert caught.value.field == "--policy"
+        assert not place.policy_path.exists()
+        with live_board(place.root, policy=trusted):
+            pass
+        place.policy_path.unlink()
+    with live_board(place.root, risk_fork=True):  # and nothing is written
+        pass
+    with live_board(place.root) as url:
+        assert client(url).update().size == 1
+
+
 def test_a_log_without_witnesses_keeps_no_policy(tmp_path: Path) -> None:
     place = new_board(tmp_path / "log")
     with live_board(place.root):

@@ -179,8 +179,44 @@ def test_a_disk_that_is_nearly_full_takes_nothing_until_it_is_not(
         refused = post_from(url, A, second)
         assert (refused.status, refused.problem) == (507, "storage")
         assert metric(url, "gopa_board_disk_free_bytes") == GIB
+        assert ask(url, "GET", "/healthz").status == 503, "it takes nothing"
         free[0] = 2 * GIB
         assert post_from(url, A, second).status == 201
+        assert ask(url, "GET", "/healthz").status == 200
+
+
+def test_a_disk_that_does_not_answer_is_as_it_was() -> None:
+    """The writer meets what is wrong with it, and says so; posts do not end in errors."""
+    now, broken = [0.0], [False]
+
+    def look() -> DiskUsage:
+        if broken[0]:
+            raise OSError(5, os.strerror(5))
+        return ROOMY
+
+    quota = WritingQuota(WritingLimits(least_free=GIB), look, lambda: now[0])
+    quota.take(A, 1)
+    broken[0], now[0] = True, 99.0
+    quota.take(A, 1)
+    assert (quota.disk, quota.problem, quota.written) == (ROOMY, "", 2)
+
+
+def test_a_board_that_takes_no_more_today_says_so() -> None:
+    quota = WritingQuota(WritingLimits(all_bytes=2**20), lambda: ROOMY, lambda: 0.0)
+    assert not quota.problem
+    quota.take(A, 2**20 - 99)
+    assert quota.problem
+
+
+@pytest.mark.parametrize("name", ["unknown", "_hidden", "192.0.2.300"])
+def test_what_is_no_address_has_one_quota(name: str) -> None:
+    """Whoever made a proxy send such a name would have none at all."""
+    quota = WritingQuota(WritingLimits(address_bytes=10), lambda: ROOMY, lambda: 0.0)
+    quota.take(name, 10)
+    quota.take(A, 10)
+    with pytest.raises(Refused) as caught:
+        quota.take(f"{name}-2", 1)
+    assert caught.value.reason is RefusalReason.ADDRESS
 
 
 def test_clients_wait_and_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,6 +330,14 @@ def test_databases_tell_a_full_disk_from_a_broken_one(
     usage = type("Usage", (), {"free": free})
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
     assert (type(database._failure(error("disk I/O error"))) is DiskFull) is full
+
+    def broken(_: Path) -> DiskUsage:
+        raise OSError(5, os.strerror(5))
+
+    monkeypatch.setattr("shutil.disk_usage", broken)
+    assert type(database._failure(error("disk I/O error"))) is (
+        DiskFull if code == 13 else StorageError
+    )
     database.close()
 
 

@@ -117,7 +117,8 @@ def test_a_network_of_version_6_is_one_address() -> None:
     assert one == same == {"2001:db8::/64": 1, "2001:db8::/48": 2}
     assert origins_of("2001:db8:0:1::1") == {"2001:db8:0:1::/64": 1, "2001:db8::/48": 2}
     assert origins_of("192.0.2.1") == origins_of("::ffff:192.0.2.1") == {"192.0.2.1/32": 1}
-    for here in ("127.0.0.9", "::1", "::ffff:127.0.0.1", "/a/socket"):
+    assert origins_of("unknown") == origins_of("/a/socket") == {"no address": 1}
+    for here in ("127.0.0.9", "::1", "::ffff:127.0.0.1", ""):
         assert origins_of(here) == {}
 
 

@@ -189,7 +189,7 @@ def _ended(current: RoundPicture, why: str) -> Happening:
     return RoundEnded(*where, outcome, 0, why, culprits_of(outcome, current.roll))
 
 
-_PASSING: Final = frozenset({429, 503})
+_PASSING: Final = frozenset({429, 503, 507})
 _NO_QUORUM: Final = "05-P2"
 
 

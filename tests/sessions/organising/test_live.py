@@ -169,7 +169,7 @@ def test_wrong_answers_of_a_proxy_do_not_end_a_session(tmp_path: Path) -> None:
         lies += [(posts, 201, b"thanks")] * 4
         lies += [(checkpoint, 200, first_checkpoint(signer("another.example/1")))] * 8
         proxy = LyingProxy(app, lies)
-        office.url = stack.enter_context(serving(proxy, free_port()))  # type: ignore[arg-type]
+        office.url = stack.enter_context(serving(proxy, free_port()))
         parties = LiveParties(manifest, KEYS, index, SWIFT)
         with taking_part(parties, url):
             state = office.run()

@@ -198,7 +198,7 @@ class SumSession:
     def traffic(self) -> tuple[int, int]:
         """Messages and bytes: all of the log, or in mode off what users would publish."""
         transcript = self.results[-1].transcript if self.results else None
-        if transcript is None:
+        if not transcript:
             messages = sum(each.count for each in self.results)
             return messages, 8 * self.terms.dimension * messages
         log = transcript.log()

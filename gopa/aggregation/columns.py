@@ -7,6 +7,8 @@ stretched to it, so that its noise is in proportion to its own range. Specificat
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
@@ -194,14 +196,23 @@ def _column(name: Any, place: slice, span: object, norms: Mapping[Any, object]) 
         reach = exact(norms[name], "norm")
         if not reach.is_finite() or reach <= 0:
             raise UsageError(f"the greatest length of column {name!r} is above 0", "norm")
-        return ColumnBounds(name, place, -reach, reach, float(reach))
+        return _in_floats(ColumnBounds(name, place, -reach, reach, float(reach)), "norm")
     if spans is not None and name not in spans:
         raise UsageError(f"name one for column {name!r}, too", "range")
     low, high = ends_of(span if spans is None else spans[name])
     if high <= low:
         message = f"the upper end must lie above the lower end, in column {name!r}"
         raise UsageError(message, "range")
-    return ColumnBounds(name, place, low, high, None)
+    return _in_floats(ColumnBounds(name, place, low, high, None), "range")
+
+
+def _in_floats(column: ColumnBounds, field: str) -> ColumnBounds:
+    """The same column; `UsageError` if floats cannot tell its ends apart, or have no such width."""
+    low, high = column.ends
+    if not sys.float_info.min < (high - low) / 2 < math.inf:
+        message = f"floats cannot stretch column {column.name!r} to one from -1 to 1: take another"
+        raise UsageError(message, field)
+    return column
 
 
 def _shortened(

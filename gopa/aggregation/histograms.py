@@ -41,7 +41,7 @@ class OneHot:
     """Encodes a value as a one in its bin. Bin i holds `edges[i]` <= value < `edges[i + 1]`.
 
     The last bin holds its upper edge too. Behind the bins so many coordinates are `spare`, and 0
-    for everybody: the plan serves columns with more bins as well.
+    for everybody: the plan serves columns with more bins as well. `where` names such a column.
 
     Two vectors differ in at most two coordinates, each by all steps of the grid, so the
     squared sensitivity is 2 steps^2 whatever the number of bins.
@@ -54,6 +54,7 @@ class OneHot:
     terms: Terms
     edges: tuple[float, ...]
     spare: int = 0
+    where: str = ""
 
     @property
     def bins(self) -> int:
@@ -81,16 +82,31 @@ class OneHot:
         checked_count(values, self.terms.parties)
 
         def row(value: Value, party: int) -> EncodedRow:
-            number = _number(value, party)
-            outside = not self.edges[0] <= number <= self.edges[-1]
-            if outside and not clip:
-                message = f"outside of the bins from {self.edges[0]:g} to {self.edges[-1]:g}"
-                raise OutOfRange(f"{message}: pass clip=True, or add bins", party)
+            number, outside = self._admitted(value, party, clip=clip)
             bins = np.zeros(self.terms.dimension, dtype=np.int64)
             bins[self._bin(number)] = self.terms.steps
             return EncodedRow(bins, int(outside), scaled=False, exact=True)
 
         return encode_rows(values, Structure.of(np.zeros(self.bins)), row)
+
+    def require(self, values: Sequence[Value | None], *, clip: bool) -> None:
+        """Refuses what `encode` would refuse, before anything is released.
+
+        Raises:
+            InvalidValue, OutOfRange: as there.
+        """
+        for party, value in enumerate(values):
+            if value is not None:
+                self._admitted(value, party, clip=clip)
+
+    def _admitted(self, value: Value, party: int, *, clip: bool) -> tuple[float, bool]:
+        """The number of a value, and whether it lies outside of the bins."""
+        number = _number(value, party, self.where)
+        outside = not self.edges[0] <= number <= self.edges[-1]
+        if outside and not clip:
+            message = f"outside of the bins from {self.edges[0]:g} to {self.edges[-1]:g}"
+            raise OutOfRange(f"{message}: pass clip=True, or add bins", party, self.where)
+        return number, outside
 
     def decode(self, total: NoisySum) -> ValueEstimate:
         """Frequencies and counts."""
@@ -129,10 +145,10 @@ def checked_edges(bins: int | Sequence[float], span: tuple[float, float] | None)
     return edges
 
 
-def _number(value: Value, party: int) -> float:
+def _number(value: Value, party: int, where: str) -> float:
     structure = Structure.of(value, party)
     if structure.size != 1:
-        raise InvalidValue("a single number", party)
+        raise InvalidValue("a single number", party, where)
     return float(structure.flatten(value, party)[0])
 
 
@@ -251,6 +267,11 @@ def histograms(
         )
     names = list(bins) if isinstance(bins, Mapping) else list(first)
     require_columns(bins, first, "bins")
+    if not names or not isinstance(range, Mapping | None):
+        message = (
+            "say of every column how many there are, and over which range: {name: (low, high)}"
+        )
+        raise UsageError(message, "range" if names else "bins")
     require_columns(range, names, "range")
     edges = {
         name: checked_edges(
@@ -258,7 +279,7 @@ def histograms(
         )
         for name in names
     }
-    most = max(map(len, edges.values()), default=0)
+    most = max(map(len, edges.values()))
     made = asked.plan(
         n=len(listed),
         absent=count_absent(listed),
@@ -266,13 +287,30 @@ def histograms(
         rounds=len(names),
         **_COUNTS,
     )
+    by_column = {}
+    for name, own in edges.items():
+        encoding = OneHot(made.terms, tuple(own.tolist()), most - len(own), f"[{name!r}]")
+        by_column[name] = encoding, _column(listed, name)
+    for encoding, column in by_column.values():
+        encoding.require(column, clip=clip)
     found = {}
     with LocalAggregator(made, clip=clip, **asked.run) as aggregator:
-        for name, own in edges.items():
-            encoding = OneHot(made.terms, tuple(own.tolist()), most - len(own))
-            column = [None if row is None else row[name] for row in listed]
-            found[name] = Histogram(**vars(aggregator.aggregate(column, encoding)), edges=own)
+        for name, (encoding, column) in by_column.items():
+            result = aggregator.aggregate(column, encoding)
+            found[name] = Histogram(**vars(result), edges=edges[name])
     return found
+
+
+def _column(rows: Sequence[Value | None], name: Any) -> list[Value | None]:
+    """What every row has by this name.
+
+    Raises:
+        InvalidValue: a row has nothing by that name.
+    """
+    for party, row in enumerate(rows):
+        if row is not None and not (isinstance(row, Mapping) and name in row):
+            raise InvalidValue(f"lacks [{name!r}], which the first value has", party)
+    return [row[name] if isinstance(row, Mapping) else None for row in rows]
 
 
 async def histogram_async(

@@ -111,7 +111,7 @@ class NoTranscript:
         """Raise `UsageError`: there is nothing to write."""
         raise UsageError(_NONE_KEPT, "mode")
 
-    anchors = archive
+    anchors = keep = archive
 
     def check(self) -> NoReturn:
         """Raise `UsageError`: there is nothing to read."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, Unpack
@@ -36,6 +36,7 @@ from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, e
 from gopa.aggregation.result import Result, numbers
 from gopa.aggregation.structure import Structure, Value
 from gopa.planning import Plan, Terms
+from gopa.planning.usefulness import NoisyNumber, numbers_warning
 from wire.errors import UsageError
 
 HALF_DISTANCE: Final = Fraction("0.567044")
@@ -171,7 +172,8 @@ def variance(
     )
     with LocalAggregator(made, clip=clip, **asked.run) as aggregator:
         found = aggregator.aggregate(listed, Moments(made.terms))
-    return variance_of(found, float(made.terms.low + made.terms.high) / 2)
+    result = variance_of(found, float(made.terms.low + made.terms.high) / 2)
+    return replace(result, warnings=(*result.warnings, *_warnings(made.terms, result)))
 
 
 async def variance_async(
@@ -192,6 +194,13 @@ def _bounds(span: tuple[Number, Number], *, in_rows: bool) -> dict[str, Any]:
         return {"norm": None}
     low, high = ends_of(span)
     return {"norm": (high - low) * Decimal(str(float(HALF_DISTANCE))), "path": "bits"}
+
+
+def _warnings(terms: Terms, found: Variance) -> list[str]:
+    """What to know of the variance itself, which lies between 0 and a quarter of the width^2."""
+    most = float(terms.high - terms.low) ** 2 / 4
+    number = NoisyNumber(found.variance, found.variance_stderr, 0.0, most, "the variance")
+    return list(filter(None, [numbers_warning(terms, [number])]))
 
 
 def variance_of(found: Result, middle: float) -> Variance:

@@ -15,6 +15,7 @@ from typing import Final
 from gopa.beacon.points import require_canonical
 from gopa.beacon.scheme import Scheme
 from gopa.extras import missing
+from wire.brief import Brief
 from wire.codec import Codec, converted, enumeration, fixed, opaque, record, u8, u32, u64
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
@@ -29,8 +30,8 @@ _BEACON_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _HASH_SIZE = 32
 
 
-@dataclass(frozen=True, slots=True)
-class DrandChain:
+@dataclass(frozen=True, slots=True, repr=False)
+class DrandChain(Brief):
     """Holds what a verifier has to know of a drand network; hashes to `chain_hash`.
 
     `genesis` is the time of round 1 and `period` the distance of rounds, in seconds. A

@@ -8,7 +8,7 @@ from gopa.messages.manifest import Manifest, Roster
 from gopa.party import LocalPolicy, Refusal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class KnownRoster(LocalPolicy):
     """Asks besides that nobody is on the roster but `known` parties, if that is not None.
 

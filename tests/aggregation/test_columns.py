@@ -108,6 +108,9 @@ def test_no_two_stretched_rows_are_farther_apart_than_the_plan_says() -> None:
         ({"range": {**RANGES, "rates": (0, 1)}}, "range"),
         ({"range": {**RANGES, "rate": (1, 0)}}, "range"),
         ({"range": {**RANGES, "rate": (0, math.inf)}}, "range"),
+        ({"range": {**RANGES, "rate": (-1e308, 1e308)}}, "range"),
+        ({"range": {**RANGES, "rate": (10**16, 10**16 + 1)}, "clip": True}, "range"),
+        ({"range": {"days": (0, 30)}, "norm": {"rate": "1e400"}}, "norm"),
         ({"norm": 3}, "norm"),
         ({"norm": {"rate": 3}}, "norm"),
         ({"norm": {"width": 3}}, "norm"),
@@ -190,7 +193,11 @@ def test_histograms_of_columns_share_one_epsilon() -> None:
         ({"bins": {"age": 3, "weight": 4}}, "bins"),
         ({"range": {"age": (0, 90), "smokes": (0, 1)}}, "range"),
         ({"range": None}, "range"),
+        ({"range": (0, 90)}, "range"),
+        ({"bins": {}, "range": None}, "bins"),
         ({"table": [1.0] * 30}, "table"),
+        ({"table": [{"age": 40.0}] * 29 + [{"smokes": 1}]}, "values[29]"),
+        ({"table": [{"age": 40.0}] * 29 + [40.0]}, "values[29]"),
     ],
     ids=str,
 )
@@ -205,3 +212,24 @@ def test_bins_of_columns_that_do_not_fit_are_refused(change: dict[str, Any], fie
     with pytest.raises(UsageError) as caught:
         gopa.histograms(**{**asked, **change})
     assert caught.value.field == field
+
+
+def test_no_column_is_counted_where_another_one_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    released: list[Any] = []
+    aggregate = gopa.LocalAggregator.aggregate
+
+    def counted(self: gopa.LocalAggregator, *asked: Any) -> Any:
+        released.append(asked)
+        return aggregate(self, *asked)
+
+    monkeypatch.setattr(gopa.LocalAggregator, "aggregate", counted)
+    people: list[Any] = [{"age": 40.0, "smokes": 1}] * 30
+    bins = {"age": [0, 50, 90], "smokes": [0, 0.5, 1]}
+    gopa.histograms(people, bins, **TARGET)
+    assert len(released) == 2
+    with pytest.raises(OutOfRange) as caught:
+        gopa.histograms([*people[:29], {"age": 40.0, "smokes": 2}], bins, **TARGET)
+    assert (caught.value.party, caught.value.coordinate) == (29, "['smokes']")
+    assert len(released) == 2

@@ -69,11 +69,16 @@ def test_an_answer_that_is_mostly_noise_says_so_wherever_it_is_shown() -> None:
     assert "WARNING: mostly noise" in repr(noisy)
 
 
-def test_squares_of_values_are_not_held_against_the_range() -> None:
+def test_a_variance_is_held_against_itself_and_not_against_the_range_of_values() -> None:
     ages = [30.0, 40.0, 50.0, 60.0, 35.0, 45.0] * 60
-    found = gopa.variance(ages, range=(0, 120), epsilon=1, delta="1e-5", mode="off", seed=1)
-    assert found.stderr < 30 < found.variance_stderr
-    assert found.warnings == ()
+    asked: dict[str, Any] = {"range": (0, 120), "delta": "1e-5", "mode": "off", "seed": 1}
+    clear = gopa.variance(ages, epsilon=8, **asked)
+    assert clear.variance > 3 * clear.variance_stderr > 30  # a quarter of the range of values
+    assert clear.warnings == ()
+    rough = gopa.variance(ages, epsilon=1, **asked)
+    assert rough.variance_stderr > max(rough.variance / 3, 30)
+    (warning,) = rough.warnings
+    assert "the variance" in warning
 
 
 def test_rich_prints_the_same() -> None:

@@ -36,6 +36,7 @@ ELSEWHERE: Final = {
     "Plain.decode": "numbers of a result, no bytes",
     "GarbledRun.decode": "labels of one length: tests/twoparty/test_runs.py",
     "Moments.decode": "numbers of a result, no bytes",
+    "ByColumn.decode": "numbers of a result, no bytes",
     "WeightedRange.decode": "numbers of a result, no bytes",
     "WeightedBall.decode": "numbers of a result, no bytes",
     "decode_opening": "tests/commitments: every length and every unreduced scalar",

@@ -6,6 +6,7 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 import gopa
 import zkp
+from gopa.aggregation.transcript import SessionTranscript
 from gopa.cli.doctor import PACKAGES
 from tests.built_on import BUILT_ON_OTHERS
 
@@ -109,7 +111,10 @@ def test_first_guesses_end_in_errors_that_name_the_way() -> None:
     assert field_of(lambda: gopa.audit(None)) == "source"  # type: ignore[arg-type]
     assert result.transcript.session is None
     assert field_of(lambda: result.transcript.archive("log.gopa")) == "mode"
-    assert field_of(lambda: result.transcript.anchors("anchors.txt")) == "mode"
+    for name in ("anchors", "keep", "check", "log"):
+        assert hasattr(SessionTranscript, name) or name in SessionTranscript.__annotations__
+        given = () if name in {"check", "log"} else ("a place",)
+        assert field_of(partial(getattr(result.transcript, name), *given)) == "mode"
     with pytest.raises(AttributeError, match="average"):
         getattr(gopa, OTHERS_NAME)
 

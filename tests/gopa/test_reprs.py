@@ -17,6 +17,8 @@ import gopa
 from bulletin_board import KeyKind, NoteSigner
 from gopa.adversary.library import named
 from gopa.auditing.report import Report
+from gopa.beacon import QUICKNET
+from gopa.plugins.roster import KnownRoster
 from gopa.sessions import Ticket
 from gopa.simulation.setup import permissive
 from tests.auditing.html_samples import fault, report, round_report
@@ -68,6 +70,8 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "histogram": gopa.histogram(values, bins=[0, 0.5, 1], **few),
         "variance": gopa.variance(values, **few),
         "policy": policy,
+        "roster": KnownRoster.of(policy, frozenset({SECRET}), "a vote"),
+        "chain": QUICKNET,
         "client": gopa.Client(SigningKey(SecretBytes(SECRET)), policy),
         "ticket": ticket,
         "contribution": ONE,

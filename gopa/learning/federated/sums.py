@@ -42,6 +42,10 @@ _NOISE: Final = (
     "the model is mostly noise, {:.0%} of its squared length: enlist more parties, ask for a "
     "larger epsilon, or take fewer rounds, fewer numbers, or a smaller bound (clip, radius)"
 )
+_DIFFER: Final = (
+    "not all sums have the same parties, and nothing is hidden by noise: where two sums differ by "
+    "one party, their difference is what that party gave"
+)
 _ROUNDING: Final = (
     "the grid is too coarse: rounding is {:.1g} of the model's squared length. A bound far above "
     "the data (clip, radius) makes it so: take a smaller one, or None, and the data decide"
@@ -161,6 +165,8 @@ class SumSession:
         hidden = self.setting.privacy is not None
         if noise is not None and noise > (_MOSTLY if hidden else _ROUGH):
             doubts.append((_NOISE if hidden else _ROUNDING).format(min(noise, 1.0)))
+        if not hidden and len({each.included for each in self.results}) > 1:
+            doubts.append(_DIFFER)
         transcripts: list[Any] = []
         messages = size = 0
         for each in (*self.before, self):
@@ -198,7 +204,7 @@ class SumSession:
     def traffic(self) -> tuple[int, int]:
         """Messages and bytes: all of the log, or in mode off what users would publish."""
         transcript = self.results[-1].transcript if self.results else None
-        if transcript is None:
+        if not transcript:
             messages = sum(each.count for each in self.results)
             return messages, 8 * self.terms.dimension * messages
         log = transcript.log()

@@ -28,6 +28,7 @@ from gopa.aggregation.encoding import (
 from gopa.aggregation.errors import OutOfRange
 from gopa.aggregation.options import Number, ends_of, exact
 from gopa.aggregation.structure import Floats, Structure, Value, keys_of
+from gopa.aggregation.weighting import WeightedRange
 from gopa.planning import Terms
 from gopa.wording import meant
 from wire.errors import UsageError
@@ -279,13 +280,18 @@ class ByColumn:
         found = self.inner.decode(total)
         centres, halves = self.columns.centres, self.columns.halves
         weight = total.count if found.weight is None else found.weight
-        blur = found.weight_deviation or 0.0
+        deviation = np.hypot(
+            halves * found.total_deviation, centres * (found.weight_deviation or 0.0)
+        )
+        if isinstance(self.inner, WeightedRange):
+            # Its sums have noise of the weight in them, which adds up with that of the centres.
+            deviation = self.inner.deviation(total, centres - halves, 2 * halves)
         return replace(
             found,
             mean=centres + halves * found.mean,
             mean_deviation=halves * found.mean_deviation,
             total=centres * weight + halves * found.total,
-            total_deviation=np.hypot(halves * found.total_deviation, centres * blur),
+            total_deviation=deviation,
             rounding=found.rounding * float(halves.max()) ** 2,
             spans=self.columns.spans,
         )

@@ -147,6 +147,16 @@ class WeightedRange:
 
         return encode_rows(values, structure, row)
 
+    def deviation(self, total: NoisySum, low: Floats, width: float | Floats) -> Floats:
+        """Standard errors of weighted sums of values in ranges from `low` on.
+
+        Noise of the summed weight moves such a sum by the lower end, rounding of a weight by the
+        value that it belongs to.
+        """
+        largest = np.maximum(np.abs(low), np.abs(low + width))
+        blur = total.noise * (width**2 + low**2) + total.count / 4 * (width**2 + largest**2)
+        return np.asarray(float(self.weights.most) / self.terms.steps * np.sqrt(blur))
+
     def decode(self, total: NoisySum) -> ValueEstimate:
         """The quotient, with the delta method's deviation.
 
@@ -158,16 +168,14 @@ class WeightedRange:
         width, low = float(grid.width), float(grid.low)
         unit = float(self.weights.most) / self.terms.steps
         above, weight = total.sums[:-1].astype(np.float64), float(total.sums[-1])
-        largest = max(abs(low), abs(low + width))
         clear = weight > CLEAR * math.sqrt(total.noise + total.count / 4)
         ratio = above / weight if clear else np.full(len(above), math.nan)
         spread = total.noise * (1 + ratio**2) + total.count / 2
-        blur = total.noise * (width**2 + low**2) + total.count / 4 * (width**2 + largest**2)
         return ValueEstimate(
             mean=low + width * ratio,
             mean_deviation=width * np.sqrt(spread) / weight if clear else ratio,
             total=unit * (low * weight + width * above),
-            total_deviation=np.full(len(above), unit * math.sqrt(blur)),
+            total_deviation=self.deviation(total, np.full(len(above), low), width),
             rounding=width**2 * total.count / 2 / weight**2 if clear else math.nan,
             weight=unit * weight,
             weight_deviation=unit * math.sqrt(total.noise + total.count / 4),

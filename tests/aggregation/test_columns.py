@@ -69,6 +69,17 @@ def test_weighted_means_of_columns() -> None:
             assert abs(result.sum[name] - total) < 6 * result.sum_stderr[name]
 
 
+@pytest.mark.parametrize("span", [(-30, 0), (30, 40)], ids=str)
+def test_weighted_sums_of_columns_have_the_error_of_one_range(span: tuple[int, int]) -> None:
+    """The noise of the weight is in the sum of a stretched column, and in that of its middle."""
+    days, weights = [span[0] + 5.0] * 40, [1.0, 2.0] * 20
+    asked = {**TARGET, "weights": weights, "max_weight": 2}
+    alone = gopa.average(days, range=span, **asked)
+    found = gopa.average([{"days": each} for each in days], range={"days": span}, **asked)
+    assert found.sum_stderr["days"] == pytest.approx(alone.sum_stderr, rel=1e-9)
+    assert found.stderr["days"] == pytest.approx(alone.stderr, rel=0.2)
+
+
 def test_columns_of_vectors_have_norms() -> None:
     drawn = np.random.default_rng(2)
     vectors = drawn.normal(size=(40, 20))
@@ -226,7 +237,7 @@ def test_no_column_is_counted_where_another_one_does_not_fit(
 
     monkeypatch.setattr(gopa.LocalAggregator, "aggregate", counted)
     people: list[Any] = [{"age": 40.0, "smokes": 1}] * 30
-    bins = {"age": [0, 50, 90], "smokes": [0, 0.5, 1]}
+    bins: dict[str, Any] = {"age": [0, 50, 90], "smokes": [0, 0.5, 1]}
     gopa.histograms(people, bins, **TARGET)
     assert len(released) == 2
     with pytest.raises(OutOfRange) as caught:

@@ -83,6 +83,7 @@ class DirectoryState:
         self._checkpoint = self._directory / "checkpoint"
         self._open = self._directory / "unproven"
         self._evidence = EvidenceFolder(self._directory, private=private)
+        self._pair: bytes | None = None
         try:
             make_directory(self._directory, private=private)
         except OSError as error:
@@ -104,16 +105,20 @@ class DirectoryState:
     def keep_unproven(self, pair: bytes) -> str:
         kept = self._evidence.keep("unproven", pair) or self._open
         replace_file(self._open, pair, private=self._private)
+        self._pair = pair
         return str(kept)
 
     def unproven(self) -> bytes | None:
-        return _read(self._open)
+        self._pair = _read(self._open)
+        return self._pair
 
     def clear_unproven(self) -> None:
-        pair = self.unproven()
-        if pair is not None:  # first what a crash would otherwise leave for ever
-            self._evidence.drop("unproven", pair)
-        remove_file(self._open)
+        pair, self._pair = self._pair, None
+        if pair is None:
+            return
+        self._evidence.drop("unproven", pair)  # first what a crash would otherwise leave for ever
+        if _read(self._open) == pair:  # and not what another process keeps, which may be a fork
+            remove_file(self._open)
 
 
 def _read(path: Path) -> bytes | None:

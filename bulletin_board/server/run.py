@@ -75,7 +75,7 @@ def start_board(  # noqa: PLR0913, PLR0917 - the composition root
     Raises `StorageError` if the log cannot be opened, of which `Overtaken` means that the
     witnesses know a newer one, and `Unconfirmed` that too few of them answer, which
     `risk_fork` puts up with this once; `UsageError` if the policy is about another log, or names
-    no witnesses and the log had some: also for that `risk_fork` is needed once.
+    none of the witnesses that the log had: also for that `risk_fork` is needed once.
 
     `state.admit_anew()` of the application asks `admission` for another policy, which is shown
     the log before it counts.
@@ -143,23 +143,24 @@ def _admit_anew(committer: Committer, admission: Callable[[], AdmissionPolicy]) 
 def _require_former_witnesses(
     place: BoardDirectory, policy: TrustPolicy, *, risk_fork: bool
 ) -> None:
-    """Return unless the log had witnesses and the policy has none.
+    """Return unless the log had witnesses and the policy has none of them.
 
     They alone would know that a copy of the directory is not the newest state of the log. A
     policy file that was forgotten with the copy would have it signed all the same.
     """
-    former = () if policy.needs_witnesses else _former_witnesses(place, policy)
-    if not former:
+    former = _former_witnesses(place, policy)
+    kept = {each.key.name for each in policy.witnesses.values()}
+    if not former or (policy.needs_witnesses and not kept.isdisjoint(former)):
         return
     names = ", ".join(map(visible, former))
     if not risk_fork:
         raise UsageError(
             f"this log had witnesses ({names}), and no policy names one now: give their policy. If"
-            " it is to go on without any, and you know that this is the newest state of the log,"
+            " it is to go on without them, and you know that this is the newest state of the log,"
             " start it once with --risk-fork",
             "--policy",
         )
-    _LOG.warning("this log had witnesses (%s), and goes on without any from now on", names)
+    _LOG.warning("this log had witnesses (%s), and goes on without them from now on", names)
 
 
 def _former_witnesses(place: BoardDirectory, policy: TrustPolicy) -> tuple[str, ...]:

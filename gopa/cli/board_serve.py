@@ -173,8 +173,8 @@ the policy of a board. The address has /healthz, and figures for Prometheus at /
     "--risk-fork",
     is_flag=True,
     help="Open a log although too few witnesses say that they hold no more of it, or although it"
-    " had witnesses and --policy names none. If its storage comes from a backup, this forks the"
-    " log and finishes its key.",
+    " had witnesses and --policy names none of them. If its storage comes from a backup, this forks"
+    " the log and finishes its key.",
 )
 @policy_option
 @serving_options

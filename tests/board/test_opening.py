@@ -360,8 +360,15 @@ def test_a_log_that_had_witnesses_is_not_served_without_them(tmp_path: Path) -> 
                 pass
             assert caught.value.field == "--policy"
             assert locked(copied) == before
-        with live_board(copied.root, policy=trusted) as url:
-            assert client(url, policy=trusted).update().size == 1
+        with live_witness(tmp_path, 2) as second:  # which remembers nothing
+            others = witnessed(1, second)
+            with pytest.raises(UsageError), live_board(copied.root, policy=others):
+                pass
+            both = witnessed(2, first, second)
+            with live_board(copied.root, policy=both) as url:
+                assert client(url, policy=trusted).update().size == 1
+            with live_board(copied.root, policy=others) as url:
+                assert client(url, policy=others).update().size == 1
     with live_board(copied.root, risk_fork=True) as url:
         client(url).submit(entry_bytes(1))
     with live_board(copied.root) as url:  # said once, for good

@@ -354,3 +354,16 @@ def test_tiles_that_never_come_end_the_patience_of_a_reader() -> None:
     with pytest.raises(MissingResource):
         board.reader()
     assert len(waits) == 2
+
+
+def test_what_another_process_has_kept_stays(tmp_path: Path) -> None:
+    """Two commands with one memory: what one has seen proved says nothing of the other's pair."""
+    one, two = (DirectoryState(tmp_path, log_key()) for _ in range(2))
+    one.keep_unproven(b"proved later")
+    other = Path(two.keep_unproven(b"a fork"))
+    one.clear_unproven()
+    assert other.read_bytes() == b"a fork"
+    assert two.unproven() == b"a fork"
+    two.clear_unproven()
+    assert two.unproven() is None
+    assert not list(tmp_path.rglob("*.evidence"))

@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bulletin_board.entry import SIGNED_ENTRY, Slot, SlotTable, Submission, verify_entry
+from bulletin_board.entry import Slot, SlotTable, Submission, verify_entry
 from bulletin_board.note import Checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import CHECKPOINT, DirectorySource, Source, resource_limit
@@ -102,7 +102,7 @@ class EntryChecks:
         Raises `MalformedMessage`, or `InvalidProof` (05-F6) for a full slot.
         """
         try:
-            submission = Submission(SIGNED_ENTRY.decode(raw), raw, leaf)
+            submission = Submission.decode(raw, leaf)
         except MalformedMessage as error:
             raise MalformedMessage(error.message, f"entry {index}", error.offset) from None
         self._slots.take(index, submission.entry.slot, submission.leaf)

@@ -9,13 +9,21 @@ import mmap
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TextIO
 
 import click
 
-from gopa.cli.exits import INTERNAL_EXIT, INTERRUPTED_EXIT, USAGE_EXIT, complain, exit_code
+from gopa.cli.exits import (
+    INTERNAL_EXIT,
+    INTERRUPTED_EXIT,
+    LATER_EXIT,
+    USAGE_EXIT,
+    complain,
+    exit_code,
+)
 from gopa.extras import not_installed
 from gopa.version import VERSION
 from wire.errors import GopaError, UsageError
@@ -94,8 +102,34 @@ def command_group(table: Mapping[str, str]) -> click.Group:
     return commands
 
 
-def run(commands: click.Group) -> None:
+def run(commands: click.Group) -> NoReturn:
     """Runs what the command line names: errors become one line and a code, Ctrl-C is quiet."""
+    try:
+        _run(commands)
+    except SystemExit as ended:
+        said, warned = _written(sys.stdout), _written(sys.stderr)
+        sys.exit(ended.code or (0 if said and warned else LATER_EXIT))
+
+
+def _written(stream: TextIO | None) -> bool:
+    """Whether all of a stream could be written; if not, the rest of it goes nowhere.
+
+    Python tries again when it ends, and a full disk would replace the exit code by 120 then.
+    """
+    if stream is None:
+        return True
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+        return False
+    return True
+
+
+def _run(commands: click.Group) -> NoReturn:
     # Small sums of linear algebra are all that a command has: threads for them wait for each other,
     # which takes more time of processors than the sums. Whoever wants more sets the variable.
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -44,7 +44,7 @@ from gopa.sessions.tunnel.messages import (
 from gopa.sessions.tunnel.packing import PACKED_VERSION, PackedMessage
 from gopa.sessions.tunnel.state import VERSION as STATE_VERSION
 from gopa.sessions.tunnel.state import TunnelState
-from gopa.sessions.vault import identity
+from gopa.sessions.vault import frames, identity
 from gopa.sessions.vault.frames import File, RecordPlace, Seal
 from gopa.sessions.vault.guard import Mark
 from gopa.sessions.vault.protection import Passphrase, Purpose, SealingKey, Unsealed, protect
@@ -95,8 +95,8 @@ def _vaults() -> Iterator[Any]:
     yield RecordPlace(bytes(16), File.JOURNAL, 3, 7)
     yield SigningKey.generate(rng).public
     yield from (sealed, passphrase, Unsealed(bytes(32)))
-    yield Seal(1, bytes(16), sealed)
-    yield Seal(1, bytes(16), Unsealed(b""))
+    yield Seal(frames.VERSION, bytes(16), sealed)
+    yield Seal(frames.VERSION, bytes(16), Unsealed(b""))
 
 
 def _memories() -> Iterator[Any]:

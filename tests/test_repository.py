@@ -50,7 +50,9 @@ def test_the_first_readme_program_convinces(people: int, tmp_path: Path) -> None
     """The answer is near the truth, the cheater is named, and one bit makes it invalid."""
     program = README_PROGRAMS[0]
     assert program.count("n = 300 ") == 1
-    lines = run(["-c", program.replace("n = 300 ", f"n = {people} ")], tmp_path).splitlines()
+    assert program.count("else 60 ") == 1
+    program = program.replace("n = 300 ", f"n = {people} ").replace("else 60 ", f"else {people} ")
+    lines = run(["-c", program], tmp_path).splitlines()
     said = {line.split()[0]: line.split()[1:] for line in lines if line.split()}
     mean, error, truth = float(said["mean"][0]), float(said["mean"][2]), float(said["truth"][0])
     assert abs(mean - truth) < 6 * error

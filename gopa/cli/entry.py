@@ -108,7 +108,9 @@ def run(commands: click.Group) -> NoReturn:
         _run(commands)
     except SystemExit as ended:
         said, warned = _written(sys.stdout), _written(sys.stderr)
-        sys.exit(ended.code or (0 if said and warned else LATER_EXIT))
+        # 4 is a verdict of an audit.
+        lost = INTERNAL_EXIT if _is_audit(sys.argv[1:]) else LATER_EXIT
+        sys.exit(ended.code or (0 if said and warned else lost))
 
 
 def _written(stream: TextIO | None) -> bool:

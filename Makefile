@@ -2,8 +2,15 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Where rustup has no toolchain for this home, its `cargo` is there and does nothing.
-CARGO := $(shell cargo --version > /dev/null 2>&1 && command -v cargo)
+# For a home that is not its own (`env -i`, `sudo`) rustup's `cargo` is there and finds no toolchain:
+# those lie in the folder beside the one that holds it.
+ifndef RUSTUP_HOME
+RUSTUP := $(shell cargo --version > /dev/null 2>&1 || dirname "$$(dirname "$$(dirname "$$(command -v cargo)")")")/.rustup
+ifneq ($(wildcard $(RUSTUP)/toolchains),)
+export RUSTUP_HOME := $(RUSTUP)
+endif
+endif
+CARGO := $(shell RUSTUP_HOME="$(RUSTUP_HOME)" cargo --version > /dev/null 2>&1 && command -v cargo)
 RUST := $(wildcard .cargo/config.toml native/src/*.rs native/src/*/*.rs native/src/*/*/*.rs) native/Cargo.toml native/Cargo.lock
 # Two workers more than there are cores: many tests wait for processes of their own.
 WORKERS = $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 2)" 2>/dev/null || echo 2)

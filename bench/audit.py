@@ -21,7 +21,7 @@ from bench.protocol import scalar_terms
 from commitments import backend_status
 from gopa.auditing import Verdict
 from gopa.auditing.report import EMBEDDED_CODE
-from gopa.messages.manifest import TERMS
+from gopa.contract.manifest import TERMS
 
 _SEED: Final = bytes(32)
 _SECONDS: Final = 0.2

@@ -13,10 +13,9 @@ from functools import cache
 
 from commitments import Opening, Pedersen
 from commitments.group import Group
-from gopa.beacon import reveal_hash
-from gopa.masks import SelfContext, SelfMask, self_mask
-from gopa.messages.framing import MessageSlot, party_id, sign_message
-from gopa.messages.party import (
+from gopa.contract.beacon import reveal_hash
+from gopa.contract.framing import MessageSlot, party_id, sign_message
+from gopa.contract.party import (
     COMMIT,
     CONFIRM,
     JOIN,
@@ -30,12 +29,13 @@ from gopa.messages.party import (
     Reveal,
     Unmask,
 )
-from gopa.messages.phases import KIND_IN, Phase
+from gopa.contract.phases import KIND_IN, Phase
+from gopa.protocol.simulation.randomness import SeededStreams
 from gopa.rounds.context import RoundContext, opening_of
+from gopa.rounds.masks import SelfContext, SelfMask, self_mask
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.statements import table_coins
-from gopa.simulation.randomness import SeededStreams
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 from wire.randomness import draw

@@ -25,18 +25,25 @@ from bulletin_board.note import sign_note
 from bulletin_board.tree import RightEdge, encode_bundle
 from commitments import Pedersen
 from commitments.group import Group, SecretScalarVec
+from gopa.contract.framing import Posted, party_id
+from gopa.contract.manifest import OpenAdmission
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
 from gopa.graph import Graph
-from gopa.messages.framing import Posted, party_id
-from gopa.messages.manifest import OpenAdmission
-from gopa.messages.phases import Phase
-from gopa.organiser import Organiser, PhaseOver, Seen, SendMessage, SessionSetting, new_manifest
-from gopa.planning.terms import Terms
+from gopa.protocol.organiser import (
+    Organiser,
+    PhaseOver,
+    Seen,
+    SendMessage,
+    SessionSetting,
+    new_manifest,
+)
+from gopa.protocol.rules.findings import RoundPicture
+from gopa.protocol.simulation.randomness import SeededStreams
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules.findings import RoundPicture
-from gopa.simulation.randomness import SeededStreams
 from wire.ed25519 import SigningKey
 from wire.randomness import Rng, draw
 from wire.secret import SecretBytes

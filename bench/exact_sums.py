@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from bench.measure import Numbers, Scale, require
 from bench.protocol import inputs, play, verify_cpu
 from bench.randomness import seeded
-from gopa.messages.manifest import Mode
-from gopa.organiser import SessionSetting
+from gopa.contract.manifest import Mode
 from gopa.planning import Terms, plan
 from gopa.planning.defaults import PlannedMode
-from gopa.rules import check, read_session
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.rules import check, read_session
 
 PARTIES, STEPS, EPSILON = 10, 64, 100
 TINY: tuple[tuple[PlannedMode, Mode, int], ...] = (

@@ -22,8 +22,8 @@ import numpy as np
 
 import gopa
 from bench.measure import Numbers, Scale, require
-from gopa.extras import missing
-from gopa.messages.manifest import Mode
+from gopa.contract.manifest import Mode
+from gopa.support.extras import missing
 
 NEIGHBOURS: Final = 20
 STEPS: Final = 2**22

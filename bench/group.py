@@ -13,7 +13,7 @@ from bench.randomness import seeded
 from commitments import Pedersen, VectorPedersen, backend_status, ristretto255
 from commitments.backends import single_thread
 from commitments.group import Group, PointVec, ScalarVec
-from gopa.masks import RoundedGaussian
+from gopa.rounds.masks import RoundedGaussian
 from wire.secret import SecretBytes
 
 

@@ -13,9 +13,9 @@ from typing import Final
 
 from bench.measure import Numbers, Scale, require
 from gopa.aggregation import LocalAggregator, RoundAborted
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from gopa.planning import Plan, plan
-from gopa.simulation import Script
+from gopa.protocol.simulation import Script
 
 DROPOUT: Final = 0.05
 _PHASES: Final = (

@@ -14,11 +14,11 @@ from bench.randomness import seeded
 from commitments import ristretto255
 from gopa.aggregation.encoding import NoisySum, Plain
 from gopa.aggregation.seeds import fresh_stream
-from gopa.messages.row_terms import sums_of_positions
-from gopa.organiser import SessionSetting
+from gopa.contract.row_terms import sums_of_positions
 from gopa.planning import Plan, plan
-from gopa.rules import check_log
-from gopa.simulation import RoundRecord, Simulation, SimulationOptions
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.rules import check_log
+from gopa.protocol.simulation import RoundRecord, Simulation, SimulationOptions
 from wire.domains import ROUNDING
 
 PARTIES: Final = 10
@@ -26,7 +26,7 @@ PARTIES: Final = 10
 
 PLANNED: Final = 20
 _DIMENSIONS: Final = (2, 5, 10, 31, 100)
-_LAWS: Final = {"bits": "irwin-hall", "rows": "isotropic"}
+_PATHS: Final = ("bits", "rows")
 
 
 def run(scale: Scale) -> Numbers:
@@ -35,13 +35,13 @@ def run(scale: Scale) -> Numbers:
     rows = [
         {"dimension": each, "path": path, **cost(each, path), **_errors(each, path)}
         for each in dimensions
-        for path in _LAWS
+        for path in _PATHS
     ]
     return {"bench": "paths", "parties": PARTIES, "planned": PLANNED, "norm": 1, "rows": rows}
 
 
 def _planned(dimension: int, path: str, **asked: Any) -> Plan:
-    given: dict[str, Any] = {"n": PARTIES, "epsilon": 8, "delta": "1e-6", "noise": _LAWS[path]}
+    given: dict[str, Any] = {"n": PARTIES, "epsilon": 8, "delta": "1e-6", "path": path}
     given |= {"range": (-1, 1), "norm": 1, "dimension": dimension, "least_chance": 0}
     return plan(**(given | asked))
 

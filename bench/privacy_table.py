@@ -8,10 +8,10 @@ from bench.measure import Numbers, Scale, require
 from bench.randomness import seeded
 from bench.thesis import Setting, ThesisRow, simulated_row, theorem_row
 from gopa.accounting.gaussian import gaussian_delta
+from gopa.contract.terms import MaskLaw
 from gopa.planning import Plan, plan
 from gopa.planning.expansion import Population, flow_bound
 from gopa.planning.result import Objective
-from gopa.planning.terms import MaskLaw
 
 PARTIES, EPSILON = 10_000, 0.1
 _SIMULATED = {1.0: 20, 0.5: 40}

@@ -15,12 +15,12 @@ from bench.measure import Numbers, Scale, require
 from bench.randomness import seeded
 from commitments import backend_status
 from gopa.aggregation import LocalAggregator
-from gopa.messages.manifest import Mode, Trust
-from gopa.organiser import SessionSetting
+from gopa.contract.manifest import Mode, Trust
+from gopa.contract.terms import MaskLaw
 from gopa.planning import Terms, plan
-from gopa.planning.terms import MaskLaw
-from gopa.rules import check, read_session
-from gopa.simulation import RoundRecord, Simulation, SimulationOptions
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.rules import check, read_session
+from gopa.protocol.simulation import RoundRecord, Simulation, SimulationOptions
 from wire.ed25519 import SigningKey, verify
 
 ABSENT = 5

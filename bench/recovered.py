@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bench.measure import Numbers, Scale, require
+from gopa.contract.terms import MaskLaw
 from gopa.planning import Plan, plan
 from gopa.planning.attendance import Attendance, never_above, worst_energy, worst_tries
 from gopa.planning.expansion import Population, degree_tail, disconnected
 from gopa.planning.liveness import OwedMessages, plan_dropouts
-from gopa.planning.terms import MaskLaw
 from gopa.planning.worth import attendance_of
 
 Graph = Callable[[Attendance], Attendance]

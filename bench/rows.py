@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from bench.measure import Numbers, Scale, require, wall_and_cpu
+from gopa.contract.lengths import word_width
+from gopa.contract.row_terms import equation_points
 from gopa.planning import Plan, plan
 from gopa.planning.aimed_noise import AimedNoise
 from gopa.planning.defaults import PlannedMode
-from gopa.planning.equation_points import equation_points
-from gopa.planning.lengths import word_width
 from wire.errors import UsageError
 from zkp.noise_table import WeightedBits
 from zkp.rows.shape import RowShape
@@ -39,7 +39,7 @@ def _row(parties: int, dimension: int, epsilon: float | None, *, weighted: bool)
     asked |= {"delta": DELTA, "norm": 1, "range": (-1, 1), "least_chance": 0}
     found: Numbers = {"n": parties, "dimension": dimension, "epsilon": epsilon}
     try:
-        made, _, cpu = wall_and_cpu(lambda: plan(noise="isotropic", weighted=weighted, **asked))
+        made, _, cpu = wall_and_cpu(lambda: plan(path="rows", weighted=weighted, **asked))
     except UsageError as error:
         return found | {"weighted": weighted, "refused": error.message.partition(":")[0]}
     require(made.total_delta <= float(DELTA), "a plan within its target")

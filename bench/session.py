@@ -23,11 +23,11 @@ from bulletin_board.client.state import MemoryState
 from bulletin_board.note import KeyKind, NoteSigner
 from bulletin_board.sequencer import first_checkpoint
 from bulletin_board.storage.directory import BoardDirectory
-from gopa.organiser import new_manifest
-from gopa.party import LocalPolicy
+from gopa.contract.terms import Terms
 from gopa.planning import plan
-from gopa.planning.terms import Terms
-from gopa.rules import check_log
+from gopa.protocol.organiser import new_manifest
+from gopa.protocol.party import LocalPolicy
+from gopa.protocol.rules import check_log
 from gopa.sessions.board_access import Together
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution

@@ -16,12 +16,13 @@ import gopa
 from bench.measure import Numbers, Scale, cpu_time, ms, require
 from bench.randomness import seeded
 from bulletin_board import KeyKind, NoteSigner, Submission
-from gopa.messages.bodies import BODIES
-from gopa.messages.manifest import Mode
-from gopa.messages.phases import Kind, Phase
-from gopa.organiser import SessionSetting, new_manifest
+from gopa.contract.bodies import BODIES
+from gopa.contract.manifest import Mode
+from gopa.contract.phases import Kind, Phase
 from gopa.planning import Plan, plan
-from gopa.rules import check_log
+from gopa.protocol.organiser import SessionSetting, new_manifest
+from gopa.protocol.rules import check_log
+from gopa.protocol.simulation.setup import permissive
 from gopa.sessions import Ticket
 from gopa.sessions.organising import Deadlines, DurableOrganiser, OrganiserPace, Schedule
 from gopa.sessions.tunnel import (
@@ -33,7 +34,6 @@ from gopa.sessions.tunnel import (
     hold,
 )
 from gopa.sessions.vault import MemoryVault
-from gopa.simulation.setup import permissive
 from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
 

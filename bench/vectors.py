@@ -26,21 +26,21 @@ from bench.measure import Numbers, Scale, ms, require
 from bench.protocol import play
 from bench.randomness import seeded
 from gopa.auditing import Verdict, audit
-from gopa.messages.manifest import Mode
-from gopa.messages.row_terms import origin
-from gopa.organiser import SessionSetting
-from gopa.party import Event, Output, Post, Supplied
+from gopa.contract.lengths import word_width
+from gopa.contract.manifest import Mode
+from gopa.contract.row_terms import origin
+from gopa.contract.terms import Terms
 from gopa.planning import Plan, plan
 from gopa.planning.defaults import PlannedMode
-from gopa.planning.lengths import word_width
-from gopa.planning.result import NoiseName
-from gopa.planning.terms import Terms
-from gopa.rounds.long.statements import KNOWN_POINTS
+from gopa.planning.result import PathName
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party import Event, Output, Post, Supplied
+from gopa.protocol.rules import check, read_session
+from gopa.protocol.simulation import RoundRecord, Simulation, SimulationOptions
 from gopa.rounds.proofs import LengthClaim, MaskClaim
 from gopa.rounds.real_proofs import RealProofs
+from gopa.rounds.rows.statements import KNOWN_POINTS
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import check, read_session
-from gopa.simulation import RoundRecord, Simulation, SimulationOptions
 
 PARTIES = 20
 USUAL = (1_000, 100_000)
@@ -71,8 +71,8 @@ def run(scale: Scale) -> Numbers:
 def plan_of(dimension: int, mode: PlannedMode = "full", parties: int = PARTIES) -> Plan:
     """The plan for vectors of length 1 that nobody tuned for this benchmark."""
     asked: dict[str, Any] = {"n": parties, "epsilon": 8, "delta": "1e-6", "norm": 1}
-    noise: NoiseName | None = "isotropic" if mode == "full" else None
-    return plan(mode=mode, noise=noise, dimension=dimension, range=(-1, 1), **asked)
+    path: PathName | None = "rows" if mode == "full" else None
+    return plan(mode=mode, path=path, dimension=dimension, range=(-1, 1), **asked)
 
 
 def vector_for(terms: Terms, party: int) -> list[int]:

@@ -23,7 +23,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.x509.oid import NameOID
 
-from gopa.twoparty import Evaluator, Garbler, OutOfTurn, concordance, converse, randomised_answer
+from gopa.twoparty import (
+    Evaluator,
+    Garbler,
+    OutOfTurn,
+    concordance,
+    converse,
+    randomised_answer,
+)
 
 BITS = 3  # ratings from 0 to 7
 CIRCUIT = concordance(BITS, randomised_answer(3, epsilon=1))

@@ -9,10 +9,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-import gopa.siblings  # noqa: F401  first of all: it refuses foreign packages of our names
+import gopa.support.siblings  # noqa: F401  first of all: it refuses foreign packages of our names
 
 # isort: split
-from gopa.version import VERSION
+from gopa.support.version import VERSION
 
 _NAMES = {
     "commitments": "backend_status",
@@ -23,7 +23,7 @@ _NAMES = {
     ),
     "gopa.auditing": "Report audit",
     "gopa.noise": "zero_sum",
-    "gopa.party": "LocalPolicy Refusal",
+    "gopa.protocol.party": "LocalPolicy Refusal",
     "gopa.planning": "Plan PrivacyStatement plan privacy",
     "gopa.sessions": "Client Contribution Membership SessionAggregator SessionOver Ticket Together",
     "wire.errors": (

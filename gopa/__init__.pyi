@@ -40,7 +40,7 @@ from gopa.auditing import (
 from gopa.noise import (
     zero_sum as zero_sum,
 )
-from gopa.party import (
+from gopa.protocol.party import (
     LocalPolicy as LocalPolicy,
     Refusal as Refusal,
 )

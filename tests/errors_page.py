@@ -19,7 +19,7 @@ from gopa.auditing.checks import BY_NUMBER
 from gopa.auditing.report import Verdict
 from gopa.cli.audit_screen import ADVICE
 from gopa.cli.exits import AUDIT, EVERY, EXIT_CODES, exit_code
-from gopa.wording import ABORTS, VERDICTS, sentence
+from gopa.support.wording import ABORTS, VERDICTS, sentence
 from tests.built_on import BUILT_ON_OTHERS
 from wire.errors import GopaError
 

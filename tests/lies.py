@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gopa.adversary.malicious import Deed, Malicious
-from gopa.messages.phases import Phase
-from gopa.simulation import Behaviour
+from gopa.contract.phases import Phase
+from gopa.protocol.simulation import Behaviour
 
 
 def lying(at: str | Phase, deed: Deed, rounds: Collection[int] | None = None) -> Behaviour:

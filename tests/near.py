@@ -26,13 +26,12 @@ FOLDERS: Final = {
     "bulletin_board": ("board",),
     "commitments": ("commitments", "group"),
     "native": ("group", "commitments", "twoparty"),
-    "gopa/adversary": ("adversary", "attacks"),
-    "gopa/organiser": ("simulation",),
+    "gopa/protocol/organiser": ("protocol/simulation",),
     "gopa/plugins": ("gopa",),
     "pytest_gopa.py": ("adversary",),
     "specs/verifier": ("verifier",),
     "specs/vectors": ("vectors",),
-    "docs/security.md": ("attacks",),
+    "docs/security.md": ("adversary/attacks",),
     "docs/architecture.md": ("architecture",),
     "CONTRIBUTING.md": ("architecture",),
     "bench": ("architecture",),
@@ -90,10 +89,13 @@ def _names(path: str) -> tuple[str, ...]:
     for start, names in FOLDERS.items():
         if path == start or path.startswith(f"{start}/"):
             return names
-    parts = path.split("/")
-    if parts[0] in {"gopa", "tests"} and len(parts) > 2:
-        return (parts[1],)
-    return (parts[0],) if len(parts) > 1 else ()
+    parts = path.split("/")[:-1]
+    rooms = parts[:1]
+    if rooms and rooms[0] in {"gopa", "tests"}:
+        rooms = parts[1:] or rooms
+    while rooms and not (ROOT / "tests").joinpath(*rooms).is_dir():
+        rooms.pop()
+    return ("/".join(rooms),) if rooms else ()
 
 
 def _module(path: str) -> str | None:

@@ -10,8 +10,8 @@ import pytest
 from bulletin_board import archive, entry
 from gopa.aggregation import result_record
 from gopa.auditing import evidence, report
+from gopa.contract import manifest
 from gopa.learning import ledger
-from gopa.messages import manifest
 from gopa.sessions import contribution, ticket
 from gopa.sessions import party_memory as memory
 from gopa.sessions.tunnel import messages, packing, state

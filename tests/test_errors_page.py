@@ -12,7 +12,7 @@ from gopa.auditing import report
 from gopa.auditing.report import Verdict
 from gopa.cli import exits
 from gopa.cli.audit_screen import ADVICE
-from gopa.wording import ABORTS
+from gopa.support.wording import ABORTS
 from tests import errors_page
 from tests.architecture.floors import ROOT
 

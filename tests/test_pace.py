@@ -125,11 +125,11 @@ def test_most_durations_are_those_of_files_that_exist() -> None:
 
 @pytest.mark.slow
 def test_tests_near_a_change() -> None:
-    found = near.ranked(["gopa/rules/closes.py"])
-    assert found[0] == "tests/rules/test_closes.py"
-    assert {test for test in found if test.startswith("tests/rules/")} >= {
-        "tests/rules/test_coins.py",
-        "tests/rules/test_publish.py",
+    found = near.ranked(["gopa/protocol/rules/closes.py"])
+    assert found[0] == "tests/protocol/rules/test_closes.py"
+    assert {test for test in found if test.startswith("tests/protocol/rules/")} >= {
+        "tests/protocol/rules/test_coins.py",
+        "tests/protocol/rules/test_publish.py",
     }
     board = near.ranked(["bulletin_board/fsck.py"])
     assert board[0] == "tests/board/test_fsck.py"

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from gopa.rounding import known, listed, plus_minus, rounded, short
+from gopa.support.rounding import known, listed, plus_minus, rounded, short
 
 
 @pytest.mark.parametrize(

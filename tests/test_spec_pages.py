@@ -45,6 +45,7 @@ def test_a_page_begins_with_what_it_is_about(page: Path) -> None:
 def test_packages_of_the_protocol_belong_to_a_page() -> None:
     named = {path for page in CARRIED_OUT for path in modules(page)}
     packages = ["zkp/bits", "bulletin_board/tree"]
-    packages += [f"gopa/{name}" for name in ("masks", "beacon", "planning", "party", "rules")]
-    packages += [f"gopa/{name}" for name in ("messages", "organiser", "auditing", "sessions")]
+    packages += [f"gopa/{name}" for name in ("contract", "planning", "auditing", "sessions")]
+    packages += [f"gopa/protocol/{name}" for name in ("party", "rules", "organiser")]
+    packages += ["gopa/contract/beacon", "gopa/rounds/masks"]
     assert set(packages) <= named

@@ -30,7 +30,7 @@ PROVER_NONCES: Final = Domain(b"gopa/v1/zkp/prover-nonces")
 HEDGED_STREAM: Final = Domain(b"gopa/v1/zkp/hedged-stream")
 """Randomness for other secrets, from one hedged nonce."""
 
-LONG_ROWS: Final = Domain(b"gopa/v1/zkp/long-rows")
+ROW_PROOFS: Final = Domain(b"gopa/v1/zkp/long-rows")
 """Transcripts from which blindings of rows are drawn, before there is a proof about them."""
 
 BATCH_WEIGHTS: Final = Domain(b"gopa/v1/zkp/batch-weights")
@@ -67,10 +67,10 @@ EXACT_INPUT: Final = Domain(b"gopa/v1/protocol/exact-input")
 WEIGHING: Final = Domain(b"gopa/v1/protocol/weighing")
 """Proofs that coordinates are at most what their weight allows."""
 
-LONG_INPUT: Final = Domain(b"gopa/v1/protocol/long-input")
+ROW_INPUT: Final = Domain(b"gopa/v1/protocol/long-input")
 """Proofs that a long vector and its noise are as short as the manifest says."""
 
-LONG_MASKS: Final = Domain(b"gopa/v1/protocol/long-masks")
+ROW_MASKS: Final = Domain(b"gopa/v1/protocol/long-masks")
 """Proofs that the words of a long vector are made of it, its noise and masks."""
 
 CARRY_TESTS: Final = Domain(b"gopa/v1/protocol/carry-tests")

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from gopa.adversary.malicious import Malicious
 from gopa.adversary.outcome import STRANGER, AttackOutcome, How, RoundOutcome
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 
 Aim: TypeAlias = Callable[[AttackOutcome], bool]
 """Whether an attack reached what it was after."""

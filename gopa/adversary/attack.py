@@ -16,7 +16,7 @@ from gopa.adversary.needs import Requirement
 from gopa.adversary.outcome import AttackOutcome, Catch
 from gopa.adversary.setup import SMALL, SessionSetup
 from gopa.adversary.trial import try_out
-from gopa.rules import RULES
+from gopa.protocol.rules import RULES
 from wire.brief import Brief
 from wire.errors import UsageError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gopa.adversary.malicious import Malicious, phase_of
 from gopa.adversary.outcome import AttackOutcome, RoundOutcome
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from wire.errors import FaultyParty
 
 

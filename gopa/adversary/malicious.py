@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gopa.messages.phases import Phase
-from gopa.simulation import Behaviour, OrganiserBehaviour, Script
-from gopa.simulation.script import Rounds
+from gopa.contract.phases import Phase
+from gopa.protocol.simulation import Behaviour, OrganiserBehaviour, Script
+from gopa.protocol.simulation.script import Rounds
 from wire.errors import UsageError
 
 

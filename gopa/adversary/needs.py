@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gopa.adversary.malicious import NotApplicable
-from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Mode, Path
+from gopa.contract.manifest import CommitReveal, DrandBeacon, Manifest, Mode, Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from gopa.adversary.malicious import Actor, Malicious
 from gopa.auditing import Report, Verdict
 from gopa.auditing.checks import check_of
 from gopa.auditing.report import AuditFault
-from gopa.rules import Findings, RoundFindings
-from gopa.rules.closes import RULE_OF
+from gopa.protocol.rules import Findings, RoundFindings
+from gopa.protocol.rules.closes import RULE_OF
 from wire.brief import Brief
 from wire.errors import FaultyBoard, FaultyParty, ProtocolError, SuspectedPartyOrBoard
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
 
-from gopa.messages.manifest import Mode
-from gopa.messages.row_terms import origin
-from gopa.organiser import SessionSetting
-from gopa.planning.terms import Terms
-from gopa.simulation import (
+from gopa.contract.manifest import Mode
+from gopa.contract.row_terms import origin
+from gopa.contract.terms import Terms
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.simulation import (
     KnownBeaconValues,
     Script,
     SimulatedWitnesses,
     Simulation,
     SimulationOptions,
 )
-from gopa.simulation.randomness import SeededStreams
+from gopa.protocol.simulation.randomness import SeededStreams
 from wire.brief import Brief
 from zkp.noise_table import GaussianTable, NoNoise, binomial
 

@@ -14,13 +14,13 @@ from gopa.adversary.malicious import Actor, script_of
 from gopa.adversary.outcome import PASSED_OVER, STRANGER, AttackOutcome, OpenToAll, RoundOutcome
 from gopa.adversary.setup import SessionSetup
 from gopa.auditing import Anchors, Report, audit
-from gopa.messages.manifest import Path
-from gopa.messages.organiser import RESULT
-from gopa.messages.party import OPENING
-from gopa.messages.phases import Kind
-from gopa.messages.row_terms import origin
-from gopa.rules import Findings, RoundFindings
-from gopa.simulation import Simulation
+from gopa.contract.manifest import Path
+from gopa.contract.organiser import RESULT
+from gopa.contract.party import OPENING
+from gopa.contract.phases import Kind
+from gopa.contract.row_terms import origin
+from gopa.protocol.rules import Findings, RoundFindings
+from gopa.protocol.simulation import Simulation
 from wire.errors import GopaError, MalformedMessage
 
 

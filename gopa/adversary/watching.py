@@ -11,12 +11,12 @@ from typing import Final
 
 from gopa.adversary.malicious import Actor, Malicious
 from gopa.adversary.needs import Requirement, require_met
-from gopa.messages.phases import Phase
-from gopa.organiser import SendMessage
-from gopa.party import Post
-from gopa.simulation import Behaviour, OrganiserBehaviour, Script
-from gopa.simulation.access import OrganiserAccess, PartyAccess, body_of
-from gopa.simulation.script import Honest
+from gopa.contract.phases import Phase
+from gopa.protocol.organiser import SendMessage
+from gopa.protocol.party import Post
+from gopa.protocol.simulation import Behaviour, OrganiserBehaviour, Script
+from gopa.protocol.simulation.access import OrganiserAccess, PartyAccess, body_of
+from gopa.protocol.simulation.script import Honest
 
 _ORGANISER: Final = -1
 

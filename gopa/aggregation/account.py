@@ -11,11 +11,11 @@ import numpy as np
 from gopa.aggregation.engine import Carried, Excluded, Mode, Trust
 from gopa.aggregation.errors import RoundAborted, exact_remark
 from gopa.aggregation.off_lists import crossing
-from gopa.messages.organiser import AbortReason, RemovalCause
-from gopa.messages.phases import Phase
-from gopa.messages.row_terms import sums_of_positions
+from gopa.contract.organiser import AbortReason, RemovalCause
+from gopa.contract.phases import Phase
+from gopa.contract.row_terms import sums_of_positions
 from gopa.planning import PrivacyStatement, Terms, privacy
-from gopa.rules import Findings, RoundFindings, outcome_of
+from gopa.protocol.rules import Findings, RoundFindings, outcome_of
 from wire.randomness import Rng
 
 _UNPROVED: Final = "parties keep to the range and draw their noise: neither is proved"

@@ -19,9 +19,9 @@ from commitments.group import Stream
 from gopa.aggregation.errors import OutOfRange
 from gopa.aggregation.grid import Grid, Integers, squared_length
 from gopa.aggregation.structure import Floats, Structure
-from gopa.messages.row_terms import of_single_counts, origin
+from gopa.contract.lengths import longest_input
+from gopa.contract.row_terms import of_single_counts, origin
 from gopa.planning import Terms
-from gopa.planning.lengths import longest_input
 
 _SAFE: Final = 1 - 1e-13
 """More than a length is off by; the planner leaves more room than that."""

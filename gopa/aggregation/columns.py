@@ -30,7 +30,7 @@ from gopa.aggregation.options import Number, ends_of, exact
 from gopa.aggregation.structure import Floats, Structure, Value, keys_of
 from gopa.aggregation.weighting import WeightedRange
 from gopa.planning import Terms
-from gopa.wording import meant
+from gopa.support.wording import meant
 from wire.errors import UsageError
 
 Span: TypeAlias = tuple[Number, Number]

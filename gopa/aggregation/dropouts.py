@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from gopa.planning.request import python_number
 from wire.errors import UsageError
 
@@ -13,13 +13,13 @@ Dropouts: TypeAlias = Mapping[int, "str | Phase"]
 """From which phase on a party posts nothing, by its position: `{3: "publish"}`."""
 
 if TYPE_CHECKING:
-    from gopa.simulation import Script as Departures
+    from gopa.protocol.simulation import Script as Departures
 
 Script: TypeAlias = "Dropouts | Callable[[int], Dropouts]"
 """Dropouts of every round, or a function of its number, from 1; attempts are rounds too."""
 
 AnyScript: TypeAlias = "Script | Departures"
-"""Sessions also take `gopa.simulation.Script`: parties that lie, and not only leave."""
+"""Sessions also take `gopa.protocol.simulation.Script`: parties that lie, and not only leave."""
 
 Leaving: TypeAlias = Callable[[int], Mapping[int, Phase]]
 """A script whose phases are checked."""

@@ -18,7 +18,7 @@ from gopa.aggregation.bounds import Bounds
 from gopa.aggregation.grid import Grid, Integers
 from gopa.aggregation.structure import Floats, Structure, Value, count_of
 from gopa.planning import Terms
-from gopa.wording import counted
+from gopa.support.wording import counted
 from wire.errors import UsageError
 
 

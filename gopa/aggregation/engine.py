@@ -10,7 +10,7 @@ from gopa.aggregation.grid import Integers
 from gopa.planning import PrivacyStatement
 
 if TYPE_CHECKING:
-    from gopa.simulation import Simulation
+    from gopa.protocol.simulation import Simulation
 
 Mode: TypeAlias = Literal["full", "signed", "off"]
 Trust: TypeAlias = Literal["malicious", "honest-but-curious"]

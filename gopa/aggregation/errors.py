@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from gopa.messages.organiser import AbortReason
+from gopa.contract.organiser import AbortReason
 from gopa.planning import Terms
-from gopa.wording import ABORTS, EXACT_DIFFERENCE, counted, name_of
+from gopa.support.wording import ABORTS, EXACT_DIFFERENCE, counted, name_of
 from wire.errors import Aborted, UsageError
 
 

@@ -31,8 +31,8 @@ from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
 from gopa.aggregation.result import Result, numbers
 from gopa.aggregation.structure import Floats, Structure, Value
+from gopa.contract.terms import MOST_DIMENSION
 from gopa.planning import Plan, Terms
-from gopa.planning.terms import MOST_DIMENSION
 from wire.errors import UsageError
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gopa.aggregation.errors import InvalidValue
 from gopa.aggregation.structure import Structure, Value, count_of, flat
-from gopa.planning.terms import check_name
+from gopa.contract.terms import check_name
 from wire.errors import UsageError
 
 

@@ -28,16 +28,16 @@ from gopa.aggregation.seeds import Seed, fresh_stream, source
 from gopa.aggregation.settings import Coins, Settings
 from gopa.aggregation.structure import Value
 from gopa.aggregation.weighting import Weights, encoding_with, largest_weight
+from gopa.contract.terms import check_name
 from gopa.planning import Plan, Terms
 from gopa.planning.request import python_number
-from gopa.planning.terms import check_name
-from gopa.wording import counted
+from gopa.support.wording import counted
 from wire.domains import ROUNDING
 from wire.errors import UsageError
 from wire.randomness import Rng
 
 if TYPE_CHECKING:
-    from gopa.simulation import Simulation
+    from gopa.protocol.simulation import Simulation
 
 
 def make_engine(terms: Terms, settings: Settings, group: Group, rng: Rng) -> Engine:

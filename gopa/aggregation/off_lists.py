@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gopa.contract.organiser import AbortReason, RemovalCause
+from gopa.contract.phases import Phase
 from gopa.graph import Graph
-from gopa.messages.organiser import AbortReason, RemovalCause
-from gopa.messages.phases import Phase
 from gopa.planning import Terms
 from gopa.rounds.graph import losses, peel
 

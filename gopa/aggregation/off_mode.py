@@ -20,14 +20,14 @@ from gopa.aggregation.errors import RoundAborted, exact_remark
 from gopa.aggregation.grid import Integers
 from gopa.aggregation.off_lists import Conditions, Edge, Lists, crossing, follow
 from gopa.aggregation.transcript import NO_TRANSCRIPT
+from gopa.contract.organiser import AbortReason, RemovalCause
+from gopa.contract.phases import Phase
 from gopa.graph import Graph, k_out_graph
-from gopa.masks.law import RoundedGaussian, UniformMask
-from gopa.masks.words import add_edge_words
-from gopa.messages.organiser import AbortReason, RemovalCause
-from gopa.messages.phases import Phase
 from gopa.planning import Terms
-from gopa.progress import watch
+from gopa.rounds.masks.law import RoundedGaussian, UniformMask
+from gopa.rounds.masks.words import add_edge_words
 from gopa.rounds.unproved_noise import add_noise
+from gopa.support.progress import watch
 from wire.errors import UsageError
 from wire.randomness import Rng, draw
 from wire.secret import SecretBytes

@@ -70,7 +70,7 @@ class PlanKeywords(RunOptions, total=False):
     delta: Number
     corrupt: float
     dropout: float
-    noise: Literal["gaussian", "binomial", "irwin-hall", "isotropic"]
+    noise: Literal["gaussian", "binomial", "irwin-hall"]
     path: Literal["bits", "rows"] | None
     mask: Literal["gaussian", "uniform"]
     objective: Literal["error", "peers", "masks"]
@@ -121,7 +121,7 @@ class AggregationRequest:
     @property
     def rows_named(self) -> bool:
         """Whether lengths are to be proved row by row, whatever else there is."""
-        return self.target.get("noise") == "isotropic" or self.target.get("path") == "rows"
+        return self.target.get("path") == "rows"
 
     def values(self, given: object) -> Sequence[Value | None]:
         """One value for each party; None for those that `absent` leaves out."""

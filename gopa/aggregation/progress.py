@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from gopa.messages.phases import Phase
-from gopa.progress import Advance, bar_on, shown
+from gopa.contract.phases import Phase
+from gopa.support.progress import Advance, bar_on, shown
 
 
 class PhaseBar:

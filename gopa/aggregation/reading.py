@@ -12,7 +12,7 @@ from gopa.aggregation.structure import Structure, Value, names_of
 from gopa.planning import PrivacyStatement, Terms
 from gopa.planning.row_reasons import noise_of_liars
 from gopa.planning.usefulness import NoisyNumber, numbers_warning
-from gopa.rounding import plus_minus
+from gopa.support.rounding import plus_minus
 
 
 @dataclass(frozen=True, slots=True)

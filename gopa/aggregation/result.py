@@ -14,8 +14,8 @@ from gopa.aggregation.structure import flat, labels, names_of
 from gopa.planning import PrivacyStatement
 from gopa.planning.outcome import LENGTH_UNPROVED
 from gopa.planning.usefulness import NOISY_WORDS
-from gopa.rounding import listed, plus_minus
-from gopa.wording import (
+from gopa.support.rounding import listed, plus_minus
+from gopa.support.wording import (
     EXACT,
     EXACT_DIFFERENCE,
     counted,

@@ -9,7 +9,7 @@ import numpy as np
 from gopa.aggregation.histograms import Histogram
 from gopa.aggregation.result import Result
 from gopa.aggregation.structure import flat
-from gopa.extras import missing
+from gopa.support.extras import missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

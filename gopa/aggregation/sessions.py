@@ -12,14 +12,14 @@ from gopa.aggregation.grid import Integers
 from gopa.aggregation.progress import PhaseBar
 from gopa.aggregation.settings import Settings
 from gopa.aggregation.transcript import SessionTranscript
-from gopa.messages.manifest import CommitReveal, Mode, TestCoins, Trust
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting
-from gopa.party import Post
+from gopa.contract.manifest import CommitReveal, Mode, TestCoins, Trust
+from gopa.contract.phases import Phase
 from gopa.planning import Terms
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party import Post
+from gopa.protocol.simulation import Script, Simulation, SimulationOptions
+from gopa.protocol.simulation.access import PartyAccess
 from gopa.rounds.toolkit import Toolkit
-from gopa.simulation import Script, Simulation, SimulationOptions
-from gopa.simulation.access import PartyAccess
 from wire.errors import UsageError
 from wire.randomness import Rng
 

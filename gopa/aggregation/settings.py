@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from gopa.aggregation.dropouts import AnyScript
 from gopa.aggregation.engine import Mode, Trust
 from gopa.aggregation.seeds import Seed
-from gopa.planning.terms import check_integer, check_name
+from gopa.contract.terms import check_integer, check_name
 from wire.errors import UsageError
 
 MOST_JOBS: Final = 1_024

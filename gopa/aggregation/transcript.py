@@ -12,11 +12,11 @@ from typing import Any, Final, NoReturn
 
 from bulletin_board import LogReader, Submission, write_archive
 from bulletin_board.storage.files import whole_or_gone
-from gopa.messages.framing import Assembler, Message, Posted
-from gopa.messages.manifest import MANIFEST, session_id
-from gopa.messages.phases import Kind
+from gopa.contract.framing import Assembler, Message, Posted
+from gopa.contract.manifest import MANIFEST, session_id
+from gopa.contract.phases import Kind
+from gopa.protocol.rules import Findings, check_log
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import Findings, check_log
 from wire.errors import UsageError
 
 _NAME: Final = 16

@@ -29,9 +29,9 @@ from gopa.aggregation.encoding import (
 from gopa.aggregation.errors import InvalidWeight, OutOfRange
 from gopa.aggregation.grid import Grid, Integers, squared_length
 from gopa.aggregation.structure import Floats, Value, count_of
-from gopa.messages.row_terms import middle, origin, weighted_length
+from gopa.contract.row_terms import middle, origin, weighted_length
+from gopa.contract.terms import check_decimal
 from gopa.planning import Terms
-from gopa.planning.terms import check_decimal
 from wire.errors import UsageError
 
 _NORM_OF_FLOATS: Final = 1 + 1e-12

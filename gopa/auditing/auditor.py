@@ -23,10 +23,10 @@ from gopa.auditing.report import Report
 from gopa.auditing.sources import AuditedLog, TranscriptLike, Unsupported, open_transcript
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import log_fault
-from gopa.beacon.drand import KNOWN_CHAINS, DrandChain
+from gopa.contract.beacon.drand import KNOWN_CHAINS, DrandChain
 from gopa.executors.tasks import keep_to_one_core
+from gopa.protocol.rules import LogCheck
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import LogCheck
 from wire.errors import MalformedMessage, ProtocolError, Unattributed, UsageError
 
 

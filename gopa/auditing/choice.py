@@ -7,10 +7,10 @@ from hashlib import sha256
 from typing import Final
 
 from gopa.auditing.sources import Unsupported
-from gopa.messages.framing import Assembler, Message, Posted
-from gopa.messages.manifest import VERSION, session_id
-from gopa.messages.phases import Kind, Phase
-from gopa.rules.ledger import MOST_TRIED
+from gopa.contract.framing import Assembler, Message, Posted
+from gopa.contract.manifest import VERSION, session_id
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.rules.ledger import MOST_TRIED
 from wire.errors import UsageError
 
 MOST_CANDIDATES: Final = 256

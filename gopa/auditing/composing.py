@@ -24,10 +24,10 @@ from gopa.auditing.report import (
 from gopa.auditing.session_checks import check_session, remarks, rounds_of
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import CheckTally
-from gopa.messages.manifest import Mode, Path
+from gopa.contract.manifest import Mode, Path
+from gopa.contract.terms import Terms
 from gopa.planning.row_reasons import noise_of_liars, proved_bounds
-from gopa.planning.terms import Terms
-from gopa.wording import (
+from gopa.support.wording import (
     EXACT,
     EXACT_DIFFERENCE,
     OTHER_SESSION,

@@ -20,13 +20,13 @@ from gopa.auditing.report import (
     RoundReport,
     SessionReport,
 )
-from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest, Path, TestCoins, Trust
-from gopa.messages.phases import Phase
-from gopa.messages.row_terms import middle, sums_of_positions
+from gopa.contract.manifest import CommitReveal, DrandBeacon, Manifest, Path, TestCoins, Trust
+from gopa.contract.phases import Phase
+from gopa.contract.row_terms import middle, sums_of_positions
+from gopa.contract.terms import coin_choices
 from gopa.planning import privacy
-from gopa.planning.terms import coin_choices
-from gopa.rules import Findings, RoundFindings, outcome_of
-from gopa.wording import epsilon_text
+from gopa.protocol.rules import Findings, RoundFindings, outcome_of
+from gopa.support.wording import epsilon_text
 from wire.randomness import Rng
 
 _CLEAR: Final = 5

@@ -28,11 +28,11 @@ from gopa.auditing.forks import cosigners_of_both
 from gopa.auditing.reading import wrong_signatures
 from gopa.auditing.report import Culprit
 from gopa.auditing.state import embedded_policy
-from gopa.messages.framing import Posted
-from gopa.messages.manifest import Manifest
-from gopa.messages.phases import Phase
+from gopa.contract.framing import Posted
+from gopa.contract.manifest import Manifest
+from gopa.contract.phases import Phase
+from gopa.protocol.rules import Fault, Ledger, LogCheck, Role
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import Fault, Ledger, LogCheck, Role
 from wire.errors import ProtocolError, UsageError
 
 SELF_CONTAINED: Final = frozenset(

@@ -16,8 +16,8 @@ from gopa.auditing.forks import fork_evidence, nodes_above, witness_faults
 from gopa.auditing.report import Anchor, Culprit, LogReport, OtherSession
 from gopa.auditing.state import LogState, embedded_policy
 from gopa.auditing.tally import CheckTally, log_fault
-from gopa.messages.manifest import CommitReveal, DrandBeacon
-from gopa.wording import counted
+from gopa.contract.manifest import CommitReveal, DrandBeacon
+from gopa.support.wording import counted
 from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, ProtocolError, UsageError
 
 

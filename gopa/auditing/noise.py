@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gopa.auditing.report import SessionReport
 from gopa.planning.usefulness import BlurredAnswer, noise_warning
-from gopa.rounding import blur
+from gopa.support.rounding import blur
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from bulletin_board.policy import LARGEST_POLICY, TrustPolicy
-from gopa.beacon.drand import KNOWN_CHAINS, DrandChain
+from gopa.contract.beacon.drand import KNOWN_CHAINS, DrandChain
 from gopa.rounds.toolkit import Toolkit
 from wire.errors import MalformedMessage, UsageError
 

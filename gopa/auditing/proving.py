@@ -31,8 +31,8 @@ from gopa.auditing.forks import nodes_above
 from gopa.auditing.judging import SELF_CONTAINED, judge
 from gopa.auditing.report import AuditFault, Culprit
 from gopa.auditing.state import LogState
-from gopa.messages.phases import Phase
-from gopa.rules import RoundFindings
+from gopa.contract.phases import Phase
+from gopa.protocol.rules import RoundFindings
 
 Reading: TypeAlias = Callable[[], Iterable[bytes]]
 """Reads all entries of the log, from the first on; may be called again and again."""

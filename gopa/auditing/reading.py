@@ -16,8 +16,8 @@ from bulletin_board.fsck import SlotChecks
 from bulletin_board.tree import RightEdge, leaf_hash
 from gopa.auditing.choice import SessionChoice
 from gopa.auditing.sources import Unsupported
-from gopa.messages.framing import Posted, signature_claim
-from gopa.rules import LogCheck
+from gopa.contract.framing import Posted, signature_claim
+from gopa.protocol.rules import LogCheck
 from wire.ed25519 import SignatureClaim, verify_many
 from wire.errors import BackendError, InvalidProof, InvalidSignature, MalformedMessage
 

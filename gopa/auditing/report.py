@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from gopa.auditing.checks import FAMILIES, Check, Status
-from gopa.wording import NO_EPSILON, counted, other_session
+from gopa.support.wording import NO_EPSILON, counted, other_session
 from wire.brief import Brief
 
 Json: TypeAlias = object

@@ -11,10 +11,10 @@ from gopa.auditing.described import privacy_report, round_report
 from gopa.auditing.report import AuditFault, Culprit, PrivacyReport, Remark, RoundReport
 from gopa.auditing.state import LogState
 from gopa.auditing.tally import CheckTally
-from gopa.messages.manifest import Mode
-from gopa.rules import RULES, Fault, Findings, Role
-from gopa.rules.ledger import is_undecided
-from gopa.wording import EXACT, ROLES, counted, name_of
+from gopa.contract.manifest import Mode
+from gopa.protocol.rules import RULES, Fault, Findings, Role
+from gopa.protocol.rules.ledger import is_undecided
+from gopa.support.wording import EXACT, ROLES, counted, name_of
 from wire.domains import AUDIT_SPECTRUM
 from wire.errors import GopaError
 from wire.randomness import Rng

@@ -9,7 +9,7 @@ from bulletin_board.policy import TrustPolicy
 from gopa.auditing.options import AuditOptions
 from gopa.auditing.reading import EntryReading
 from gopa.auditing.report import Anchor, Anchoring, AuditFault, ShownEntry
-from gopa.messages.manifest import Manifest, policy_of
+from gopa.contract.manifest import Manifest, policy_of
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from typing import Final
 
 from gopa.auditing.checks import BY_NUMBER, CHECKS, Status, check_of
 from gopa.auditing.report import AuditFault, CheckResult, Culprit, ShownEntry, Verdict
-from gopa.wording import answered
+from gopa.support.wording import answered
 
 _SPOILED: Final = frozenset({Status.MISSING, Status.ERROR, Status.NOT_IMPLEMENTED})
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gopa.auditing.reading import Traced
 from gopa.auditing.report import Report
-from gopa.messages.phases import Kind, Phase
+from gopa.contract.phases import Kind, Phase
 from wire.errors import UsageError
 
 

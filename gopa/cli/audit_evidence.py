@@ -28,7 +28,7 @@ from gopa.auditing.report import Report
 from gopa.auditing.sources import open_transcript
 from gopa.auditing.state import LogState
 from gopa.cli.audit_screen import judged_screen
-from gopa.wording import counted
+from gopa.support.wording import counted
 from wire.errors import MalformedMessage, ProtocolError, UsageError
 
 _READABLE: Final = 0o666

@@ -27,9 +27,9 @@ from gopa.auditing.report import (
     Verdict,
 )
 from gopa.auditing.tracing import Trace
-from gopa.rounding import listed, short
-from gopa.rules import RULES
-from gopa.wording import (
+from gopa.protocol.rules import RULES
+from gopa.support.rounding import listed, short
+from gopa.support.wording import (
     DOUBTS,
     EXACT,
     EXACT_DIFFERENCE,

@@ -42,7 +42,7 @@ from gopa.cli.options import (
     show,
     undone,
 )
-from gopa.wording import counted
+from gopa.support.wording import counted
 from wire.errors import MalformedMessage, UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes

@@ -38,7 +38,7 @@ from gopa.cli.options import (
     witness_signer,
 )
 from gopa.cli.serving_options import ServingOptions, serving_options
-from gopa.wording import counted
+from gopa.support.wording import counted
 from wire.errors import UsageError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class BoardDoors:
 
     def __init__(self, options: AdmissionOptions) -> None:
         """Raises `UsageError` if the options exclude each other, or a file is wrong."""
-        from gopa.session_view import Sessions
+        from gopa.protocol.admission.view import Sessions
 
         options.check()
         self._options = options
@@ -90,7 +90,7 @@ class BoardDoors:
         path = given.organisers or given.roster
         self._keys = None if path is None else read_keys(path)
         if self.view is not None:
-            from gopa.admission import Limits
+            from gopa.protocol.admission.policy import Limits
 
             most = given.most_sessions, given.most_pending
             self.view.limit(Limits.of(self._keys, None, *most))

@@ -32,8 +32,8 @@ from gopa.cli.options import reporting
 from gopa.cli.plan import make_plan
 from gopa.cli.roster import Names
 from gopa.planning import Plan
-from gopa.rounding import blur, short
-from gopa.wording import exclusion_reason, promise_of
+from gopa.support.rounding import blur, short
+from gopa.support.wording import exclusion_reason, promise_of
 from wire.errors import UsageError
 
 _HELP: Final = """Show in less than a minute how a private vote is held, and checked.

@@ -19,9 +19,9 @@ import click
 from commitments import backend_status
 from gopa.cli.exits import FAILED_EXIT
 from gopa.cli.folding import fitting
-from gopa.extras import EXTRAS, NEEDED, Extra
-from gopa.siblings import SIBLINGS
-from gopa.version import VERSION
+from gopa.support.extras import EXTRAS, NEEDED, Extra
+from gopa.support.siblings import SIBLINGS
+from gopa.support.version import VERSION
 from wire.errors import BackendError
 
 PACKAGES = (*SIBLINGS, "gopa")

@@ -24,8 +24,8 @@ from gopa.cli.exits import (
     complain,
     exit_code,
 )
-from gopa.extras import not_installed
-from gopa.version import VERSION
+from gopa.support.extras import not_installed
+from gopa.support.version import VERSION
 from wire.errors import GopaError, UsageError
 
 _LONGEST_MESSAGE: Final = 4_000

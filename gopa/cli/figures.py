@@ -21,7 +21,7 @@ from gopa.cli.session_progress import (
     ProgressEvent,
     Several,
 )
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from wire.errors import UsageError
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

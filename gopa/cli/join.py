@@ -38,15 +38,15 @@ from gopa.cli.session_progress import (
     progress,
     question_rows,
 )
-from gopa.party import LocalPolicy, Refusal
 from gopa.planning.defaults import CORRUPT
+from gopa.protocol.party import LocalPolicy, Refusal
 from gopa.sessions.vault import identity as identities
-from gopa.wording import EXACT_DIFFERENCE
-from gopa.wording import sentence as capitalised
+from gopa.support.wording import EXACT_DIFFERENCE
+from gopa.support.wording import sentence as capitalised
 from wire.errors import Aborted, UsageError
 
 if TYPE_CHECKING:
-    from gopa.messages.manifest import Manifest
+    from gopa.contract.manifest import Manifest
     from gopa.sessions.client import Membership
     from gopa.sessions.contribution import Contribution
 
@@ -240,8 +240,8 @@ def join(  # noqa: PLR0913 - click passes every option by name
     as_json: bool,
 ) -> None:
     """Takes part in one session, to its result."""
-    from gopa.messages.manifest import Mode
-    from gopa.messages.manifest import Path as ProofPath
+    from gopa.contract.manifest import Mode
+    from gopa.contract.manifest import Path as ProofPath
 
     terminal = on_terminal()
     typed = terminal and value is None and file is None

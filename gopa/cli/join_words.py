@@ -20,18 +20,26 @@ from gopa.cli.session_progress import (
     phase_text,
     trouble_line,
 )
-from gopa.rounding import plus_minus
 from gopa.sessions.board_access import Alone
 from gopa.sessions.following import SelectiveLog
 from gopa.sessions.organising import BoardFound, BoardLost
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault
-from gopa.wording import EXACT, EXACT_DIFFERENCE, PARTS, counted, epsilon_text, name_of, promise_of
+from gopa.support.rounding import plus_minus
+from gopa.support.wording import (
+    EXACT,
+    EXACT_DIFFERENCE,
+    PARTS,
+    counted,
+    epsilon_text,
+    name_of,
+    promise_of,
+)
 from wire.errors import GopaError, ProtocolError
 from wire.randomness import Rng
 
 if TYPE_CHECKING:
-    from gopa.messages.manifest import Manifest
+    from gopa.contract.manifest import Manifest
     from gopa.sessions.contribution import Contribution, RoundStatus
 
 

@@ -22,6 +22,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from gopa.contract.terms import BeaconKind, MaskLaw
 from gopa.planning import planner
 from gopa.planning.defaults import (
     ATTEMPTS,
@@ -32,8 +33,7 @@ from gopa.planning.defaults import (
     PlannedTrust,
 )
 from gopa.planning.result import NoiseName, Objective, PathName, Plan
-from gopa.planning.terms import BeaconKind, MaskLaw
-from gopa.wording import EXACT, EXACT_DIFFERENCE, NO_EPSILON, epsilon_text, sentence
+from gopa.support.wording import EXACT, EXACT_DIFFERENCE, NO_EPSILON, epsilon_text, sentence
 from wire.errors import UsageError
 
 # What the planner logs `warn` says on the command line, once.

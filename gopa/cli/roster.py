@@ -15,7 +15,7 @@ import click
 from bulletin_board.display import visible
 from bulletin_board.storage.files import replace_file
 from gopa.cli.options import as_json_option, parse_public_key, read_text, reporting
-from gopa.messages.manifest import Manifest, Roster
+from gopa.contract.manifest import Manifest, Roster
 from wire.errors import UsageError
 
 LONGEST_NAME: Final = 64

@@ -31,8 +31,8 @@ from gopa.cli.session_progress import (
     warnings_of,
     why_text,
 )
-from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort
+from gopa.contract.manifest import Manifest
+from gopa.contract.organiser import Abort
 from gopa.sessions.organising.reading import (
     PIECE,
     BoardLog,
@@ -42,7 +42,7 @@ from gopa.sessions.organising.reading import (
 )
 from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
-from gopa.wording import counted, epsilon_text
+from gopa.support.wording import counted, epsilon_text
 
 _SHOWN: Final = 12
 """Entries that are listed for people."""

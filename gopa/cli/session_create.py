@@ -14,8 +14,6 @@ import click
 
 from bulletin_board import TrustPolicy, VerifierKey
 from bulletin_board.storage.directory import read_secret
-from gopa.beacon import LEAGUE_OF_ENTROPY, QUICKNET, DrandChain, parse_chain_info
-from gopa.beacon.chain_info import LARGEST_INFO
 from gopa.cli.config import config_option
 from gopa.cli.options import (
     as_json_option,
@@ -36,16 +34,18 @@ from gopa.cli.session_access import (
     new_secret_options,
     require_board,
 )
-from gopa.messages.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust
-from gopa.organiser import SessionSetting, new_manifest
+from gopa.contract.beacon import LEAGUE_OF_ENTROPY, QUICKNET, DrandChain, parse_chain_info
+from gopa.contract.beacon.chain_info import LARGEST_INFO
+from gopa.contract.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust
 from gopa.planning.defaults import PlannedMode, PlannedTrust
 from gopa.planning.result import Plan
+from gopa.protocol.organiser import SessionSetting, new_manifest
 from gopa.sessions.invitations import Invitation, InvitationAnswer, admitted
 from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Secret
 from gopa.sessions.vault import identity as identities
-from gopa.wording import EXACT, EXACT_DIFFERENCE, epsilon_text
+from gopa.support.wording import EXACT, EXACT_DIFFERENCE, epsilon_text
 from wire.ed25519 import SigningKey
 from wire.errors import MalformedMessage, UsageError
 

@@ -23,8 +23,8 @@ from gopa.cli.options import Seconds, as_json_option, reporting, show
 from gopa.cli.roster import NOBODY, Names, names_in
 from gopa.cli.session_access import board_client, known_secret, secret_options
 from gopa.cli.session_progress import OrganiserProgress, ProgressDisplay, ProgressEvent, progress
-from gopa.messages.phases import Phase
-from gopa.rules import SessionState
+from gopa.contract.phases import Phase
+from gopa.protocol.rules import SessionState
 from gopa.sessions.organising import (
     BoardLog,
     Deadlines,

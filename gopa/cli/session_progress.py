@@ -29,12 +29,11 @@ from gopa.aggregation.encoding import Plain
 from gopa.aggregation.weighting import longest_value
 from gopa.cli.logs import UNASKED, LogOptions, log_event, logging_to, standard_error
 from gopa.cli.roster import NOBODY, Names
-from gopa.messages.manifest import Manifest, Path
-from gopa.messages.organiser import Abort, ResultMessage
-from gopa.messages.phases import Phase
-from gopa.messages.row_terms import middle
+from gopa.contract.manifest import Manifest, Path
+from gopa.contract.organiser import Abort, ResultMessage
+from gopa.contract.phases import Phase
+from gopa.contract.row_terms import middle
 from gopa.planning.usefulness import error_with_all, is_mostly_noise, terms_warning
-from gopa.rounding import listed
 from gopa.sessions.contribution import noisy_sum
 from gopa.sessions.organising import (
     AwaitingBeacon,
@@ -47,7 +46,8 @@ from gopa.sessions.organising import (
     RoundEnded,
     SessionEnded,
 )
-from gopa.wording import (
+from gopa.support.rounding import listed
+from gopa.support.wording import (
     ABORTS,
     EXACT,
     EXACT_DIFFERENCE,

@@ -22,9 +22,9 @@ from gopa.aggregation.result import report_lines
 from gopa.aggregation.result_record import privacy_record
 from gopa.aggregation.structure import flat
 from gopa.cli.options import read_value
+from gopa.contract.terms import Terms
 from gopa.planning import Plan
-from gopa.planning.terms import Terms
-from gopa.wording import epsilon_text
+from gopa.support.wording import epsilon_text
 from wire.errors import UsageError
 
 Inputs: TypeAlias = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gopa.executors.tasks import perform
-from gopa.extras import missing
+from gopa.support.extras import missing
 from wire.errors import BackendError, UsageError
 
 _AGAIN: Final = 1

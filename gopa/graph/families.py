@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from gopa.draws import Draws, Seed, threshold_of
 from gopa.graph.choices import MOST_PARTIES
 from gopa.graph.structure import Graph, Positions, complete, from_edges
+from gopa.support.draws import Draws, Seed, threshold_of
 from wire.errors import UsageError
 
 _SIDE: Final = 2**31

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from gopa.draws import Draws
 from gopa.graph.spectrum import DENSE
 from gopa.graph.structure import Graph
+from gopa.support.draws import Draws
 from wire.errors import UsageError
 
 Floats = npt.NDArray[np.float64]

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.draws import Draws, Seed, thresholds_of
 from gopa.graph import Graph
 from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
+from gopa.support.draws import Draws, Seed, thresholds_of
 
 Agents: TypeAlias = npt.NDArray[np.int32]
 Floats: TypeAlias = npt.NDArray[np.float64]

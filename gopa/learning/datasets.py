@@ -18,8 +18,8 @@ from typing import Any, Final
 import numpy as np
 
 from gopa import UsageError
-from gopa.extras import missing
 from gopa.learning.data import Table
+from gopa.support.extras import missing
 
 VARIABLE: Final = "GOPA_DATA"
 

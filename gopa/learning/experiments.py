@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import click
 
 from gopa import GopaError, UsageError, __version__
-from gopa.extras import missing
 from gopa.learning.data import Table, Users
 from gopa.learning.history import History
+from gopa.support.extras import missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ from gopa.learning.checks import whole
 from gopa.learning.encoding import encoded
 from gopa.learning.outcome import Outcome
 from gopa.learning.privacy import Privacy
-from gopa.progress import Advance, bar_if_slow
+from gopa.support.progress import Advance, bar_if_slow
 
 Progress: TypeAlias = bool | Callable[[str, int, int], None] | None
 """None: a bar after two seconds. True: at once. False: never. Or a function that is told of

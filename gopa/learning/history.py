@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import BackendError, UsageError
-from gopa.extras import missing
+from gopa.support.extras import missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

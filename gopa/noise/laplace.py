@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Final
 
-from gopa.masks.law import BITS
+from gopa.rounds.masks.law import BITS
 from zkp.noise_table import Enclosure, exp_of_minus, product
 
 TOTAL: Final = 1 << BITS

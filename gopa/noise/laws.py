@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from commitments import ristretto255
 from commitments.group import Group, Stream, WideTable
-from gopa.masks import RoundedGaussian
 from gopa.noise.laplace import BASE, MOST_TOP_SCALE, TOTAL, laplace_bounds
 from gopa.noise.seeds import exact, require_real, stream_of, whole
+from gopa.rounds.masks import RoundedGaussian
 from wire.errors import UsageError
 
 Integers: TypeAlias = npt.NDArray[np.int64]

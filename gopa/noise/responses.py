@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from commitments.group import Group
-from gopa.masks.law import BITS
 from gopa.noise.laplace import TOTAL
 from gopa.noise.laws import Digit, Integers, TableLaw
 from gopa.noise.seeds import exact, whole
+from gopa.rounds.masks.law import BITS
 from wire.errors import UsageError
 from zkp.noise_table import exp_of_minus
 

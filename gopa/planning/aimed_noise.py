@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gopa.planning.terms import Terms, subsets
+from gopa.contract.terms import Terms, subsets
 
 Floats = npt.NDArray[np.float64]
 

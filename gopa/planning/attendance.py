@@ -22,10 +22,10 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gopa.contract.terms import BeaconKind
 from gopa.graph.flows import complete_flow_energy, detour_energy
 from gopa.planning.counting import Floats, log_choose, log_sum
 from gopa.planning.expansion import Population, disconnected, flow_bound
-from gopa.planning.terms import BeaconKind
 from wire.errors import UsageError
 
 Counts: TypeAlias = npt.NDArray[np.int64]

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gopa.accounting.gaussian import central_deviation, gaussian_mu
-from gopa.extras import missing
+from gopa.contract.terms import Terms
 from gopa.planning.attendance import worst_energy
 from gopa.planning.liveness import Liveness
 from gopa.planning.request import Request
 from gopa.planning.result import Errors, Plan, PlanReason
 from gopa.planning.row_reasons import row_reasons
-from gopa.planning.terms import Terms
 from gopa.planning.worth import Guarantee, attendance_of, units_of
-from gopa.wording import EXACT, EXACT_DIFFERENCE, counted, hidden_among
+from gopa.support.extras import missing
+from gopa.support.wording import EXACT, EXACT_DIFFERENCE, counted, hidden_among
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoNoise
 

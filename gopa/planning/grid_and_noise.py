@@ -10,14 +10,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, cast
+from typing import Final
 
 from gopa.accounting.gaussian import gaussian_mu, renyi_mu
+from gopa.contract.terms import MOST_SENSITIVITY, MOST_SQUARE, check_integer
 from gopa.planning.defaults import EXACT_STEPS, EXACT_VECTOR_STEPS
 from gopa.planning.exposure import Exposure, delta_of
 from gopa.planning.request import Request
 from gopa.planning.result import LawName
-from gopa.planning.terms import MOST_SENSITIVITY, MOST_SQUARE, check_integer
 from gopa.planning.worth import TOLERANCE
 from wire.errors import UsageError
 from zkp.noise_table import (
@@ -225,7 +225,7 @@ def allowed_mu(dimension: int, epsilon: float, delta: float) -> float:
 def laws_for(request: Request) -> tuple[LawName, ...]:
     """The kind that was asked for, or those to try in turn; tables are not for vectors of bits."""
     if request.noise is not None and not request.rows:
-        return (cast("LawName", request.noise),)
+        return (request.noise,)
     if request.dimension > 1 and not request.rows:
         return ("irwin-hall",)
     return ("gaussian", "irwin-hall")

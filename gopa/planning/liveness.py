@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtrc, gammaln, xlog1py, xlogy
 
-from gopa.planning.terms import BeaconKind, Terms
+from gopa.contract.terms import BeaconKind, Terms
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

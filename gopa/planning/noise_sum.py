@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from gopa.accounting.convolution import UNIT_ROUNDOFF, Masses
-from gopa.planning.terms import MOST_PARTIES, check_integer
+from gopa.contract.terms import MOST_PARTIES, check_integer
 from wire.errors import UsageError
 from zkp.noise_table import NoiseLaw
 

@@ -13,9 +13,9 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, Final, get_args
 
+from gopa.contract.terms import Terms, check_decimal, check_name
 from gopa.planning.defaults import BITS_UP_TO, ROWS_FROM
 from gopa.planning.result import Errors, NoiseName, PathName
-from gopa.planning.terms import Terms, check_decimal, check_name
 from wire.errors import UsageError
 
 ASKED: Final = "asked for"
@@ -41,10 +41,6 @@ def paths_for(asked: Mapping[str, Any]) -> tuple[PathName, ...]:
     for name, given, known in (("path", path, PathName), ("noise", noise, NoiseName)):
         if given is not None:
             check_name(given, get_args(known), name)
-    if noise == "isotropic":
-        if path == "bits":
-            raise UsageError("bits prove a law of noise, and it has none: leave one out", "path")
-        return ("rows",)
     if path == "rows" and noise is not None:
         raise UsageError("rows prove no law of noise: leave one of both out", "path")
     if path is not None:

@@ -17,6 +17,7 @@ from typing import Any, Final, Never
 import numpy as np
 
 from gopa.accounting.gaussian import central_deviation
+from gopa.contract.terms import MOST_DEVIATION, BeaconKind, MaskLaw, Terms
 from gopa.planning.defaults import (
     CORRUPT,
     DROPOUT,
@@ -64,7 +65,6 @@ from gopa.planning.result import (
 from gopa.planning.row_grid import choose_exact_row_grid, choose_row_grid, fitted_grid
 from gopa.planning.row_plan import cost_of_rows, late_losses, most_charged, within_reach
 from gopa.planning.tail_bounds import noise_bounds
-from gopa.planning.terms import MOST_DEVIATION, BeaconKind, MaskLaw, Terms
 from gopa.planning.worth import Worth, guarantee, judge, mask_price, unit_shifts
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise, WeightedBits
@@ -148,7 +148,7 @@ def plan(  # noqa: PLR0913 - every number of the target has a name
     number is larger.
     `noise` is the kind of law, and to name one is to ask for bits: without it single numbers get a
     table where one is wide enough, and vectors of bits sums of uniforms, because only those are
-    proved for them; "isotropic" is another name for rows. `steps` fixes the grid.
+    proved for them. `steps` fixes the grid.
     `recovery`, an exact fraction such as "2/3", is the part of a party's neighbours that must
     not collude, because more of them can open its self-mask; None is for no recovery, and "auto"
     chooses one wherever parties have self-masks and few enough are corrupt. `beacon` is where

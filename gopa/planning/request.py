@@ -12,19 +12,7 @@ from typing import Any, Final, get_args
 import numpy as np
 
 from gopa.accounting.gaussian import check_target
-from gopa.planning.defaults import (
-    ATTEMPTS,
-    CHARGED,
-    EXACT_DELTA,
-    MOST_WITHHELD,
-    PlannedMode,
-    PlannedTrust,
-    colluding,
-)
-from gopa.planning.liveness import OwedMessages, PlannedDropouts, plan_dropouts
-from gopa.planning.paths import counts_only
-from gopa.planning.result import NoiseName, Objective, PathName, float_below
-from gopa.planning.terms import (
+from gopa.contract.terms import (
     FEWEST_PARTIES,
     LEAST_DELTA,
     MOST_ATTEMPTS,
@@ -42,7 +30,19 @@ from gopa.planning.terms import (
     graphs_of_attempt,
     releases_with_recovery,
 )
-from gopa.wording import counted, meant
+from gopa.planning.defaults import (
+    ATTEMPTS,
+    CHARGED,
+    EXACT_DELTA,
+    MOST_WITHHELD,
+    PlannedMode,
+    PlannedTrust,
+    colluding,
+)
+from gopa.planning.liveness import OwedMessages, PlannedDropouts, plan_dropouts
+from gopa.planning.paths import counts_only
+from gopa.planning.result import NoiseName, Objective, PathName, float_below
+from gopa.support.wording import counted, meant
 from wire.errors import UsageError
 
 Number = float | str | Decimal
@@ -379,7 +379,7 @@ def _check_exact(  # noqa: PLR0913 - what is asked for that may contradict it
         if delta is None:
             raise UsageError(NO_DELTA, "delta")
         return
-    if noise is not None and noise != "isotropic":
+    if noise is not None:
         raise UsageError("an exact sum has no noise: leave it out", "noise")
     if trust != "malicious":
         message = "masks that stay in the sum would blur it: take trust='malicious'"

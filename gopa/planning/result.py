@@ -9,18 +9,18 @@ from fractions import Fraction
 from textwrap import fill
 from typing import Final, Literal, TypeAlias
 
+from gopa.contract.terms import Terms
 from gopa.planning.defaults import CORRUPT, GOOD_CHANCE
 from gopa.planning.exposure import Exposure, epsilon_by_release
 from gopa.planning.liveness import Liveness
-from gopa.planning.terms import Terms
 from gopa.planning.usefulness import terms_warning
-from gopa.rounding import blur
-from gopa.wording import hidden_among, promise_of
+from gopa.support.rounding import blur
+from gopa.support.wording import hidden_among, promise_of
 from wire.brief import Brief
 
 LawName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
 
-NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall", "isotropic"]
+NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
 """A kind of law, or noise in long vectors of which lengths are proved."""
 
 PathName: TypeAlias = Literal["bits", "rows"]

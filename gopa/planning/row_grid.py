@@ -12,8 +12,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
+from gopa.contract.lengths import WeightedLength, boxed_norm, squared_norm
 from gopa.planning.grid_and_noise import FEWEST_STEPS, MOST_STEPS, PlannedGrid, named_grid
-from gopa.planning.lengths import WeightedLength, boxed_norm, squared_norm
 from gopa.planning.request import Request
 from wire.errors import UsageError
 

@@ -10,8 +10,8 @@ import math
 from functools import lru_cache
 from typing import Final
 
+from gopa.contract.terms import Terms
 from gopa.planning.tail_bounds import chance_beyond, powers_of
-from gopa.planning.terms import Terms
 from zkp.noise_table import NoiseLaw
 from zkp.rows.shape import PAD_BITS, TESTS, RowShape
 

@@ -9,12 +9,12 @@ import math
 from decimal import ROUND_FLOOR, Decimal
 from typing import Final
 
+from gopa.contract.lengths import word_width
+from gopa.contract.terms import MOST_SQUARE, Terms
 from gopa.planning.late import planned_late
-from gopa.planning.lengths import word_width
 from gopa.planning.request import Request
 from gopa.planning.result import PlanCost
 from gopa.planning.row_noise import charged_for_proofs
-from gopa.planning.terms import MOST_SQUARE, Terms
 from wire.errors import UsageError
 from zkp.noise_table import LARGEST_TOTAL_WEIGHT
 from zkp.rows.shape import RowShape

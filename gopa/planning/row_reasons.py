@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from gopa.contract.row_terms import equation_points
+from gopa.contract.terms import Terms
 from gopa.planning.aimed_noise import AimedNoise
-from gopa.planning.equation_points import equation_points
 from gopa.planning.request import Request
 from gopa.planning.result import PlanReason
-from gopa.planning.terms import Terms
-from gopa.wording import counted, sentence
+from gopa.support.wording import counted, sentence
 from zkp.rows.shape import RowShape
 
 _ROWS: Final = (

@@ -15,11 +15,11 @@ from functools import lru_cache
 from typing import Final
 
 from gopa.accounting.gaussian import gaussian_delta, gaussian_mu, renyi_mu, zcdp_delta
+from gopa.contract.terms import FEWEST_PARTIES, LARGEST_EPSILON, LEAST_DELTA, MOST_PARTIES, Terms
 from gopa.planning.defaults import CORRUPT, DROPOUT, colluding
 from gopa.planning.liveness import fewest_survivors
-from gopa.planning.terms import FEWEST_PARTIES, LARGEST_EPSILON, LEAST_DELTA, MOST_PARTIES, Terms
-from gopa.rounding import blur, known
-from gopa.wording import counted
+from gopa.support.rounding import blur, known
+from gopa.support.wording import counted
 
 MOST_ERROR: Final = 0.25
 """An answer whose standard error is a larger part of the range is mostly noise."""

@@ -14,12 +14,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
+from gopa.contract.terms import Terms
 from gopa.planning.attendance import Attendance, never_above, worst_energy, worst_tries
 from gopa.planning.exposure import Exposure, delta_of
 from gopa.planning.noise_sum import most_summed
 from gopa.planning.result import float_below
 from gopa.planning.row_noise import bounds_margin, shown_by_proofs
-from gopa.planning.terms import Terms
 from wire.errors import UsageError
 
 

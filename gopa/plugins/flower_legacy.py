@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import gopa
-from gopa.party import Refusal
 from gopa.planning import Plan
 from gopa.planning.defaults import CORRUPT
 from gopa.plugins.fixed_point import FixedPoint
 from gopa.plugins.flower import VerifiableGrid, gopa_mod
 from gopa.plugins.flower.mod import GopaMod
 from gopa.plugins.flower.strategies import UnfitStrategy, require_fit
+from gopa.protocol.party import Refusal
 from wire.errors import UsageError
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gopa.messages.manifest import Manifest, Roster
-from gopa.party import LocalPolicy, Refusal
+from gopa.contract.manifest import Manifest, Roster
+from gopa.protocol.party import LocalPolicy, Refusal
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -19,12 +19,12 @@ from gopa.aggregation.encoding import ValueEstimate
 from gopa.aggregation.errors import RoundAborted, exact_remark
 from gopa.aggregation.transcript import SessionTranscript
 from gopa.aggregation.weighting import largest_weight
-from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort, Released, ResultMessage
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting, new_manifest
+from gopa.contract.manifest import Manifest
+from gopa.contract.organiser import Abort, Released, ResultMessage
+from gopa.contract.phases import Phase
 from gopa.planning import Plan
-from gopa.rules import RoundPicture
+from gopa.protocol.organiser import SessionSetting, new_manifest
+from gopa.protocol.rules import RoundPicture
 from gopa.sessions.contribution import encoding_for, noisy_sum
 from gopa.sessions.following import Horizon
 from gopa.sessions.organising import (
@@ -38,7 +38,7 @@ from gopa.sessions.organising.reading import culprits_of
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.tunnel import LocalBoard, TunnelHost
 from gopa.sessions.vault import MemoryVault
-from gopa.wording import abort_because, exclusion_reason, name_of
+from gopa.support.wording import abort_because, exclusion_reason, name_of
 from wire.ed25519 import SigningKey
 from wire.errors import Aborted, ProtocolError, UsageError
 from wire.randomness import Rng

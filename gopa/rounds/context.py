@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from commitments import Commitment, Opening, Pedersen, RevealedOpening, VectorPedersen
 from commitments.group import Group, SecretScalar, SecretScalarVec
-from gopa.messages.manifest import Manifest, Mode, Path
+from gopa.contract.manifest import Manifest, Mode, Path
 from wire.domains import Domain
 from wire.errors import UsageError
 from zkp.transcript import Transcript

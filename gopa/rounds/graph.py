@@ -13,13 +13,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gopa.beacon.coins import graph_seed, seed_of_choices
+from gopa.contract.beacon.coins import graph_seed, seed_of_choices
+from gopa.contract.manifest import CommitReveal
+from gopa.contract.organiser import Coins, Roll, pack_members, unpack_members
 from gopa.graph import Graph, from_edges
 from gopa.graph.choices import SEED_SIZE
 from gopa.graph.structure import k_out_graph
-from gopa.messages.manifest import CommitReveal
-from gopa.messages.members import pack_members, unpack_members
-from gopa.messages.organiser import Coins, Roll
 from gopa.rounds.context import RoundContext
 
 Positions: TypeAlias = npt.NDArray[np.int64]

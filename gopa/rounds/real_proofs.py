@@ -14,9 +14,8 @@ from typing import TypeVar
 
 from commitments import Opening
 from commitments.group import Group, SecretScalar
-from gopa.messages.parameters import OpenAdmission
+from gopa.contract.parameters import OpenAdmission
 from gopa.rounds.context import RoundContext
-from gopa.rounds.long.statements import length_statement, mask_statement, require_rows_path
 from gopa.rounds.proofs import (
     LengthClaim,
     MaskClaim,
@@ -24,6 +23,7 @@ from gopa.rounds.proofs import (
     PossessionClaim,
     SharedKeyClaim,
 )
+from gopa.rounds.rows.statements import length_statement, mask_statement, require_rows_path
 from gopa.rounds.statements import (
     NoiseStatement,
     noise_statement,
@@ -35,9 +35,9 @@ from gopa.rounds.statements import (
 from wire.domains import (
     EXACT_INPUT,
     INPUT_AND_NOISE,
-    LONG_INPUT,
-    LONG_MASKS,
     POSSESSION,
+    ROW_INPUT,
+    ROW_MASKS,
     SHARED_KEY,
     WEIGHING,
     Domain,
@@ -145,7 +145,7 @@ class RealProofs:
     def prove_lengths(self, claim: LengthClaim, hidden: HiddenLengths, rng: Rng) -> bytes:
         """Make `proof`; the claim comes with it empty."""
         statement = length_statement(claim)
-        return prove_lengths(statement, hidden, _transcript(claim, LONG_INPUT), rng=rng)
+        return prove_lengths(statement, hidden, _transcript(claim, ROW_INPUT), rng=rng)
 
     def bad_lengths(
         self, claims: Sequence[LengthClaim], rng: Rng, executor: Executor | None = None
@@ -157,7 +157,7 @@ class RealProofs:
     def prove_masks(self, claim: MaskClaim, hidden: HiddenMasks, rng: Rng) -> bytes:
         """Make `proof`; the claim comes with it empty."""
         statement = mask_statement(claim)
-        return prove_masks(statement, hidden, _transcript(claim, LONG_MASKS), rng=rng)
+        return prove_masks(statement, hidden, _transcript(claim, ROW_MASKS), rng=rng)
 
     def bad_masks(
         self, claims: Sequence[MaskClaim], rng: Rng, executor: Executor | None = None
@@ -295,11 +295,11 @@ def _weighing(claim: NoiseClaim) -> ProofClaim:
 
 
 def _lengths(claim: LengthClaim) -> ProofClaim:
-    return ProofClaim(length_statement(claim), claim.proof, _transcript(claim, LONG_INPUT))
+    return ProofClaim(length_statement(claim), claim.proof, _transcript(claim, ROW_INPUT))
 
 
 def _masks(claim: MaskClaim) -> ProofClaim:
-    return ProofClaim(mask_statement(claim), claim.proof, _transcript(claim, LONG_MASKS))
+    return ProofClaim(mask_statement(claim), claim.proof, _transcript(claim, ROW_MASKS))
 
 
 def _require_rows(claims: Sequence[LengthClaim | MaskClaim]) -> None:

@@ -7,8 +7,8 @@ that are no points.
 from __future__ import annotations
 
 from commitments import Commitment, Pedersen, VectorPedersen
-from gopa.beacon.coins import draw_coin, flip_coins
-from gopa.messages.parameters import Path
+from gopa.contract.beacon.coins import draw_coin, flip_coins
+from gopa.contract.parameters import Path
 from gopa.rounds.context import RoundContext
 from wire.errors import UsageError
 from zkp import (

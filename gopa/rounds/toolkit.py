@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from commitments import ristretto255
 from commitments.group import Group
+from gopa.contract.organiser import Coins, Roll
 from gopa.graph import Graph
-from gopa.messages.organiser import Coins, Roll
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round
 from gopa.rounds.proofs import Proofs

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Final
 
 from commitments.group import Group, WideTable
-from gopa.masks.law import BITS
+from gopa.rounds.masks.law import BITS
 from wire.domains import UNPROVED_NOISE, stream_domain
 from wire.randomness import Rng, draw
 from wire.secret import SecretBytes

@@ -19,15 +19,15 @@ from gopa.aggregation.result import Result
 from gopa.aggregation.structure import Structure, Value
 from gopa.aggregation.transcript import SessionTranscript
 from gopa.aggregation.weighting import largest_weight
-from gopa.messages.manifest import Manifest, Roster, Trust
-from gopa.messages.manifest import Mode as ManifestMode
+from gopa.contract.manifest import Manifest, Roster, Trust
+from gopa.contract.manifest import Mode as ManifestMode
+from gopa.contract.terms import check_name
 from gopa.planning import Terms
-from gopa.planning.terms import check_name
-from gopa.rules import Findings, check_log
+from gopa.protocol.rules import Findings, check_log
 from gopa.sessions.client import Background, Client, Membership
 from gopa.sessions.contribution import Contribution, encoding_for
 from gopa.sessions.ticket import Ticket
-from gopa.wording import counted
+from gopa.support.wording import counted
 from wire.errors import UsageError
 
 _MODES: Final[dict[ManifestMode, Mode]] = {

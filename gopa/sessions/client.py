@@ -20,11 +20,11 @@ from bulletin_board.display import visible
 from gopa.aggregation.encoding import Encoding
 from gopa.aggregation.structure import Value
 from gopa.aggregation.weighting import largest_weight
-from gopa.messages.framing import NO_LEAF
-from gopa.messages.manifest import Manifest
-from gopa.party import LocalPolicy
-from gopa.party.ending import next_round
-from gopa.party.states import opened_of
+from gopa.contract.framing import NO_LEAF
+from gopa.contract.manifest import Manifest
+from gopa.protocol.party import LocalPolicy
+from gopa.protocol.party.ending import next_round
+from gopa.protocol.party.states import opened_of
 from gopa.sessions.board_access import Alone, Connect, RoundPatience, until_shown
 from gopa.sessions.contribution import (
     Contribution,
@@ -40,7 +40,7 @@ from gopa.sessions.following import SessionLog
 from gopa.sessions.party_runner import PartyRunner, Watch
 from gopa.sessions.ticket import Ticket, checked_manifest
 from gopa.sessions.vault import DirectoryVault, FileGuard, Guard, MemoryVault, Secret, Vault
-from gopa.wording import counted
+from gopa.support.wording import counted
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 from wire.randomness import Rng

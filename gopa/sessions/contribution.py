@@ -22,14 +22,14 @@ from gopa.aggregation.result import numbers
 from gopa.aggregation.seeds import fresh_stream
 from gopa.aggregation.structure import Structure, Value, flat
 from gopa.aggregation.weighting import Weights, encoding_with
-from gopa.messages.framing import Posted
-from gopa.messages.manifest import Manifest, Mode
-from gopa.messages.organiser import Abort, Close, Open, Released, ResultMessage, read_control
-from gopa.messages.phases import Kind, Phase
-from gopa.messages.row_terms import sums_of_positions
-from gopa.party import Part
-from gopa.session_tracker import MessageProgress, TrackedRound, close_phase
-from gopa.wording import EXACT, PARTS, counted, name_of
+from gopa.contract.framing import Posted
+from gopa.contract.manifest import Manifest, Mode
+from gopa.contract.organiser import Abort, Close, Open, Released, ResultMessage, read_control
+from gopa.contract.phases import Kind, Phase
+from gopa.contract.row_terms import sums_of_positions
+from gopa.protocol.admission.tracker import MessageProgress, TrackedRound, close_phase
+from gopa.protocol.party import Part
+from gopa.support.wording import EXACT, PARTS, counted, name_of
 from wire.domains import ROUNDING
 from wire.errors import MalformedMessage, UsageError
 from wire.randomness import Rng

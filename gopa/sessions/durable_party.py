@@ -5,8 +5,8 @@ A step that is repeated after a crash says the same words.
 
 from __future__ import annotations
 
-from gopa.messages.manifest import Manifest
-from gopa.party import Finished, LocalPolicy, PartyState
+from gopa.contract.manifest import Manifest
+from gopa.protocol.party import Finished, LocalPolicy, PartyState
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.party_journal import RECORD, posts_parts
 from gopa.sessions.party_memory import MEMORY, PartyMemory

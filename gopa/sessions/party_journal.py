@@ -11,9 +11,18 @@ from enum import IntEnum
 from typing import Final, TypeVar
 
 from bulletin_board.entry import ENTRY, LARGEST_ENTRY
-from gopa.messages.framing import Posted
-from gopa.messages.phases import Phase
-from gopa.party import Dated, Event, Fetched, Post, PostedClose, Supplied, TimedOut, Witnessed
+from gopa.contract.framing import Posted
+from gopa.contract.phases import Phase
+from gopa.protocol.party import (
+    Dated,
+    Event,
+    Fetched,
+    Post,
+    PostedClose,
+    Supplied,
+    TimedOut,
+    Witnessed,
+)
 from wire.codec import (
     Case,
     Codec,

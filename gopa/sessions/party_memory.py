@@ -12,13 +12,14 @@ from enum import IntEnum
 from typing import Final, TypeAlias
 
 from commitments.group import Group
-from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import ABORT, RESULT, Abort, ResultMessage
-from gopa.party import Finished, Part, PartyState
-from gopa.party.chain import Chain
-from gopa.party.ending import next_round
-from gopa.party.rows import kept_input
-from gopa.party.states import (
+from gopa.contract.manifest import Manifest
+from gopa.contract.organiser import ABORT, RESULT, Abort, ResultMessage
+from gopa.contract.terms import Terms
+from gopa.protocol.party import Finished, Part, PartyState
+from gopa.protocol.party.chain import Chain
+from gopa.protocol.party.ending import next_round
+from gopa.protocol.party.rows import kept_input
+from gopa.protocol.party.states import (
     AttemptCount,
     BetweenRounds,
     Done,
@@ -28,7 +29,6 @@ from gopa.party.states import (
     Stage,
     Stopped,
 )
-from gopa.planning.terms import Terms
 from gopa.rounds.context import RoundContext, opening_of
 from gopa.sessions.party_journal import POSTED, VALUES, Run
 from wire.codec import (

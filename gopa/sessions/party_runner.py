@@ -20,10 +20,10 @@ from typing import Final, TypeVar
 from bulletin_board import Refused
 from bulletin_board.display import visible
 from bulletin_board.tree import leaf_hash
-from gopa.messages.framing import Posted
-from gopa.messages.parameters import DrandBeacon
-from gopa.messages.phases import Phase
-from gopa.party import (
+from gopa.contract.framing import Posted
+from gopa.contract.parameters import DrandBeacon
+from gopa.contract.phases import Phase
+from gopa.protocol.party import (
     Dated,
     Event,
     Fetch,
@@ -37,8 +37,8 @@ from gopa.party import (
     TimedOut,
     Witnessed,
 )
-from gopa.party.ending import next_round
-from gopa.party.states import Done, Enrolled, Invited, Outside, Stopped, opened_of
+from gopa.protocol.party.ending import next_round
+from gopa.protocol.party.states import Done, Enrolled, Invited, Outside, Stopped, opened_of
 from gopa.sessions.board_access import NotShown, RoundPatience, pause, shown
 from gopa.sessions.contribution import Decided, Offer, RoundProgress, RoundStatus
 from gopa.sessions.durable_party import DurableParty

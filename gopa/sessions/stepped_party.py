@@ -15,10 +15,10 @@ from functools import partial
 from typing import Final
 
 from bulletin_board.tree import leaf_hash
-from gopa.messages.framing import Posted
-from gopa.messages.manifest import Manifest
-from gopa.messages.phases import Phase
-from gopa.party import (
+from gopa.contract.framing import Posted
+from gopa.contract.manifest import Manifest
+from gopa.contract.phases import Phase
+from gopa.protocol.party import (
     Event,
     Fetch,
     Finished,
@@ -31,8 +31,8 @@ from gopa.party import (
     PostedClose,
     TimedOut,
 )
-from gopa.party.machine import forget_frames
-from gopa.party.states import (
+from gopa.protocol.party.machine import forget_frames
+from gopa.protocol.party.states import (
     Accusing,
     Checking,
     Comparing,
@@ -47,7 +47,7 @@ from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.party_journal import event_parts
 from gopa.sessions.party_memory import PartyMemory, RestoreContext, memory_of, rests, state_of
 from gopa.sessions.vault.interface import VaultError
-from gopa.version import VERSION
+from gopa.support.version import VERSION
 from wire.domains import SESSION_CHANCE
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from bulletin_board.note import KeyKind, VerifierKey
 from bulletin_board.policy import LARGEST_POLICY, TrustPolicy
 from bulletin_board.storage.files import replace_file
-from gopa.messages.manifest import MANIFEST, Manifest, session_id
-from gopa.messages.manifest import VERSION as MANIFEST_VERSION
+from gopa.contract.manifest import MANIFEST, Manifest, session_id
+from gopa.contract.manifest import VERSION as MANIFEST_VERSION
 from wire.brief import Brief
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 from wire.strict_json import read_json

@@ -19,7 +19,12 @@ from gopa.twoparty.kernels import (
     equality,
     squared_distance,
 )
-from gopa.twoparty.noise import LaplaceNoise, RandomisedAnswer, laplace_noise, randomised_answer
+from gopa.twoparty.noise import (
+    LaplaceNoise,
+    RandomisedAnswer,
+    laplace_noise,
+    randomised_answer,
+)
 from gopa.twoparty.parties import Evaluator, Garbler, converse, traffic
 
 __all__ = [

@@ -9,8 +9,8 @@ from math import isqrt
 from board import LARGEST_BODY, Policy, chunks_of, parse_key
 from curve import decode_key
 from laws import noise_law
-from long_coins import MOST_POINTS, count_of_points
-from long_proofs import lengths_size, masks_size, shape_of
+from row_coins import MOST_POINTS, count_of_points
+from row_proofs import lengths_size, masks_size, shape_of
 from proofs import length, proof_size, table_bits, weights
 from codec import Record, Unsupported, decode, require, strict
 

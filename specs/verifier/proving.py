@@ -6,10 +6,10 @@ from hashlib import sha256
 
 from codec import Record, require
 from curve import are_points
-from long_coins import (
+from row_coins import (
     Equations, carry_tests, count_of_points, equation_points, input_tests, signed_permutation,
 )  # fmt: skip
-from long_proofs import Edges, Words, lengths_hold, masks_hold
+from row_proofs import Edges, Words, lengths_hold, masks_hold
 from masks import unpack
 from rounds import (
     Out, Verdict, crossing, due_abort, due_close, due_list, fault, index, pair_of, party_at,

@@ -115,7 +115,7 @@ def _sow(r: Record, message: Record) -> None:
 def read_join(r: Record, _: bytes, join: Record) -> Record:
     """[J2]; [L3] and [M1] of 14."""
     if r.manifest.rows:
-        return _read_long_join(r, join)
+        return _read_row_join(r, join)
     size, nonce = 32 * r.manifest.bits, 32 * (r.manifest.beacon.tag == "commit_reveal")
     seed = 0 if r.manifest.exact else size
     require((len(join.nonce_hash), len(join.input), len(join.seed)) == (nonce, size, seed))
@@ -124,7 +124,7 @@ def read_join(r: Record, _: bytes, join: Record) -> Record:
     return join
 
 
-def _read_long_join(r: Record, join: Record) -> Record:
+def _read_row_join(r: Record, join: Record) -> Record:
     shape, nonce = r.manifest.shape, 32 * (r.manifest.beacon.tag == "commit_reveal")
     require(len(join.nonce_hash) == nonce and are_points(join.key))
     require_rows((join.input, shape.h), (join.noise, shape.h), (join.pads, shape.pads))
@@ -197,7 +197,7 @@ def judge(
 def form_of(r: Record, kind: str) -> str:
     """[M1] of 14: with rows some kinds have bodies of their own."""
     long = r.manifest.rows and kind in {"join", "commit", "publish"}
-    return "Long" * long + kind.capitalize()
+    return "Row" * long + kind.capitalize()
 
 
 def refuse(

@@ -18,9 +18,9 @@ from bulletin_board.tree import leaf_hash
 from bulletin_board.witness import collecting as collect_module
 from bulletin_board.witness import opening as opening_module
 from bulletin_board.witness.opening import OpeningCheck
-from gopa.admission import ProtocolAdmission
 from gopa.adversary.attack import KNOWN
 from gopa.adversary.served import ServedAttack
+from gopa.protocol.admission.policy import ProtocolAdmission
 from gopa.sessions import party_runner as seat_module
 from gopa.sessions.party_runner import PartyRunner
 from tests.auditing.disabling import replaced, together

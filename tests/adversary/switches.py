@@ -11,32 +11,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from commitments.group import Group, PointVec
-from gopa.messages.framing import Message, Posted
-from gopa.messages.manifest import Manifest
-from gopa.messages.members import unpack_members
-from gopa.messages.organiser import Close, Roll
-from gopa.messages.party import COMMIT, JOIN, PUBLISH, REVEAL, Join
-from gopa.messages.phases import Phase
-from gopa.organiser import Organiser
-from gopa.party import closing
-from gopa.party.chain import Chain
-from gopa.party.confirming import narrow
-from gopa.party.context import PartyContext
-from gopa.party.states import PartyState, Published
-from gopa.party.view import RoundView
+from gopa.contract.framing import Message, Posted
+from gopa.contract.manifest import Manifest
+from gopa.contract.organiser import Close, Roll, unpack_members
+from gopa.contract.party import COMMIT, JOIN, PUBLISH, REVEAL, Join
+from gopa.contract.phases import Phase
+from gopa.protocol.organiser import Organiser
+from gopa.protocol.party import closing
+from gopa.protocol.party.chain import Chain
+from gopa.protocol.party.confirming import narrow
+from gopa.protocol.party.context import PartyContext
+from gopa.protocol.party.states import PartyState, Published
+from gopa.protocol.party.view import RoundView
+from gopa.protocol.rules.accusations import AccusationJudge
+from gopa.protocol.rules.commit import CommitContent, CommitRules
+from gopa.protocol.rules.cutting import CutOff
+from gopa.protocol.rules.final_phases import RecoverRules
+from gopa.protocol.rules.findings import BreaksRule, PartyVerdict, Removed, absent, invalid
+from gopa.protocol.rules.join import CoinsRules, JoinRules
+from gopa.protocol.rules.ledger import Ledger
+from gopa.protocol.rules.mailbox import Sorted, Sorter
+from gopa.protocol.rules.retry import Bars, Due, following
+from gopa.protocol.rules.rollback import RollbackRules
+from gopa.protocol.rules.round_state import CloseInputs, Failure, PhaseDecision, RoundState
+from gopa.protocol.rules.rounds import RoundSequence
 from gopa.rounds.context import RoundContext
-from gopa.rules.accusations import AccusationJudge
-from gopa.rules.commit import CommitContent, CommitRules
-from gopa.rules.cutting import CutOff
-from gopa.rules.final_phases import RecoverRules
-from gopa.rules.findings import BreaksRule, PartyVerdict, Removed, absent, invalid
-from gopa.rules.join import CoinsRules, JoinRules
-from gopa.rules.ledger import Ledger
-from gopa.rules.mailbox import Sorted, Sorter
-from gopa.rules.retry import Bars, Due, following
-from gopa.rules.rollback import RollbackRules
-from gopa.rules.round_state import CloseInputs, Failure, PhaseDecision, RoundState
-from gopa.rules.rounds import RoundSequence
 from tests.auditing.disabling import Disable, replaced, together
 from wire.errors import MalformedMessage
 
@@ -98,7 +97,7 @@ def _unlisted(state: PartyState, *_: object) -> PartyState:
     return state
 
 
-UNREAD: Final = replaced(module("gopa.party.checking"), "_require_revealed", _nothing)
+UNREAD: Final = replaced(module("gopa.protocol.party.checking"), "_require_revealed", _nothing)
 """Parties commit whatever the others have signed ([V7])."""
 
 OWN_PRESENCE: Final = together(
@@ -120,10 +119,10 @@ def _any_reveal(stage: CoinsRules, message: Message) -> Any:
     return REVEAL.decode(message.body)
 
 
-ANY_JOIN: Final = replaced(module("gopa.rules.join"), "read_join", _any_join)
+ANY_JOIN: Final = replaced(module("gopa.protocol.rules.join"), "read_join", _any_join)
 ANY_NONCE: Final = replaced(CoinsRules, "_read", _any_reveal)
 ANYBODY: Final = replaced(Ledger, "_admitted", lambda *_: True)
-SHARED_KEYS: Final = replaced(module("gopa.rules.join"), "_require_own_keys", _nothing)
+SHARED_KEYS: Final = replaced(module("gopa.protocol.rules.join"), "_require_own_keys", _nothing)
 STALE_JOINS: Final = replaced(JoinRules, "_require_fresh", _nothing)
 
 
@@ -164,8 +163,8 @@ def _with_identity(group: Group, commits: Mapping[int, CommitContent], parties: 
 
 
 THE_IDENTITY: Final = together(
-    replaced(module("gopa.rules.commit"), "good_points", _all_good),
-    replaced(module("gopa.rules.commit"), "_own_points", _with_identity),
+    replaced(module("gopa.protocol.rules.commit"), "good_points", _all_good),
+    replaced(module("gopa.protocol.rules.commit"), "_own_points", _with_identity),
 )
 """The identity is a point like any other, also where the points are added up."""
 
@@ -226,7 +225,7 @@ LONGER: Final = _as_much_as_fits
 CHUNKS_IGNORED: Final = _one_chunk
 """Every entry is a message of its own."""
 
-TWO_MESSAGES: Final = replaced(module("gopa.rules.routing"), "_receive", _first_only)
+TWO_MESSAGES: Final = replaced(module("gopa.protocol.rules.routing"), "_receive", _first_only)
 TWO_SIGNATURES: Final = replaced(Ledger, "_equivocation", _nothing)
 STRIKES_FOR_EVER: Final = _always_striking
 """Evidence changes lists also behind the final close."""
@@ -296,7 +295,7 @@ def _silent_stay(patch: pytest.MonkeyPatch) -> None:
 
 
 def _readmitting(patch: pytest.MonkeyPatch) -> None:
-    routing = module("gopa.rules.routing")
+    routing = module("gopa.protocol.rules.routing")
     keep_late, demand = routing._keep_late, RollbackRules.demand
 
     def keep(state: RoundState, phase: Phase, message: Message) -> None:
@@ -340,20 +339,22 @@ ANY_LOSS: Final = together(
 """Nobody applies the bound of the plan on lost neighbours: neither the rules nor the parties."""
 
 UNWITNESSED: Final = together(
-    replaced(module("gopa.rules.rounds"), "require_given", _nothing),
+    replaced(module("gopa.protocol.rules.rounds"), "require_given", _nothing),
     replaced(RoundSequence, "_remember_checkpoint", _nothing),
 )
 """Nobody opens the checkpoint of a close; what it says of the log is not kept either."""
 
 NO_RECORD: Final = replaced(RoundState, "removed", _nobody_removed)
-ANY_KEY: Final = replaced(module("gopa.rules.rollback"), "wrong_keys", _none)
-NO_STRAYS: Final = replaced(module("gopa.rules.late_evidence"), "_stray_faults", _none)
+ANY_KEY: Final = replaced(module("gopa.protocol.rules.rollback"), "wrong_keys", _none)
+NO_STRAYS: Final = replaced(module("gopa.protocol.rules.late_evidence"), "_stray_faults", _none)
 
 
 # Long vectors
 
-UNDISPUTED: Final = replaced(module("gopa.rules.prove"), "disputed_edges", lambda *_: ())
-ANY_MASK_OF_SEEDS: Final = replaced(module("gopa.rules.final_phases"), "liars_about_seeds", _none)
+UNDISPUTED: Final = replaced(module("gopa.protocol.rules.prove"), "disputed_edges", lambda *_: ())
+ANY_MASK_OF_SEEDS: Final = replaced(
+    module("gopa.protocol.rules.final_phases"), "liars_about_seeds", _none
+)
 
 
 def _nobody_lied(state: RoundState, keys: Sequence[object]) -> list[frozenset[int]]:
@@ -362,7 +363,7 @@ def _nobody_lied(state: RoundState, keys: Sequence[object]) -> list[frozenset[in
 
 
 ANY_MASK_OF_EDGES: Final = replaced(
-    module("gopa.rules.rollback"), "liars_about_edges", _nobody_lied
+    module("gopa.protocol.rules.rollback"), "liars_about_edges", _nobody_lied
 )
 
 
@@ -392,7 +393,9 @@ ANY_DEALT_SEED: Final = replaced(RecoverRules, "_of_another_seed", lambda *_: ()
 NO_RECOVERY: Final = replaced(RecoverRules, "_mask", _nothing)
 WRONG_SHARES_PASS: Final = _blameless
 NOBODY_BARRED: Final = replaced(Bars, "for_round", _nobody_barred)
-MORE_ATTEMPTS: Final = replaced(module("gopa.rules.rounds"), "following", _one_attempt_more)
+MORE_ATTEMPTS: Final = replaced(
+    module("gopa.protocol.rules.rounds"), "following", _one_attempt_more
+)
 
 
 # Cuts
@@ -422,5 +425,5 @@ def _unseeing(patch: pytest.MonkeyPatch) -> None:
 BLIND: Final = _unseeing
 """Nobody reads what the organiser says it has seen of the log."""
 
-NO_GRACE: Final = replaced(module("gopa.rules.rounds"), "cut_off", _held_against)
+NO_GRACE: Final = replaced(module("gopa.protocol.rules.rounds"), "cut_off", _held_against)
 """Whoever was cut off is named and barred as if it had said nothing, and no veto is seen."""

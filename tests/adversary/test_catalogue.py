@@ -13,7 +13,7 @@ from gopa.adversary.outcome import How
 from gopa.adversary.setup import RECOVERING, SPARSE
 from gopa.adversary.trial import played
 from gopa.auditing.checks import check_of
-from gopa.simulation import Script
+from gopa.protocol.simulation import Script
 
 NAMES: Final = tuple(name for name, each in attacks().items() if each.family != "served")
 """Those without a board over HTTP, which are tried in `tests/adversary/boards`."""

@@ -11,7 +11,7 @@ from gopa.adversary import Malicious, deeds
 from gopa.adversary.malicious import Deed, script_of
 from gopa.adversary.setup import SMALL, TWO_ROUNDS
 from gopa.adversary.trial import played
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from wire.errors import UsageError
 
 

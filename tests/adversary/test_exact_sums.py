@@ -11,7 +11,7 @@ from gopa.adversary.attack import KNOWN, AttackRoles, SessionAttack
 from gopa.adversary.needs import NOISE, ROWS, require_met
 from gopa.adversary.setup import SessionSetup
 from gopa.adversary.trial import try_out
-from gopa.simulation import Script
+from gopa.protocol.simulation import Script
 from zkp.noise_table import NoNoise
 
 SESSIONS = {

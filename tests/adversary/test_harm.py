@@ -14,13 +14,13 @@ from gopa.adversary.deeds.organising import AlteredResult, added
 from gopa.adversary.malicious import Actor
 from gopa.adversary.setup import SMALL
 from gopa.adversary.trial import played
-from gopa.messages.party import OPENING, EdgeOpenings, OpenedEdge
-from gopa.messages.phases import Phase
-from gopa.party import Post
-from gopa.party.states import Published
-from gopa.rules import final_phases as sums
-from gopa.rules.mailbox import Mailbox
-from gopa.simulation.access import PartyAccess
+from gopa.contract.party import OPENING, EdgeOpenings, OpenedEdge
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Post
+from gopa.protocol.party.states import Published
+from gopa.protocol.rules import final_phases as sums
+from gopa.protocol.rules.mailbox import Mailbox
+from gopa.protocol.simulation.access import PartyAccess
 from tests.adversary.switches import OWN_PRESENCE
 from tests.auditing.disabling import believed
 from wire.errors import FaultyParty, ProtocolError

@@ -9,7 +9,7 @@ from gopa.adversary.library import attacks
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMING = re.compile(r"\(attacks?\s+((?:`[a-z-]+`[,\s]*)+)\)")
-PACKAGES = ("party", "rules", "organiser", "messages", "rounds", "auditing")
+PACKAGES = ("protocol", "contract", "rounds", "auditing")
 
 
 def named_in(text: str) -> set[str]:

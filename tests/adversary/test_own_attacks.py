@@ -32,10 +32,10 @@ from gopa.adversary.running import run_all
 from gopa.adversary.setup import SMALL, WEIGHTED
 from gopa.cli.attack import listing
 from gopa.cli.attack_privacy import verdict
+from gopa.contract.bodies import BODIES, BODIES_OF_ROWS
+from gopa.contract.party import OpenedEdge, RecoveredShare
+from gopa.contract.phases import KIND_IN, Kind, Phase
 from gopa.graph import complete
-from gopa.messages.bodies import BODIES, BODIES_OF_ROWS
-from gopa.messages.party import OpenedEdge, RecoveredShare
-from gopa.messages.phases import KIND_IN, Kind, Phase
 from tests.auditing.logs import clean
 from wire.codec import RecordCodec
 from wire.errors import GopaError, UsageError
@@ -161,7 +161,7 @@ from gopa.adversary.malicious import Actor, Deed
 from gopa.adversary.aims import listed_at
 from gopa.adversary.boards.served_session import serve_session
 from gopa.adversary.deeds import copy_key
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 
 @attack("one-of-my-own", "04-J3", aim=listed_at(Phase.JOIN))
 def mine(roles: AttackRoles):

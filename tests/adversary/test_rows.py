@@ -11,7 +11,7 @@ from gopa.adversary.malicious import Malicious, NotApplicable
 from gopa.adversary.outcome import AttackOutcome
 from gopa.adversary.setup import IN_ROWS, ROWS
 from gopa.adversary.trial import played
-from gopa.wording import ROW_NOISE
+from gopa.support.wording import ROW_NOISE
 
 LIAR, ACCOMPLICE = 1, 2
 SQUARES = sum((each - 20) ** 2 for each in ROWS.inputs()[LIAR])

@@ -19,9 +19,9 @@ from gopa.aggregation.errors import OutOfRange
 from gopa.aggregation.seeds import fresh_stream
 from gopa.aggregation.weighting import WeightedRows, Weights, encoding_with
 from gopa.auditing.described import estimates_of
-from gopa.messages.row_terms import middle, origin, sums_of_positions
+from gopa.contract.row_terms import middle, origin, sums_of_positions
 from gopa.planning import Plan
-from tests.messages.samples import row_manifest
+from tests.contract.samples import row_manifest
 from tests.randomness import seeded
 from wire.domains import ROUNDING
 

@@ -26,7 +26,7 @@ from gopa.planning import Terms, guarantee
 from gopa.planning.defaults import EXACT_DELTA
 from gopa.planning.explanation import draw_plan
 from gopa.planning.worth import Worth, delta_of_component, judge
-from gopa.wording import (
+from gopa.support.wording import (
     EXACT,
     EXACT_DIFFERENCE,
     EXACT_MODES,

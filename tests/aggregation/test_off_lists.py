@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gopa.aggregation.off_lists import Conditions, Lists, crossing, follow
+from gopa.contract.organiser import AbortReason, RemovalCause
+from gopa.contract.phases import Phase
 from gopa.graph import Graph, complete, from_edges, k_out_graph, ring
-from gopa.messages.organiser import AbortReason, RemovalCause
-from gopa.messages.phases import Phase
 from tests.aggregation.plans import terms
 
 PHASES = [Phase.COMMIT, Phase.PUBLISH, Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK, Phase.RECOVER]

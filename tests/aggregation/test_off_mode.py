@@ -16,9 +16,9 @@ from gopa.aggregation.engine import Excluded
 from gopa.aggregation.errors import RoundAborted
 from gopa.aggregation.off_lists import Conditions
 from gopa.aggregation.off_mode import OffMode
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
+from gopa.contract.terms import MOST_PARTIES, MOST_STEPS
 from gopa.planning import Terms
-from gopa.planning.terms import MOST_PARTIES, MOST_STEPS
 from gopa.rounds import unproved_noise
 from tests.aggregation.plans import terms
 from tests.randomness import seeded

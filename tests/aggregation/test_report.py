@@ -13,12 +13,12 @@ from rich.console import Console
 
 import gopa
 from gopa import LocalAggregator, Result
-from gopa import progress as progress_module
 from gopa.aggregation import progress as phase_module
 from gopa.aggregation.progress import PhaseBar
-from gopa.messages.phases import Phase
-from gopa.progress import LONG, shown, watch
-from gopa.rounding import plus_minus
+from gopa.contract.phases import Phase
+from gopa.support import progress as progress_module
+from gopa.support.progress import LONG, shown, watch
+from gopa.support.rounding import plus_minus
 from tests.aggregation.plans import terms
 from zkp.noise_table import irwin_hall
 

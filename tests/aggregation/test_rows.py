@@ -22,13 +22,13 @@ from gopa.aggregation.histograms import OneHot
 from gopa.aggregation.seeds import fresh_stream
 from gopa.aggregation.variances import Moments
 from gopa.aggregation.weighting import WeightedRows, Weights
-from gopa.messages.row_terms import origin, sums_of_positions, weighted_length
+from gopa.contract.row_terms import origin, sums_of_positions, weighted_length
 from gopa.planning import Plan, Terms
-from gopa.wording import ROW_MODES, summaries_of
+from gopa.support.wording import ROW_MODES, summaries_of
 from tests.randomness import seeded
 from wire.domains import ROUNDING
 
-EXACT: dict[str, Any] = {"epsilon": None, "noise": "isotropic", "corrupt": 1}
+EXACT: dict[str, Any] = {"epsilon": None, "path": "rows", "corrupt": 1}
 NOISY: dict[str, Any] = EXACT | {"epsilon": 8, "delta": "1e-6"}
 VECTORS = np.random.default_rng(3).normal(size=(6, 5))
 UNIT = VECTORS / np.linalg.norm(VECTORS, axis=1)[:, None]

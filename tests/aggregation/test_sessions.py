@@ -17,11 +17,11 @@ from gopa.adversary.deeds import spoil_proof
 from gopa.adversary.deeds.organising import AlteredClose, with_cut
 from gopa.aggregation import sessions
 from gopa.aggregation.engine import Excluded
-from gopa.messages.phases import Phase
-from gopa.simulation import Script
+from gopa.contract.phases import Phase
+from gopa.protocol.simulation import Script
 from tests.aggregation.plans import lasting
 from tests.lies import lying
-from tests.simulation.doubles import SWIFT
+from tests.protocol.simulation.doubles import SWIFT
 from wire.errors import GopaError
 from zkp.noise_table import irwin_hall
 

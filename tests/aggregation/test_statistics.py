@@ -24,7 +24,7 @@ from gopa.aggregation.structure import flat
 from gopa.aggregation.variances import Moments, variance_of
 from gopa.planning import Terms
 from tests.aggregation.plans import lasting, planned, terms
-from tests.simulation.doubles import SWIFT
+from tests.protocol.simulation.doubles import SWIFT
 
 LIMIT = 4.5
 RUNS = 2000

@@ -15,8 +15,8 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGES: Final = ("wire", "commitments", "zkp", "bulletin_board", "gopa")
-ASIDE: Final = frozenset({"gopa", "gopa.__main__", "gopa.extras", "gopa.siblings", "gopa.version"})
-"""The names that users see, and small modules about the installation: no floor of their own."""
+ASIDE: Final = frozenset({"gopa", "gopa.__main__"})
+"""The names that users see, and the entry point: no floor of their own."""
 
 Imports = Mapping[str, frozenset[str]]
 

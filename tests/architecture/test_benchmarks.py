@@ -16,10 +16,10 @@ import pytest
 from bench import audit, protocol
 from bench.__main__ import BENCHMARKS
 from bench.measure import Scale
-from gopa.extras import EXTRAS
-from gopa.organiser import SessionSetting
-from gopa.party import Refusal
-from gopa.simulation import RoundRecord
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party import Refusal
+from gopa.protocol.simulation import RoundRecord
+from gopa.support.extras import EXTRAS
 from tests.architecture.benchmark_keys import names, recorded
 from tests.architecture.floors import ROOT
 from wire.errors import BackendError, UsageError

@@ -22,7 +22,8 @@ PICTURE: Final = ROOT / "docs" / "architecture.svg"
 PUBLIC: Final = {"accounting", "adversary", "graph", "noise", "sessions", "twoparty"}
 """Packages that learning may import, and nothing inside of them."""
 
-PUBLIC_FILES: Final = {"draws", "extras", "learning", "progress", "version"}
+SUPPORTING: Final = {"__init__", "draws", "extras", "progress", "version"}
+"""Modules of `gopa.support` that learning may import."""
 
 
 def module(root: Path, name: str, text: str = "") -> None:
@@ -68,8 +69,11 @@ def test_learning_is_kept_from_all_that_is_private() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     (contract,) = (each for each in settings["contracts"] if each["name"].startswith("Learning"))
     units = {unit.removeprefix("gopa.") for unit in imports() if unit.startswith("gopa.")}
-    private = {f"gopa.{unit}" for unit in units - PUBLIC - PUBLIC_FILES if unit[0] != "_"}
+    private = {f"gopa.{unit}" for unit in units - PUBLIC - {"learning", "support"}}
+    support = {file.stem for file in (ROOT / "gopa" / "support").glob("*.py")}
+    private |= {f"gopa.support.{name}" for name in support - SUPPORTING}
     inside = {f"gopa.{unit}.*" for unit in PUBLIC}
+    assert {"gopa.planning", "gopa.support.wording"} <= private
     assert private | inside <= set(contract["forbidden_modules"])
 
 

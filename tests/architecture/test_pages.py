@@ -25,27 +25,27 @@ def test_the_readme_leads_there(page: str) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("see `gopa/rules/table.py`", "see `gopa/rules/tables.py`"),
-        ("a folder `gopa/rules/`", "a folder `gopa/ruling/`"),
-        ("`gopa/rules/table.py` `RULES`", "`gopa/rules/table.py` `RULERS`"),
+        ("see `gopa/protocol/rules/table.py`", "see `gopa/protocol/rules/tables.py`"),
+        ("a folder `gopa/protocol/rules/`", "a folder `gopa/ruling/`"),
+        ("`gopa/protocol/rules/table.py` `RULES`", "`gopa/protocol/rules/table.py` `RULERS`"),
         (
-            "`gopa/rules/publish.py` `PublishRules.demand`",
-            "`gopa/rules/publish.py` `PublishRules.ask`",
+            "`gopa/protocol/rules/publish.py` `PublishRules.demand`",
+            "`gopa/protocol/rules/publish.py` `PublishRules.ask`",
         ),
-        ("`gopa/party/joining.py` `join`", "`gopa/party/joining.py` `leave`"),
+        ("`gopa/protocol/party/joining.py` `join`", "`gopa/protocol/party/joining.py` `leave`"),
         (
-            "`gopa/rules/publish.py` has `PublishRules`",
-            "`gopa/rules/publish.py` has `UnmaskRules`",
+            "`gopa/protocol/rules/publish.py` has `PublishRules`",
+            "`gopa/protocol/rules/publish.py` has `UnmaskRules`",
         ),
         (
-            "| who | `gopa/rules/retry.py` `Bars` |",
-            "| `gopa/rules/retry.py` `Bars` | `gopa/rules/retry.py` `Due.bars` |",
+            "| who | `gopa/protocol/rules/retry.py` `Bars` |",
+            "| `gopa/protocol/rules/retry.py` `Bars` | `gopa/protocol/rules/retry.py` `Due.bars` |",
         ),
         ("`make quick`", "`make slow`"),
         ("`python -m bench audit`", "`python -m benches audit`"),
         (
-            "1. `gopa/rules/retry.py` `Bars`\n2. `gopa/rules/join.py` `JoinRules`",
-            "1. `gopa/rules/retry.py` `Bars`\n2. `gopa/rules/join.py` and `Bars`",
+            "1. `gopa/protocol/rules/retry.py` `Bars`\n2. `gopa/protocol/rules/join.py`",
+            "1. `gopa/protocol/rules/retry.py` `Bars`\n2. `gopa/protocol/rules/join.py` and `Bars`",
         ),
     ],
 )

@@ -11,14 +11,14 @@ import pytest
 from gopa.auditing.checks import BY_NUMBER, Status
 from gopa.auditing.report import AuditFault, CheckResult
 from gopa.auditing.tally import CheckTally
-from gopa.messages.cutting import pieces_of
-from gopa.messages.framing import Message
-from gopa.messages.organiser import read_control
+from gopa.contract.cutting import pieces_of
+from gopa.contract.framing import Message
+from gopa.contract.organiser import read_control
+from gopa.protocol.rules.accusations import AccusationJudge
+from gopa.protocol.rules.closes import given_in
+from gopa.protocol.rules.findings import BreaksRule
+from gopa.protocol.rules.rounds import RoundSequence
 from gopa.rounds.real_proofs import RealProofs
-from gopa.rules.accusations import AccusationJudge
-from gopa.rules.closes import given_in
-from gopa.rules.findings import BreaksRule
-from gopa.rules.rounds import RoundSequence
 
 Disable: TypeAlias = Callable[[pytest.MonkeyPatch], None]
 

@@ -16,9 +16,9 @@ from bulletin_board.note import sign_note
 from bulletin_board.tree import RightEdge, encode_bundle, leaf_hash
 from gopa.auditing import Anchors, Report
 from gopa.auditing.checks import Status
-from gopa.messages.manifest import Manifest
-from gopa.messages.phases import Kind, Phase
-from gopa.simulation import Script
+from gopa.contract.manifest import Manifest
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.simulation import Script
 from tests.randomness import seeded
 from tests.vectors.transcripts.worlds import PLAIN, World
 from wire.ed25519 import SigningKey

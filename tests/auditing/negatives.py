@@ -24,18 +24,18 @@ from gopa.adversary.setup import FOUR
 from gopa.auditing import Anchors, auditor
 from gopa.auditing.checks import Status
 from gopa.auditing.state import LogState
-from gopa.messages.party import OPENING, About, EdgeOpenings
-from gopa.messages.phases import Kind, Phase
-from gopa.organiser import SessionSetting
-from gopa.party import Post
-from gopa.party.policy import LocalPolicy
-from gopa.rules.final_phases import UnmaskRules
-from gopa.rules.publish import PublishRules
-from gopa.rules.rollback import RollbackRules
-from gopa.rules.rounds import RoundSequence
-from gopa.simulation import Script
-from gopa.simulation.access import PartyAccess
-from gopa.simulation.script import Honest
+from gopa.contract.party import OPENING, About, EdgeOpenings
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party import Post
+from gopa.protocol.party.policy import LocalPolicy
+from gopa.protocol.rules.final_phases import UnmaskRules
+from gopa.protocol.rules.publish import PublishRules
+from gopa.protocol.rules.rollback import RollbackRules
+from gopa.protocol.rules.rounds import RoundSequence
+from gopa.protocol.simulation import Script
+from gopa.protocol.simulation.access import PartyAccess
+from gopa.protocol.simulation.script import Honest
 from tests.auditing.disabling import (
     Disable,
     believed,
@@ -282,10 +282,10 @@ def _none_wrong(*_: object, **__: object) -> frozenset[int]:
 
 ANY_OPENING: Final = replaced(RollbackRules, "_read", _any_opening)
 ANY_MANIFEST: Final = replaced(
-    import_module("gopa.messages.manifest"), "require_agreement", _nothing
+    import_module("gopa.contract.manifest"), "require_agreement", _nothing
 )
-ANY_WORTH: Final = replaced(import_module("gopa.rules.ledger"), "require_worth", _nothing)
-ANY_SUMS: Final = replaced(import_module("gopa.rules.ledger"), "require_one_sum", _nothing)
+ANY_WORTH: Final = replaced(import_module("gopa.protocol.rules.ledger"), "require_worth", _nothing)
+ANY_SUMS: Final = replaced(import_module("gopa.protocol.rules.ledger"), "require_one_sum", _nothing)
 ANY_PLAN: Final = replaced(LocalPolicy, "_require_privacy", _nothing)
 ANY_TERMS: Final = together(ANY_WORTH, ANY_PLAN, replaced(LocalPolicy, "require_joined", _nothing))
 """Nobody asks what a plan is worth."""
@@ -299,7 +299,9 @@ ANY_MAGIC: Final = together(
 ANY_SIGNATURE: Final = replaced(
     import_module("gopa.auditing.reading"), "wrong_signatures", _none_wrong
 )
-ANY_CHECKPOINT: Final = replaced(import_module("gopa.rules.rounds"), "require_given", _nothing)
+ANY_CHECKPOINT: Final = replaced(
+    import_module("gopa.protocol.rules.rounds"), "require_given", _nothing
+)
 
 WORDY: Final = World(FOUR, SessionSetting(word_width=8))
 BOASTING: Final = World(replace(FOUR, delta=Decimal("1e-9")))

@@ -11,8 +11,8 @@ import pytest
 from bulletin_board import Submission
 from gopa.auditing import Report, Verdict, audit, reading
 from gopa.auditing.reading import MOST_BAD
-from gopa.messages.manifest import session_id
-from gopa.messages.phases import Kind, Phase
+from gopa.contract.manifest import session_id
+from gopa.contract.phases import Kind, Phase
 from tests.auditing.logs import Log, archived, clean, note_of
 
 SMALL = 4

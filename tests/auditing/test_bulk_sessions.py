@@ -15,9 +15,9 @@ from bulletin_board import Submission
 from bulletin_board.archive import ArchiveParts
 from bulletin_board.note import Checkpoint, SignedNote
 from gopa.auditing import Verdict, audit
-from gopa.messages.party import COMMIT
-from gopa.messages.phases import Phase
-from gopa.planning.terms import Terms
+from gopa.contract.party import COMMIT
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
 from tests.planning.classic import plan
 
 PARTIES = 30

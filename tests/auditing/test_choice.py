@@ -10,8 +10,8 @@ import pytest
 from bulletin_board import Submission
 from gopa.auditing import choice as choosing
 from gopa.auditing.choice import MOST_CANDIDATES, MOST_ENTRIES, SessionChoice
-from gopa.messages.framing import Posted
-from gopa.messages.phases import Phase
+from gopa.contract.framing import Posted
+from gopa.contract.phases import Phase
 from tests.auditing.logs import Log, clean, key_named, played
 from tests.vectors.transcripts.worlds import World
 from wire.errors import UsageError

@@ -16,7 +16,7 @@ from gopa import cli
 from gopa.auditing import Verdict
 from gopa.auditing.report import EMBEDDED_CODE, NO_RESULT_CODE
 from gopa.auditing.sources import open_transcript
-from gopa.organiser import SessionSetting
+from gopa.protocol.organiser import SessionSetting
 from tests.auditing.conftest import Gopa
 from tests.auditing.logs import TRANSCRIPTS, clean, note_of, played
 from tests.auditing.schema import problems

@@ -20,9 +20,9 @@ from gopa.auditing.evidence import (
 from gopa.auditing.judging import judge
 from gopa.auditing.proving import evidence_of
 from gopa.auditing.report import Culprit
-from gopa.messages.phases import Phase
-from gopa.simulation import Script
-from gopa.simulation.script import Skip
+from gopa.contract.phases import Phase
+from gopa.protocol.simulation import Script
+from gopa.protocol.simulation.script import Skip
 from tests.auditing.logs import Log, archived, clean, note_of, played
 from tests.auditing.negatives import board_named
 from tests.auditing.transcripts import anchors_of, path_of

@@ -19,13 +19,13 @@ from gopa.auditing.evidence import Evidence, FaultStatement, Prefix
 from gopa.auditing.judging import judge
 from gopa.auditing.proving import evidence_of
 from gopa.auditing.report import Culprit
-from gopa.messages.framing import MessageSlot, Posted, sign_message
-from gopa.messages.party import About
-from gopa.messages.phases import Phase
+from gopa.contract.framing import MessageSlot, Posted, sign_message
+from gopa.contract.party import About
+from gopa.contract.phases import Phase
+from gopa.protocol.rules import Ledger
+from gopa.protocol.rules.rounds import RoundSequence
+from gopa.protocol.simulation import Script
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import Ledger
-from gopa.rules.rounds import RoundSequence
-from gopa.simulation import Script
 from tests.auditing.logs import Log, note_of, played
 from tests.lies import lying
 from tests.randomness import seeded

@@ -10,7 +10,7 @@ import pytest
 from gopa.auditing.html.figures import chance, number_of, short, with_error
 from gopa.auditing.html.page import style_sheet, to_html
 from gopa.auditing.report import Report
-from gopa.wording import exclusion_reason as reason
+from gopa.support.wording import exclusion_reason as reason
 from tests.auditing.html_reading import by_kind, nesting, page, replaced, words
 from tests.auditing.html_samples import as_json, fault, privacy_report, report, ring
 from wire.errors import UsageError

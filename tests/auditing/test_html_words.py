@@ -17,11 +17,11 @@ from gopa.auditing.auditor import audit
 from gopa.auditing.checks import Status
 from gopa.auditing.html.page import to_html
 from gopa.auditing.report import Report, Verdict
-from gopa.messages.organiser import RemovalCause
-from gopa.messages.phases import Phase
-from gopa.simulation import Script
-from gopa.wording import ABORTS, modes_of
-from gopa.wording import exclusion_reason as reason
+from gopa.contract.organiser import RemovalCause
+from gopa.contract.phases import Phase
+from gopa.protocol.simulation import Script
+from gopa.support.wording import ABORTS, modes_of
+from gopa.support.wording import exclusion_reason as reason
 from tests.auditing.html_reading import by_kind, page, words
 from tests.auditing.html_samples import (
     EMBEDDED,

@@ -12,7 +12,7 @@ from bulletin_board import TrustPolicy
 from gopa.auditing import Anchors, Report, Verdict, audit
 from gopa.auditing.report import OtherSession
 from gopa.cli.audit_screen import screen
-from gopa.wording import OTHER_SESSION
+from gopa.support.wording import OTHER_SESSION
 from tests.auditing.conftest import Gopa
 from tests.auditing.html_reading import by_kind, page, words
 from tests.auditing.logs import archived, clean, note_of, played

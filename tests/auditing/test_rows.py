@@ -12,10 +12,16 @@ from gopa.auditing.auditor import options_of, run
 from gopa.auditing.evidence import Evidence, Messages, Prefix
 from gopa.auditing.judging import judge
 from gopa.auditing.proving import evidence_of
-from gopa.simulation import Script, Simulation
-from gopa.simulation.script import Behaviour
-from tests.simulation.row_worlds import ROWS, SaysInstead, shifted, simulate_rows, vectors_for
-from tests.simulation.test_rows import LIAR, LIES
+from gopa.protocol.simulation import Script, Simulation
+from gopa.protocol.simulation.script import Behaviour
+from tests.protocol.simulation.row_worlds import (
+    ROWS,
+    SaysInstead,
+    shifted,
+    simulate_rows,
+    vectors_for,
+)
+from tests.protocol.simulation.test_rows import LIAR, LIES
 
 ONCE = replace(ROWS, rounds=1)
 

@@ -23,7 +23,7 @@ from gopa.auditing.options import LARGEST_SAVED
 from gopa.auditing.sources import open_transcript
 from gopa.auditing.state import LogState
 from gopa.auditing.tracing import trace
-from gopa.rules import LogCheck
+from gopa.protocol.rules import LogCheck
 from tests.auditing.logs import archived, clean, ends, note_of, played
 from tests.auditing.test_following import shown
 from tests.auditing.test_reading import served

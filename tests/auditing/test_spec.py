@@ -12,10 +12,10 @@ from gopa.auditing.evidence import EVIDENCE, MAGIC
 from gopa.auditing.judging import SELF_CONTAINED
 from gopa.auditing.report import Verdict
 from gopa.auditing.tally import NEEDED
-from gopa.messages.organiser import AbortReason
-from gopa.messages.phases import Phase
-from gopa.rules import RULES
-from gopa.rules.table import UNSEEN
+from gopa.contract.organiser import AbortReason
+from gopa.contract.phases import Phase
+from gopa.protocol.rules import RULES
+from gopa.protocol.rules.table import UNSEEN
 from wire.codec import describe
 
 ROOT: Final = Path(__file__).parents[2]

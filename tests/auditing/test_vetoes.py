@@ -12,7 +12,7 @@ from gopa.auditing.composing import veto
 from gopa.auditing.html.page import to_html
 from gopa.auditing.report import to_json_bytes
 from gopa.cli.audit_screen import details_screen, screen
-from gopa.planning.terms import coin_choices
+from gopa.contract.terms import coin_choices
 from tests.auditing.schema import problems
 from tests.auditing.transcripts import anchors_of, path_of, stated
 from tests.vectors.transcripts.worlds import PLAIN

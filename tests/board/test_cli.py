@@ -21,11 +21,11 @@ from bulletin_board.sequencer import Sequencer
 from bulletin_board.server.public_files import live_directory
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
-from gopa.admission import ProtocolAdmission
 from gopa.cli.board import board
 from gopa.cli.board_serve import AdmissionOptions, BoardDoors, read_keys
 from gopa.cli.options import reporting, witness_signer
-from gopa.session_view import Sessions
+from gopa.protocol.admission.policy import ProtocolAdmission
+from gopa.protocol.admission.view import Sessions
 from tests.board.board_vectors import records
 from tests.board.live import client, live_board
 from tests.board.tools import (

@@ -23,14 +23,14 @@ from bulletin_board.storage import DiskFull, StorageError
 from bulletin_board.storage.files import OsFiles
 from bulletin_board.storage.sqlite import Database
 from gopa.cli import commands
-from gopa.messages.limits import largest_body
-from gopa.messages.manifest import MANIFEST
-from gopa.messages.phases import Phase
+from gopa.contract.limits import largest_body
+from gopa.contract.manifest import MANIFEST
+from gopa.contract.phases import Phase
 from tests.board.asking import Answer, ask
 from tests.board.live import client, live_board
 from tests.board.tools import entry_bytes, new_board, open_log, submission
 from tests.board.waiting import LONG, until
-from tests.simulation.row_worlds import ROWS, simulate_rows
+from tests.protocol.simulation.row_worlds import ROWS, simulate_rows
 from wire.domains import ENTRY_PAYLOAD_TYPE
 
 GIB = 2**30

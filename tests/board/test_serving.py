@@ -21,14 +21,14 @@ from bulletin_board.note import KeyKind
 from bulletin_board.server.run import ListenOptions, bind
 from gopa.cli.board import board
 from gopa.cli.exits import FAILED_EXIT, INTERRUPTED_EXIT
-from gopa.organiser import Organiser, SendMessage, SessionSetting, new_manifest
+from gopa.protocol.organiser import Organiser, SendMessage, SessionSetting, new_manifest
 from tests.board.asking import ask
 from tests.board.certificates import write_certificate
 from tests.board.live import free_port
 from tests.board.tools import append, log_key, new_board, open_log, party, signer, submission
 from tests.board.waiting import LONG
+from tests.protocol.simulation.worlds import SCALAR
 from tests.randomness import seeded
-from tests.simulation.worlds import SCALAR
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import UsageError
 

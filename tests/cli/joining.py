@@ -16,8 +16,8 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from gopa.cli import commands
-from gopa.messages.phases import Phase
-from gopa.planning.terms import Terms
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
 from gopa.sessions.board_access import Together
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import identity

@@ -13,11 +13,11 @@ from gopa.adversary.setup import EXACT, SMALL
 from gopa.cli import commands
 from gopa.cli.plan import make_plan
 from gopa.cli.session_progress import question_rows, result_text
-from gopa.messages.manifest import Mode
-from gopa.messages.organiser import ResultMessage
-from gopa.organiser import SessionSetting
-from gopa.wording import EXACT as SAID
-from gopa.wording import EXACT_DIFFERENCE, EXACT_MODES, NO_EPSILON, hidden_among, sentence
+from gopa.contract.manifest import Mode
+from gopa.contract.organiser import ResultMessage
+from gopa.protocol.organiser import SessionSetting
+from gopa.support.wording import EXACT as SAID
+from gopa.support.wording import EXACT_DIFFERENCE, EXACT_MODES, NO_EPSILON, hidden_among, sentence
 from tests.cli.joining import events, stand
 from wire.errors import UsageError
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gopa.cli import commands
-from gopa.messages.manifest import Roster
+from gopa.contract.manifest import Roster
 from gopa.sessions.organising.storage import OrganiserPlace
 from tests.board.tools import log_key
 from wire.errors import UsageError

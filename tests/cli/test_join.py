@@ -11,15 +11,15 @@ import pytest
 from gopa.cli.exits import ABORTED_EXIT, LATER_EXIT
 from gopa.cli.join_words import tell
 from gopa.cli.session_progress import CurrentActivity, ProgressEvent
-from gopa.messages.phases import Phase
-from gopa.party import Part
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Part
 from gopa.sessions.contribution import RoundStatus
 from gopa.sessions.organising import Deadlines
 from gopa.sessions.vault import identity
-from gopa.wording import PARTS, name_of
+from gopa.support.wording import PARTS, name_of
 from tests.board.waiting import until
 from tests.cli.joining import events, stand
-from tests.simulation.worlds import FEW, SIGNED
+from tests.protocol.simulation.worlds import FEW, SIGNED
 from wire.errors import GopaError, UsageError
 
 ONCE = replace(FEW, rounds=1)

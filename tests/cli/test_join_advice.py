@@ -10,8 +10,8 @@ import pytest
 
 from gopa.cli.join import ACCEPT, advised, join
 from gopa.cli.plan import plan
-from gopa.party import LocalPolicy, Refusal
 from gopa.planning.defaults import CORRUPT
+from gopa.protocol.party import LocalPolicy, Refusal
 
 OPTIONS = {name for option in join.params for name in option.opts}
 

@@ -21,7 +21,7 @@ from gopa.cli.join_words import Declined
 from gopa.cli.session_progress import Silent
 from tests.board.waiting import LONG, until
 from tests.cli.joining import ACCEPTED, Stand, stand
-from tests.simulation.worlds import SCALAR, SIGNED
+from tests.protocol.simulation.worlds import SCALAR, SIGNED
 
 ONCE = replace(SCALAR, rounds=1)
 

@@ -15,8 +15,8 @@ from gopa.cli.session_progress import progress
 from gopa.sessions.following.follower import BoardFollower
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import MemoryVault
+from tests.protocol.simulation.worlds import SCALAR
 from tests.sessions.hostile.worlds import world
-from tests.simulation.worlds import SCALAR
 from wire.errors import ProtocolError
 
 DOWN = NetworkError("nobody answers")

@@ -19,26 +19,26 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bulletin_board import Submission
-from gopa.admission import Limits, ProtocolAdmission
-from gopa.beacon import QUICKNET
 from gopa.cli import commands
 from gopa.cli.board_serve import read_keys
 from gopa.cli.exits import FAILED_EXIT
 from gopa.cli.plan import make_plan
 from gopa.cli.session_progress import question_rows, warnings_of
-from gopa.messages.manifest import DrandBeacon, Manifest, OpenAdmission, Roster
-from gopa.messages.phases import Phase
+from gopa.contract.beacon import QUICKNET
+from gopa.contract.manifest import DrandBeacon, Manifest, OpenAdmission, Roster
+from gopa.contract.phases import Phase
 from gopa.planning.result import Plan
-from gopa.rules import Findings, check_log
-from gopa.session_view import Sessions
+from gopa.protocol.admission.policy import Limits, ProtocolAdmission
+from gopa.protocol.admission.view import Sessions
+from gopa.protocol.rules import Findings, check_log
 from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Passphrase, VaultError, WrongSecret, identity
-from gopa.wording import ABORTS, EXACT, EXACT_DIFFERENCE, EXACT_ROW_MODES, NO_EPSILON
-from tests.beacon.rounds import info_second
+from gopa.support.wording import ABORTS, EXACT, EXACT_DIFFERENCE, EXACT_ROW_MODES, NO_EPSILON
 from tests.board.live import client, free_port, live_board
 from tests.board.tools import log_key, signer
 from tests.board.waiting import LONG, until
+from tests.contract.beacon.rounds import info_second
 from tests.randomness import seeded
 from tests.sessions.organising.live import LiveParties, taking_part
 from wire.ed25519 import SigningKey
@@ -232,7 +232,7 @@ def test_create_makes_other_kinds_of_sessions(world: World) -> None:
 
 
 def test_create_plans_for_weights_where_lengths_are_proved(world: World) -> None:
-    rows = ("--noise", "isotropic", "--low", "-1", "--norm", "1", "--weighted")
+    rows = ("--path", "rows", "--low", "-1", "--norm", "1", "--weighted")
     hidden = ("--epsilon", NO_EPSILON, "--dimension")
     world.create("rows", *rows, *hidden, "4")
     manifest = world.manifest("rows")

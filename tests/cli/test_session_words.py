@@ -24,9 +24,10 @@ from gopa.cli.session_progress import (
     result_facts,
     result_text,
 )
-from gopa.messages.organiser import Abort, AbortReason, Released, ResultMessage
-from gopa.messages.phases import Phase
-from gopa.party import Part
+from gopa.contract.organiser import Abort, AbortReason, Released, ResultMessage
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Part
+from gopa.protocol.simulation import Script
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.organising import (
     AwaitingBeacon,
@@ -38,10 +39,9 @@ from gopa.sessions.organising import (
 )
 from gopa.sessions.organising.reading import OpenRound, SessionStatus
 from gopa.sessions.ticket import Ticket
-from gopa.simulation import Script
-from gopa.wording import PARTS, name_of
+from gopa.support.wording import PARTS, name_of
 from tests.board.tools import log_key
-from tests.messages.samples import row_manifest
+from tests.contract.samples import row_manifest
 from tests.vectors.transcripts.worlds import VECTORS
 
 MANIFEST = VECTORS.simulation(Script()).manifest

@@ -18,11 +18,11 @@ import gopa
 from bulletin_board import VerifierKey
 from gopa import LocalAggregator
 from gopa.executors import RayExecutor
-from gopa.rules import check_log
-from gopa.simulation import Simulation, SimulationOptions
+from gopa.protocol.rules import check_log
+from gopa.protocol.simulation import Simulation, SimulationOptions
 from tests.executors.recording import Recording
+from tests.protocol.simulation.worlds import FULL, RECOVERING, inputs_for
 from tests.randomness import seeded
-from tests.simulation.worlds import FULL, RECOVERING, inputs_for
 from tests.vectors.registry import TRANSCRIPTS
 from tests.vectors.test_transcripts import stated
 from tests.vectors.transcripts.made import read
@@ -37,14 +37,14 @@ PUBLIC = {
     "decimal.Decimal",
     "functools.partial",
     "gopa.auditing.reading._wrong",
-    "gopa.messages.parameters.CommitReveal",
-    "gopa.messages.manifest.Manifest",
-    "gopa.messages.parameters.OpenAdmission",
-    "gopa.messages.parameters.Roster",
-    "gopa.messages.parameters.Trust",
-    "gopa.messages.parameters.Mode",
-    "gopa.messages.parameters.Path",
-    "gopa.planning.terms.Terms",
+    "gopa.contract.parameters.CommitReveal",
+    "gopa.contract.manifest.Manifest",
+    "gopa.contract.parameters.OpenAdmission",
+    "gopa.contract.parameters.Roster",
+    "gopa.contract.parameters.Trust",
+    "gopa.contract.parameters.Mode",
+    "gopa.contract.parameters.Path",
+    "gopa.contract.terms.Terms",
     "gopa.rounds.context.RoundContext",
     "gopa.rounds.proofs.NoiseClaim",
     "gopa.rounds.proofs.PossessionClaim",

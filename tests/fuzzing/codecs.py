@@ -17,11 +17,11 @@ import gopa
 import wire
 import zkp
 from bulletin_board.entry import ENTRY, SIGNED_ENTRY
-from gopa.messages.bodies import BODIES
+from gopa.contract.bodies import BODIES
 from tests.built_on import BUILT_ON_OTHERS
+from tests.contract.samples import MESSAGES, ROW_MESSAGES
 from tests.fuzzing.corpus import bodies, entries
 from tests.fuzzing.samples import values
-from tests.messages.samples import LONG_MESSAGES, MESSAGES
 from wire.codec import Codec
 from wire.errors import GopaError
 
@@ -32,7 +32,7 @@ _MOST: Final = 24
 
 @cache
 def codecs() -> Mapping[str, Codec[Any]]:
-    """By where they stand, such as `gopa.messages.party.JOIN`; each once."""
+    """By where they stand, such as `gopa.contract.party.JOIN`; each once."""
     found: dict[str, Codec[Any]] = {}
     known: set[int] = set()
     for name in sorted(_modules()):
@@ -72,7 +72,7 @@ def _values() -> Iterator[Any]:
         for body in some[:6]:
             with suppress(GopaError):
                 yield from _parts(BODIES[kind].decode(body))
-    for _, message in (MESSAGES | LONG_MESSAGES).values():
+    for _, message in (MESSAGES | ROW_MESSAGES).values():
         yield from _parts(message)
 
 

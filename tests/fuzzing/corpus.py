@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 from bulletin_board import Checkpoint, Submission
 from bulletin_board.archive import ArchiveParts
 from bulletin_board.note import SignedNote
-from gopa.messages.framing import Assembler, Message, Posted
+from gopa.contract.framing import Assembler, Message, Posted
 
 TRANSCRIPTS: Final = Path(__file__).parents[2] / "specs" / "vectors" / "transcripts"
 _MOST: Final = 40

@@ -22,12 +22,12 @@ from gopa.auditing.evidence import (
     Prefix,
     TwoEntries,
 )
-from gopa.beacon import QUICKNET
-from gopa.masks import UniformMask
-from gopa.messages.heads import CommitHead, ProveHead
-from gopa.messages.phases import Kind, Phase
-from gopa.party import Fetch
-from gopa.party.states import BetweenRounds
+from gopa.contract.beacon import QUICKNET
+from gopa.contract.cutting import CommitHead, ProveHead
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.party import Fetch
+from gopa.protocol.party.states import BetweenRounds
+from gopa.rounds.masks import UniformMask
 from gopa.sessions import party_memory as failures
 from gopa.sessions.organising.storage import STANDING, Covered, PhaseStart, StoredMessage
 from gopa.sessions.party_journal import RECORD

@@ -49,9 +49,9 @@ ELSEWHERE: Final = {
     "decode_items": "tests/zkp/sigma/test_encoding_attacks.py, and the proofs here",
     "decode_where_possible": "tests/zkp/sigma/test_encoding_attacks.py, and the proofs here",
     "decode_challenges": "the output of a hash",
-    "decode_g1": "tests/beacon: published vectors and points outside of the subgroup",
-    "decode_g2": "tests/beacon: published vectors and points outside of the subgroup",
-    "decode_share": "two scalars: tests/masks/test_shares.py",
+    "decode_g1": "tests/contract/beacon: published vectors and points outside of the subgroup",
+    "decode_g2": "tests/contract/beacon: published vectors and points outside of the subgroup",
+    "decode_share": "two scalars: tests/rounds/masks/test_shares.py",
     "decode_close": "a codec of this page, with an error of another kind",
     "decode_result": "a codec of this page, with an error of another kind",
     "decode_commit_head": "a codec of this page, and what follows it",
@@ -65,8 +65,8 @@ ELSEWHERE: Final = {
     "Codec.unpack_run": "the quick path of codecs, equal to the slow one in tests/wire",
     "Fixed.unpack_run": "the quick path of codecs, equal to the slow one in tests/wire",
     "Integer.unpack_run": "the quick path of codecs, equal to the slow one in tests/wire",
-    "unpack_members": "tests/messages: all bits that may and may not be set",
-    "unpack_words": "tests/masks/test_packing.py",
+    "unpack_members": "tests/contract: all bits that may and may not be set",
+    "unpack_words": "tests/rounds/masks/test_packing.py",
     "open_answer": "tests/board/test_lookup.py and test_lookup_lies.py",
 }
 

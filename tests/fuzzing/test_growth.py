@@ -45,9 +45,9 @@ from gopa.auditing.evidence import (
     Messages,
     Placed,
 )
-from gopa.beacon import chain_info
 from gopa.cli.board_serve import read_keys
 from gopa.cli.session_create import read_answers
+from gopa.contract.beacon import chain_info
 from gopa.sessions import ticket as ticket_module
 from gopa.sessions.organising import beacons
 from gopa.sessions.organising.beacons import DrandFile

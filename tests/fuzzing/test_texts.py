@@ -21,12 +21,12 @@ from bulletin_board.policy import TrustPolicy
 from gopa.adversary.privacy import read_plan
 from gopa.auditing import Anchors
 from gopa.auditing.evidence import Evidence
-from gopa.beacon import QUICKNET, parse_chain_info
 from gopa.cli.options import read_value
 from gopa.cli.plan import as_record
 from gopa.cli.roster import read_roster
 from gopa.cli.session_create import read_invitations
 from gopa.cli.simulate_output import read_inputs
+from gopa.contract.beacon import QUICKNET, parse_chain_info
 from gopa.plugins.flower.layout import ModelLayout
 from gopa.sessions.invitations import Invitation, InvitationAnswer
 from gopa.sessions.organising.beacons import parse_round

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from commitments.backends import CHOICES, backend_status, ristretto255
 from gopa.cli import commands
 from gopa.cli.doctor import PACKAGES, Finding, diagnose
-from gopa.extras import EXTRAS
-from gopa.siblings import SIBLINGS
-from gopa.version import VERSION
+from gopa.support.extras import EXTRAS
+from gopa.support.siblings import SIBLINGS
+from gopa.support.version import VERSION
 from wire.errors import BackendError
 
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from gopa.draws import Draws, Seed, threshold_of, thresholds_of
+from gopa.support.draws import Draws, Seed, threshold_of, thresholds_of
 from wire.errors import UsageError
 
 WORDS = 2**64

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from gopa.cli.doctor import PACKAGES
-from gopa.extras import EXTRAS, NEEDED, missing, not_installed
+from gopa.support.extras import EXTRAS, NEEDED, missing, not_installed
 from wire.errors import BackendError
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -26,7 +26,7 @@ WHERE_THERE: Final = {"IPython", "pandas"}
 
 ESTIMATORS: Final = {"estimator_base", "estimators"}
 LATE: Final = {
-    "gopa.beacon.bls",
+    "gopa.contract.beacon.bls",
     "gopa.plugins.declearn",
     *(f"gopa.learning.federated.{name}" for name in ESTIMATORS),
 }

@@ -17,10 +17,10 @@ import gopa
 from bulletin_board import KeyKind, NoteSigner
 from gopa.adversary.library import named
 from gopa.auditing.report import Report
-from gopa.beacon import QUICKNET
+from gopa.contract.beacon import QUICKNET
 from gopa.plugins.roster import KnownRoster
+from gopa.protocol.simulation.setup import permissive
 from gopa.sessions import Ticket
-from gopa.simulation.setup import permissive
 from tests.auditing.html_samples import fault, report, round_report
 from tests.auditing.test_other_session import OTHER
 from tests.gopa.brief_samples import Sample

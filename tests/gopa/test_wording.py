@@ -1,4 +1,4 @@
-"""One vocabulary: every name has its words in `gopa.wording`, and no second table has others."""
+"""One vocabulary: every name has its words in `gopa.support.wording`, and no table has others."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 import gopa
-from gopa import wording
 from gopa.aggregation.engine import Mode as AggregatorMode
 from gopa.auditing.checks import Status
 from gopa.auditing.report import Culprit, Verdict
-from gopa.messages.organiser import AbortReason, RemovalCause
-from gopa.messages.parameters import Mode, Trust
-from gopa.messages.phases import Phase
-from gopa.party import Part
-from gopa.rules.findings import Role
+from gopa.contract.organiser import AbortReason, RemovalCause
+from gopa.contract.parameters import Mode, Trust
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Part
+from gopa.protocol.rules.findings import Role
+from gopa.support import wording
 
 ROOT = Path(gopa.__file__).parent
 
@@ -101,7 +101,7 @@ def test_no_second_table_says_the_same_in_other_words() -> None:
         for path in ROOT.rglob("*.py")
         if any(tables(ast.parse(path.read_text())))
     }
-    assert found - code == {"wording.py"}
+    assert found - code == {"support/wording.py"}
 
 
 def test_a_second_table_would_be_found() -> None:

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gopa.draws import Draws, Seed
 from gopa.graph import (
     Graph,
     complete,
@@ -29,6 +28,7 @@ from gopa.graph import (
     watts_strogatz,
     weighted,
 )
+from gopa.support.draws import Draws, Seed
 from wire.errors import UsageError
 
 Edge = tuple[int, int]

@@ -12,7 +12,6 @@ import pytest
 from scipy import stats
 
 from gopa import UsageError
-from gopa.draws import Draws
 from gopa.graph import complete, from_edges, grid, path, weighted
 from gopa.learning.clocks import (
     Clock,
@@ -26,6 +25,7 @@ from gopa.learning.clocks import (
     events,
     require_law,
 )
+from gopa.support.draws import Draws
 
 CLOCKS: dict[str, tuple[Clock, ClockLaw, int]] = {
     "poisson": (Poisson(6), ClockLaw.UNIFORM, 1),

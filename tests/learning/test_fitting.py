@@ -11,8 +11,8 @@ from rich.console import Console
 
 from examples.averaging import fit_gossip, fit_mean
 from gopa import UsageError
-from gopa import progress as progress_module
 from gopa.learning import Fit, generator, require_seed, told
+from gopa.support import progress as progress_module
 
 
 class Terminal(io.StringIO):

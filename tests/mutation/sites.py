@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PACKAGES: Final = ("gopa/rules", "zkp", "bulletin_board")
+PACKAGES: Final = ("gopa/protocol/rules", "zkp", "bulletin_board")
 RULE: Final = re.compile(r"\d\d-[A-Z]\d+")
 CALLS: Final = re.compile(r"_?(require|demand|check|verify|refuse|ensure)(_|$)")
 

@@ -88,7 +88,7 @@ def test_swaps_are_tried_each_time() -> None:
 
 
 def test_the_nearest_tests_come_first_and_the_check_comes_back(tmp_path: Path) -> None:
-    site = next(site for site in all_sites() if site.path == "gopa/rules/closes.py")
+    site = next(site for site in all_sites() if site.path == "gopa/protocol/rules/closes.py")
     file = tmp_path / site.path
     file.parent.mkdir(parents=True)
     source = (ROOT / site.path).read_text()
@@ -105,22 +105,22 @@ def test_the_nearest_tests_come_first_and_the_check_comes_back(tmp_path: Path) -
     answers = {False: None, True: "x::y"}
     far = run.try_without(site, tmp_path, lambda _, tests: suite(answers, tests))
     assert (far.caught, far.by, far.near) == (True, "x::y", False)
-    assert asked[0][0] == "tests/rules/test_closes.py"
+    assert asked[0][0] == "tests/protocol/rules/test_closes.py"
     assert asked[1:] == [["tests"], ["x::y"]]
     near = run.try_without(site, tmp_path, lambda _, tests: suite({False: "y", True: None}, tests))
     assert (near.caught, near.by, near.near) == (True, "y", True)
     asked.clear()
-    test = tmp_path / "tests/rules/test_far.py"
+    test = tmp_path / "tests/protocol/rules/test_far.py"
     test.parent.mkdir(parents=True)
     test.touch()
     last = run.try_without(
         site,
         tmp_path,
         lambda _, tests: asked.append(tests),
-        noticed_by="tests/rules/test_far.py::x",
+        noticed_by="tests/protocol/rules/test_far.py::x",
     )
     assert not last.caught
-    assert asked[0] == ["tests/rules/test_far.py"]
+    assert asked[0] == ["tests/protocol/rules/test_far.py"]
     missed = run.try_without(site, tmp_path, lambda *_: None)
     assert (missed.caught, missed.whole) == (False, True)
     partly = run.try_without(site, tmp_path, lambda *_: None, nearest_only=True)

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from gopa import noise
-from gopa.masks import RoundedGaussian
 from gopa.noise import TableLaw, discrete_laplace, rounded_gaussian
 from gopa.noise.laplace import TOTAL
+from gopa.rounds.masks import RoundedGaussian
 from tests.group.backends import installed_groups
 from tests.noise.samples import MILLION, SEED, UNLIKELY, excess, uniform
 from wire.domains import NOISE_DRAWS, NOISE_KEY

@@ -10,10 +10,10 @@ import pytest
 
 import gopa
 from gopa.graph import Graph, complete, from_edges, k_out_graph, ring
-from gopa.masks import RoundedGaussian, UniformMask, add_edge_words
 from gopa.noise import TableLaw, discrete_laplace, randomised_response, rounded_gaussian, subseed
 from gopa.noise.cancelling import edge_seed
 from gopa.noise.laws import Digit
+from gopa.rounds.masks import RoundedGaussian, UniformMask, add_edge_words
 from tests.group.backends import installed_groups
 from tests.noise.samples import SEED
 from wire.errors import UsageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gopa.planning.terms import Terms
+from gopa.contract.terms import Terms
 from gopa.planning.worth import Worth, _guarantee, judge
 
 

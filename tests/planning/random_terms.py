@@ -9,7 +9,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
-from gopa.planning.terms import Terms
+from gopa.contract.terms import Terms
 from gopa.planning.worth import Worth
 from tests.planning.judged import TermsJudgement, explain_judgement
 from tests.planning.terms_vectors import COMPLETE

@@ -6,8 +6,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
-from gopa.planning.terms import Terms
-from gopa.wording import epsilon_text
+from gopa.contract.terms import Terms
+from gopa.support.wording import epsilon_text
 from tests.planning.judged import explain_judgement
 from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise, WeightedBits, binomial, irwin_hall
 

@@ -10,9 +10,9 @@ from statistics import mean
 
 import pytest
 
-from gopa.beacon import joint_coins
-from gopa.planning.terms import Terms, coin_choices, log2_of, subsets
-from tests.messages.samples import terms
+from gopa.contract.beacon import joint_coins
+from gopa.contract.terms import Terms, coin_choices, log2_of, subsets
+from tests.contract.samples import terms
 
 
 def some_terms(parties: int, corrupt: int, loss: int, attempts: int) -> Terms:

@@ -17,6 +17,7 @@ import pytest
 from bench.terms import HARD, costs
 from gopa.accounting.convolution import Masses, convolve
 from gopa.accounting.distribution import LossDistribution
+from gopa.contract.terms import Terms
 from gopa.planning import plan
 from gopa.planning.expansion import (
     Population,
@@ -24,7 +25,6 @@ from gopa.planning.expansion import (
     _log_few_crossing_edges,
     runs_of_sizes,
 )
-from gopa.planning.terms import Terms
 from gopa.planning.worth import Worth, judge
 from tests.planning.judged import explain_judgement
 from tests.planning.random_terms import given

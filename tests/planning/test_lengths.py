@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from gopa.planning.lengths import (
+from gopa.contract.lengths import (
     SPREAD,
     WeightedLength,
     boxed_norm,

@@ -12,10 +12,10 @@ import pytest
 
 import gopa
 from gopa.aggregation.off_lists import Conditions, follow
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
 from gopa.graph import k_out_graph
-from gopa.messages.phases import Phase
 from gopa.planning.liveness import Liveness, LivenessTerms, liveness
-from gopa.planning.terms import Terms
 from tests.planning.classic import plan
 from wire.errors import UsageError
 

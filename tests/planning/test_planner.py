@@ -13,6 +13,7 @@ import pytest
 
 import gopa
 from gopa.accounting.gaussian import gaussian_mu
+from gopa.contract.terms import MOST_DEVIATION
 from gopa.graph import complete, worst_flow_energy
 from gopa.planning import Plan, guarantee
 from gopa.planning.expansion import Population, disconnected, flow_bound
@@ -21,7 +22,6 @@ from gopa.planning.grid_and_noise import gaussian_table
 from gopa.planning.liveness import OwedMessages, plan_dropouts
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.result import float_below
-from gopa.planning.terms import MOST_DEVIATION
 from tests.planning.classic import plan
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, WeightedBits, decode_noise_law

@@ -14,9 +14,9 @@ from typing import Any, Final
 import pytest
 
 import gopa
+from gopa.contract.terms import Terms
 from gopa.planning.row_noise import bounds_margin, shown_by_proofs
 from gopa.planning.tail_bounds import chance_beyond, powers_of
-from gopa.planning.terms import Terms
 from gopa.planning.worth import Worth, judge
 from tests.planning.random_terms import given
 from zkp.noise_table import GaussianTable, binomial
@@ -56,7 +56,7 @@ def remembering(margin: Callable[[Any, Any], float]) -> Callable[[Any, Any], flo
 def terms_of(**asked: Any) -> Terms:
     target: dict[str, Any] = {"n": 1000, "epsilon": 8, "delta": "1e-6", "norm": 1}
     target["range"] = (-1, 1)
-    return gopa.plan(noise="isotropic", least_chance=0, **target | asked).terms
+    return gopa.plan(path="rows", least_chance=0, **target | asked).terms
 
 
 ASKED: Final[list[dict[str, Any]]] = [

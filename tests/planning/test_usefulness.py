@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import gopa
-from gopa.planning.terms import MOST_PARTIES
+from gopa.contract.terms import MOST_PARTIES
 from gopa.planning.usefulness import (
     MOST_ERROR,
     BlurredAnswer,

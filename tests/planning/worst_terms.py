@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import product
 from typing import Final
 
-from gopa.planning.terms import Terms
+from gopa.contract.terms import Terms
 from zkp.noise_table import GaussianTable, NoiseLaw, binomial, irwin_hall
 
 MOST: Final = 2_000_000

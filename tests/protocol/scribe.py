@@ -16,35 +16,11 @@ import numpy as np
 from bulletin_board.entry import Submission
 from bulletin_board.tree import PastRoots, leaf_hash
 from commitments.group import Point, SecretScalar, SecretScalarVec
-from gopa.beacon import reveal_hash
-from gopa.masks import (
-    EdgeContext,
-    RoundedGaussian,
-    SelfContext,
-    SharedPoint,
-    UniformMask,
-    add_edge_words,
-    add_self_words,
-    deal,
-    deal_seed,
-    edge_key,
-    edge_key_hash,
-    edge_mask,
-    encode_commitments,
-    open_share,
-    pack_words,
-    seal_share,
-    seed_hash,
-    self_mask,
-    share_key,
-    shareable_seed,
-    sign,
-    word_type,
-)
-from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, party_id, sign_message
-from gopa.messages.manifest import CommitReveal, Manifest, Mode, Trust
-from gopa.messages.organiser import ABORT, CLOSE, OPEN, RESULT, Close
-from gopa.messages.party import (
+from gopa.contract.beacon import reveal_hash
+from gopa.contract.framing import NO_LEAF, MessageSlot, Posted, party_id, sign_message
+from gopa.contract.manifest import CommitReveal, Manifest, Mode, Trust
+from gopa.contract.organiser import ABORT, CLOSE, OPEN, RESULT, Close
+from gopa.contract.party import (
     ACCUSATION,
     COMMIT,
     CONFIRM,
@@ -67,12 +43,35 @@ from gopa.messages.party import (
     Reveal,
     Unmask,
 )
-from gopa.messages.phases import KIND_IN, Kind, Phase
+from gopa.contract.phases import KIND_IN, Kind, Phase
+from gopa.contract.words import pack_words, word_type
+from gopa.protocol.rules import BeaconValue, Control, Findings, Ledger, RoundPicture, check
 from gopa.rounds.context import RoundContext, commit, opening_of
+from gopa.rounds.masks import (
+    EdgeContext,
+    RoundedGaussian,
+    SelfContext,
+    SharedPoint,
+    UniformMask,
+    add_edge_words,
+    add_self_words,
+    deal,
+    deal_seed,
+    edge_key,
+    edge_key_hash,
+    edge_mask,
+    encode_commitments,
+    open_share,
+    seal_share,
+    seed_hash,
+    self_mask,
+    share_key,
+    shareable_seed,
+    sign,
+)
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim, SharedKeyClaim
 from gopa.rounds.statements import bit_coins, noise_plan, table_coins
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import BeaconValue, Control, Findings, Ledger, RoundPicture, check
 from tests.randomness import seeded
 from wire.domains import INPUT_AND_NOISE
 from wire.ed25519 import SigningKey

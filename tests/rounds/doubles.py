@@ -18,7 +18,6 @@ from commitments import Opening, VectorPedersen
 from commitments.group import Point, SecretScalar
 from commitments.tables import table_kernels
 from gopa.rounds.context import commit
-from gopa.rounds.long.statements import length_statement, mask_statement
 from gopa.rounds.proofs import (
     LengthClaim,
     MaskClaim,
@@ -26,6 +25,7 @@ from gopa.rounds.proofs import (
     PossessionClaim,
     SharedKeyClaim,
 )
+from gopa.rounds.rows.statements import length_statement, mask_statement
 from gopa.rounds.statements import bit_coins, table_coins
 from wire.errors import UsageError
 from wire.randomness import Rng

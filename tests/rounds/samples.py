@@ -7,11 +7,11 @@ from functools import lru_cache
 
 from commitments import Opening
 from commitments.group import Group, SecretScalarVec
-from gopa.messages.manifest import Manifest
+from gopa.contract.manifest import Manifest
 from gopa.rounds.context import RoundContext, commit, opening_of
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim, Proofs, SharedKeyClaim
 from gopa.rounds.statements import bit_coins, noise_plan, table_coins
-from tests.messages.samples import manifest, vector_terms
+from tests.contract.samples import manifest, vector_terms
 from tests.randomness import seeded
 from wire.domains import INPUT_AND_NOISE
 from wire.randomness import Rng

@@ -8,10 +8,10 @@ import pytest
 
 from commitments import Opening, Pedersen, VectorPedersen
 from commitments.group import Group
-from gopa.messages.manifest import Manifest
+from gopa.contract.manifest import Manifest
 from gopa.rounds.context import RoundContext, commit, opening_of, revealed
 from gopa.rounds.statements import noise_plan, require_provable, table_coins
-from tests.messages.samples import manifest, signed_manifest, terms, vector_terms
+from tests.contract.samples import manifest, signed_manifest, terms, vector_terms
 from tests.randomness import seeded
 from tests.rounds.samples import CLOSE, KINDS, context_of, manifest_of, party_number
 from wire.domains import INPUT_AND_NOISE, POSSESSION, Domain

@@ -11,16 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commitments import ristretto255
-from gopa.beacon.coins import graph_seed, seed_of_choices
+from gopa.contract.beacon.coins import graph_seed, seed_of_choices
+from gopa.contract.manifest import CommitReveal, DrandBeacon
+from gopa.contract.organiser import Coins, Roll, RollEntry, pack_members
 from gopa.graph import Graph, chosen_by, from_edges
-from gopa.messages.manifest import CommitReveal, DrandBeacon
-from gopa.messages.members import pack_members
-from gopa.messages.organiser import Coins, Roll, RollEntry
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round, losses, peel
 from gopa.rounds.toolkit import Toolkit
-from tests.messages.samples import manifest as manifest_over
-from tests.messages.samples import manifests, terms
+from tests.contract.samples import manifest as manifest_over
+from tests.contract.samples import manifests, terms
 from tests.pace import examples
 
 LEAF = b"\x41" * 32

@@ -15,8 +15,8 @@ from commitments.group import Group
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim, Proofs, SharedKeyClaim
 from gopa.rounds.real_proofs import RealProofs
+from tests.contract.samples import signed_manifest
 from tests.group.backends import installed_groups
-from tests.messages.samples import signed_manifest
 from tests.randomness import seeded
 from tests.rounds.doubles import ProofDoubles
 from tests.rounds.samples import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from commitments import ristretto255
-from gopa.masks.law import BITS
+from gopa.rounds.masks.law import BITS
 from gopa.rounds.unproved_noise import add_noise, counts, even_groups
 from tests.randomness import seeded
 from wire.errors import UsageError

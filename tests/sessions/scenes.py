@@ -14,15 +14,15 @@ from bulletin_board.client.board import Patience
 from bulletin_board.client.http import Transport
 from bulletin_board.client.state import ClientState, MemoryState
 from bulletin_board.policy import TrustPolicy
-from gopa.admission import ProtocolAdmission
-from gopa.messages.manifest import Manifest
-from gopa.organiser import SessionSetting, new_manifest
-from gopa.planning.terms import Terms
-from gopa.rules import Findings, check_log
+from gopa.contract.manifest import Manifest
+from gopa.contract.terms import Terms
+from gopa.protocol.admission.policy import ProtocolAdmission
+from gopa.protocol.organiser import SessionSetting, new_manifest
+from gopa.protocol.rules import Findings, check_log
+from gopa.protocol.simulation.setup import permissive
 from gopa.sessions.client import Client
 from gopa.sessions.following import BoardLink
 from gopa.sessions.ticket import Ticket
-from gopa.simulation.setup import permissive
 from tests.board.live import live_board
 from tests.board.tools import log_key, trust
 from tests.randomness import seeded

@@ -19,14 +19,14 @@ from gopa.aggregation.encoding import Plain
 from gopa.aggregation.errors import RoundAborted
 from gopa.aggregation.seeds import fresh_stream
 from gopa.aggregation.weighting import Weights, encoding_with
-from gopa.messages.organiser import Abort, AbortReason, Released
-from gopa.party import Part
+from gopa.contract.organiser import Abort, AbortReason, Released
+from gopa.protocol.party import Part
+from gopa.protocol.simulation import Script
 from gopa.sessions.client import _FARTHEST
 from gopa.sessions.contribution import FORMAT, Contribution, Decided, contribution, offered
-from gopa.simulation import Script
-from gopa.wording import EXACT, EXACT_DIFFERENCE
+from gopa.support.wording import EXACT, EXACT_DIFFERENCE
+from tests.protocol.simulation.worlds import VECTOR
 from tests.randomness import seeded
-from tests.simulation.worlds import VECTOR
 from wire.domains import ROUNDING
 from wire.errors import UsageError
 

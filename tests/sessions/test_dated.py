@@ -9,14 +9,14 @@ from typing import Any, cast
 
 import pytest
 
-from gopa.beacon import QUICKNET
-from gopa.messages.manifest import CommitReveal, DrandBeacon, Manifest
-from gopa.party import Dated, Event, Party
-from gopa.party.states import BetweenRounds, Enrolled, PartyState
+from gopa.contract.beacon import QUICKNET
+from gopa.contract.manifest import CommitReveal, DrandBeacon, Manifest
+from gopa.protocol.party import Dated, Event, Party
+from gopa.protocol.party.states import BetweenRounds, Enrolled, PartyState
 from gopa.sessions.board_access import RoundPatience as Patience
 from gopa.sessions.party_runner import PartyRunner
-from tests.messages.samples import POLICY, manifest
-from tests.rules.worlds import small_terms
+from tests.contract.samples import POLICY, manifest
+from tests.protocol.rules.worlds import small_terms
 
 ENROLLED = Enrolled(cast("Any", None), cast("Any", None), bytes(32), 7)
 

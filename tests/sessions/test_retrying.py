@@ -16,16 +16,16 @@ from bulletin_board.admission import RefusalReason
 from bulletin_board.client.forks import UnprovenHistory
 from bulletin_board.client.http import NetworkError
 from bulletin_board.reader import CHECKPOINT, MissingResource
-from gopa.messages.framing import Posted
-from gopa.party import Fetch
+from gopa.contract.framing import Posted
+from gopa.protocol.party import Fetch
 from gopa.sessions.board_access import Alone, RoundPatience, shown, until_shown
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.following import BoardLink, Horizon, SelectiveLog
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault
+from tests.protocol.simulation.worlds import SCALAR
 from tests.sessions.live.worlds import Gathering, gathering
-from tests.simulation.worlds import SCALAR
 from wire.errors import FaultyBoard, InvalidProof, MalformedMessage, ProtocolError
 from wire.randomness import Rng
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gopa.messages.organiser import OPEN, Open, ResultMessage
-from gopa.messages.phases import Kind, Phase
-from gopa.rules import RoundPicture
+from gopa.contract.organiser import OPEN, Open, ResultMessage
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.rules import RoundPicture
 from gopa.sessions.contribution import RoundProgress, RoundStatus
+from tests.protocol.rules.worlds import make
 from tests.protocol.scribe import World
-from tests.rules.worlds import make
 
 
 def hear(world: World, progress: RoundProgress, start: int = 0) -> list[RoundStatus | None]:

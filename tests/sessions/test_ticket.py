@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bulletin_board import KeyKind, TrustPolicy
-from gopa.messages.manifest import session_id
-from gopa.organiser import SessionSetting, new_manifest
+from gopa.contract.manifest import session_id
+from gopa.protocol.organiser import SessionSetting, new_manifest
 from gopa.sessions.ticket import LARGEST_TICKET, Ticket, checked_manifest
 from tests.board.tools import log_key, signer
+from tests.protocol.simulation.worlds import SCALAR
 from tests.randomness import seeded
-from tests.simulation.worlds import SCALAR
 from wire.ed25519 import SigningKey
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 

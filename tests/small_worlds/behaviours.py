@@ -11,9 +11,8 @@ from typing import Any
 
 from gopa.adversary.deeds import other_seed
 from gopa.adversary.deeds.kinds import flipped
-from gopa.masks import EdgeMask, UniformMask, edge_mask, sign
-from gopa.messages.framing import party_id
-from gopa.messages.party import (
+from gopa.contract.framing import party_id
+from gopa.contract.party import (
     ACCUSATION,
     COMMIT,
     OPENING,
@@ -25,13 +24,14 @@ from gopa.messages.party import (
     OpenedEdge,
     Publish,
 )
-from gopa.messages.phases import Phase
-from gopa.party import Post
-from gopa.party.states import Accusing, Committed, Comparing, Confirmed, Published
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Post
+from gopa.protocol.party.states import Accusing, Committed, Comparing, Confirmed, Published
+from gopa.protocol.simulation.access import PartyAccess, body_of, first_entry
+from gopa.protocol.simulation.script import Honest
 from gopa.rounds.context import commit
+from gopa.rounds.masks import EdgeMask, UniformMask, edge_mask, sign
 from gopa.rounds.proofs import SharedKeyClaim
-from gopa.simulation.access import PartyAccess, body_of, first_entry
-from gopa.simulation.script import Honest
 from tests.lies import lying
 from wire.randomness import draw
 from wire.secret import SecretBytes

@@ -8,22 +8,21 @@ from dataclasses import dataclass, field, replace
 from bulletin_board.entry import Submission
 from bulletin_board.tree import RightEdge
 from gopa.adversary.setup import short_vectors
-from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
-from gopa.messages.long_vectors import NOT_LIVE, PROVE, TESTS_SIZE, Prove
-from gopa.messages.members import pack_members
-from gopa.messages.organiser import CLOSE, Close, Members
-from gopa.messages.party import CONFIRM, OPENING, RECOVER, Confirm
-from gopa.messages.phases import Kind, Phase
-from gopa.party import Event, Fetch, Fetched, Output, PartyState, Post, with_root
-from gopa.party.rows import said_of, shown_masks
-from gopa.party.states import Published
-from gopa.planning.terms import Terms
+from gopa.contract.framing import NO_LEAF, MessageSlot, Posted, sign_message
+from gopa.contract.organiser import CLOSE, Close, Members, pack_members
+from gopa.contract.party import CONFIRM, OPENING, RECOVER, Confirm
+from gopa.contract.phases import Kind, Phase
+from gopa.contract.rows import NOT_LIVE, PROVE, TESTS_SIZE, Prove
+from gopa.contract.terms import Terms
+from gopa.protocol.party import Event, Fetch, Fetched, Output, PartyState, Post, with_root
+from gopa.protocol.party.rows import said_of, shown_masks
+from gopa.protocol.party.states import Published
+from gopa.protocol.simulation import Simulation, SimulationOptions
+from gopa.protocol.simulation.party import SimulatedParty
 from gopa.rounds.toolkit import Toolkit
-from gopa.simulation import Simulation, SimulationOptions
-from gopa.simulation.party import SimulatedParty
+from tests.protocol.simulation.doubles import SWIFT
+from tests.protocol.simulation.worlds import FULL, inputs_for
 from tests.randomness import seeded
-from tests.simulation.doubles import SWIFT
-from tests.simulation.worlds import FULL, inputs_for
 from tests.small_worlds.forks import Branch, Forked, Gained
 from tests.small_worlds.graphs import drawn_as, pair
 from tests.small_worlds.play import DOUBLES, terms_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from gopa.messages.party import About
-from gopa.messages.phases import Phase
+from gopa.contract.party import About
+from gopa.contract.phases import Phase
 from tests.small_worlds.graphs import pair
 from tests.small_worlds.world import World
 

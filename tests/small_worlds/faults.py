@@ -25,10 +25,10 @@ from gopa.adversary.deeds import (
     wrong_recovery,
     wrong_seed,
 )
-from gopa.messages.party import About
-from gopa.messages.phases import Phase
-from gopa.simulation import Behaviour
-from gopa.simulation.script import (
+from gopa.contract.party import About
+from gopa.contract.phases import Phase
+from gopa.protocol.simulation import Behaviour
+from gopa.protocol.simulation.script import (
     Drop,
     Garbage,
     Honest,

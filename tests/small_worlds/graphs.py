@@ -7,9 +7,9 @@ from functools import lru_cache
 from itertools import combinations, permutations
 from typing import TypeAlias
 
+from gopa.contract.organiser import Coins, Roll
+from gopa.contract.parameters import Roster
 from gopa.graph import Graph, from_edges
-from gopa.messages.organiser import Coins, Roll
-from gopa.messages.parameters import Roster
 from gopa.rounds.context import RoundContext
 from gopa.rounds.toolkit import GraphOfRound
 

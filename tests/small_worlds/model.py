@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 
-from gopa.messages.organiser import AbortReason, RemovalCause
-from gopa.messages.phases import Phase
+from gopa.contract.organiser import AbortReason, RemovalCause
+from gopa.contract.phases import Phase
 from tests.small_worlds.court import convictions
 from tests.small_worlds.graphs import pair
 from tests.small_worlds.speech import MISSING, Speech, Verdicts

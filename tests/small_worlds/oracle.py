@@ -10,15 +10,15 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Final
 
-from gopa.masks import EdgeContext, SharedPoint, edge_key
-from gopa.messages.framing import party_id
-from gopa.messages.party import ACCUSATION, OPENING
-from gopa.messages.phases import Phase
-from gopa.rules import Ledger, RoundFindings, check, check_log
-from gopa.rules.findings import Role
-from gopa.simulation.party import SimulatedParty
+from gopa.contract.framing import party_id
+from gopa.contract.party import ACCUSATION, OPENING
+from gopa.contract.phases import Phase
+from gopa.protocol.rules import Ledger, RoundFindings, check, check_log
+from gopa.protocol.rules.findings import Role
+from gopa.protocol.simulation.party import SimulatedParty
+from gopa.rounds.masks import EdgeContext, SharedPoint, edge_key
+from tests.protocol.simulation.prying import edge_of
 from tests.randomness import seeded
-from tests.simulation.prying import edge_of
 from tests.small_worlds.graphs import pair
 from tests.small_worlds.play import Played
 from tests.small_worlds.world import Outcome, Row, World

@@ -8,17 +8,17 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from gopa.messages.manifest import Mode
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting
-from gopa.planning.terms import Terms
+from gopa.contract.manifest import Mode
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.simulation import RoundRecord, Simulation, SimulationOptions
 from gopa.rounds.proofs import Proofs
 from gopa.rounds.toolkit import GraphOfRound, Toolkit
-from gopa.simulation import RoundRecord, Simulation, SimulationOptions
+from tests.protocol.simulation.prying import Coalition
+from tests.protocol.simulation.worlds import inputs_for
 from tests.randomness import seeded
 from tests.rounds.doubles import ProofDoubles
-from tests.simulation.prying import Coalition
-from tests.simulation.worlds import inputs_for
 from tests.small_worlds.behaviours import Conspire
 from tests.small_worlds.graphs import Edges, drawn_as
 from tests.small_worlds.world import World

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from gopa.messages.organiser import RemovalCause
-from gopa.messages.phases import Phase
+from gopa.contract.organiser import RemovalCause
+from gopa.contract.phases import Phase
 from tests.small_worlds.faults import Fault
 from tests.small_worlds.world import CUT_OFF, Outcome, World
 

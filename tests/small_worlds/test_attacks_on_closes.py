@@ -8,20 +8,19 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from bulletin_board.entry import Submission
-from gopa.messages.framing import MessageSlot, Posted, sign_message
-from gopa.messages.members import pack_members, unpack_members
-from gopa.messages.organiser import CLOSE, Close, Members
-from gopa.messages.party import OPENING
-from gopa.messages.phases import Kind, Phase
-from gopa.party import Fetch, Fetched, Halted, Output, PartyState, Post
-from gopa.party.states import Confirmed, Published, Unmasked
-from gopa.simulation import Script, Simulation, SimulationOptions
-from gopa.simulation.party import SimulatedParty
-from gopa.simulation.script import Skip
-from tests.party.roots import as_claimed
+from gopa.contract.framing import MessageSlot, Posted, sign_message
+from gopa.contract.organiser import CLOSE, Close, Members, pack_members, unpack_members
+from gopa.contract.party import OPENING
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.party import Fetch, Fetched, Halted, Output, PartyState, Post
+from gopa.protocol.party.states import Confirmed, Published, Unmasked
+from gopa.protocol.simulation import Script, Simulation, SimulationOptions
+from gopa.protocol.simulation.party import SimulatedParty
+from gopa.protocol.simulation.script import Skip
+from tests.protocol.party.roots import as_claimed
+from tests.protocol.simulation.doubles import SWIFT
+from tests.protocol.simulation.worlds import FULL, RECOVERING, SCALAR, inputs_for
 from tests.randomness import seeded
-from tests.simulation.doubles import SWIFT
-from tests.simulation.worlds import FULL, RECOVERING, SCALAR, inputs_for
 from wire.errors import FaultyParty
 
 PARTIES, VICTIM = 8, 3

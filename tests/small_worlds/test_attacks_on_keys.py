@@ -10,12 +10,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from gopa.beacon.coins import seed_of_choices
-from gopa.graph import all_choices
-from gopa.masks import EdgeContext, SharedPoint, UniformMask, edge_key, edge_mask
-from gopa.messages.framing import party_id
-from gopa.messages.organiser import RemovalCause
-from gopa.messages.party import (
+from gopa.contract.beacon.coins import seed_of_choices
+from gopa.contract.framing import party_id
+from gopa.contract.organiser import RemovalCause
+from gopa.contract.party import (
     ACCUSATION,
     COMMIT,
     JOIN,
@@ -25,13 +23,15 @@ from gopa.messages.party import (
     Join,
     OpenedEdge,
 )
-from gopa.messages.phases import Kind, Phase
+from gopa.contract.phases import Kind, Phase
+from gopa.graph import all_choices
+from gopa.protocol.rules import RoundPicture
 from gopa.rounds.context import commit
-from gopa.rules import RoundPicture
+from gopa.rounds.masks import EdgeContext, SharedPoint, UniformMask, edge_key, edge_mask
 from tests.protocol import scribe
+from tests.protocol.rules.worlds import baseline, make, require
 from tests.protocol.scribe import Change, ScribeParty, World
 from tests.randomness import seeded
-from tests.rules.worlds import baseline, make, require
 from wire.errors import MalformedMessage
 from wire.secret import SecretBytes
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gopa.messages.party import About
-from gopa.messages.phases import Phase
+from gopa.contract.party import About
+from gopa.contract.phases import Phase
 from tests.small_worlds.faults import CATALOGUE, MAIN, ORDER, REPLAYS, Fault
 from tests.small_worlds.graphs import Permutation, symmetries
 from tests.small_worlds.kinds import (

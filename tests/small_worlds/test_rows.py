@@ -20,14 +20,13 @@ from gopa.adversary.deeds import add_to_the_sum, late, leave, overlook, spoil_va
 from gopa.adversary.deeds.organising import AlteredClose, GivesUp, with_final
 from gopa.adversary.malicious import Malicious, MaliciousOrganiser, script_of
 from gopa.adversary.setup import short_vectors
-from gopa.messages.members import pack_members
-from gopa.messages.organiser import Close, Members, Released
-from gopa.messages.party import OPENING
-from gopa.messages.phases import Phase
-from gopa.messages.row_terms import origin
-from gopa.simulation import OrganiserBehaviour, RoundRecord, Simulation, SimulationOptions
+from gopa.contract.organiser import Close, Members, Released, pack_members
+from gopa.contract.party import OPENING
+from gopa.contract.phases import Phase
+from gopa.contract.row_terms import origin
+from gopa.protocol.simulation import OrganiserBehaviour, RoundRecord, Simulation, SimulationOptions
+from tests.protocol.simulation.doubles import SWIFT
 from tests.randomness import seeded
-from tests.simulation.doubles import SWIFT
 from tests.small_worlds.row_terms import SHORT
 
 LIARS: Final = (1, 2)
@@ -263,6 +262,6 @@ def test_without_disputes_there_is_a_world_with_a_wrong_sum(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """So the worlds find what they look for."""
-    monkeypatch.setattr("gopa.rules.prove.disputed_edges", lambda *_: ())
+    monkeypatch.setattr("gopa.protocol.rules.prove.disputed_edges", lambda *_: ())
     with pytest.raises(AssertionError, match="honest edge"):
         require_sound(RowWorld(("honest edge", "none"), ("stays", "stays"), crash=False))

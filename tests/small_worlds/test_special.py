@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from gopa.messages.organiser import AbortReason
-from gopa.messages.phases import Phase
+from gopa.contract.organiser import AbortReason
+from gopa.contract.phases import Phase
+from gopa.protocol.simulation.script import Drop
 from gopa.rounds.real_proofs import RealProofs
-from gopa.simulation.script import Drop
 from tests.adversary.switches import NO_GRACE
 from tests.small_worlds.explore import require_sound
 from tests.small_worlds.faults import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations_with_replacement, islice, product
 from typing import Final, TypeAlias
 
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from tests.small_worlds.faults import Fault
 from tests.small_worlds.graphs import Edges, distinct_pairs, distinct_parties, symmetries
 from tests.small_worlds.model import predict

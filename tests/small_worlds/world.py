@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
 
-from gopa.messages.organiser import AbortReason, RemovalCause
-from gopa.messages.phases import Phase
+from gopa.contract.organiser import AbortReason, RemovalCause
+from gopa.contract.phases import Phase
 from tests.small_worlds.faults import Fault
 from tests.small_worlds.graphs import Edges
 

@@ -7,21 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from tests.beacon import beacon_vectors
 from tests.board import board_vectors
+from tests.contract import messages_vectors
+from tests.contract.beacon import beacon_vectors
 from tests.graph import vectors as graph_vectors
-from tests.masks import masks_vectors
-from tests.messages import messages_vectors
 from tests.planning import terms_vectors
-from tests.rounds.long import long_rounds_vectors
+from tests.rounds.masks import masks_vectors
+from tests.rounds.rows import row_rounds_vectors
 from tests.sessions.tunnel import tunnel_vectors
 from tests.twoparty import two_party_vectors
 from tests.zkp import (
     gaussian_noise_vectors,
     last_largest_vectors,
-    long_vectors_vectors,
     noise_table_vectors,
     range_vectors,
+    rows_vectors,
     transcript_vectors,
     vector_range_vectors,
     weighted_noise_vectors,
@@ -36,8 +36,8 @@ SOURCES: Final[dict[str, Callable[[], dict[str, object]]]] = {
     "gaussian_noise.json": gaussian_noise_vectors.records,
     "graph.json": graph_vectors.records,
     "last_largest.json": last_largest_vectors.records,
-    "long_rounds.json": long_rounds_vectors.records,
-    "long_vectors.json": long_vectors_vectors.records,
+    "row_rounds.json": row_rounds_vectors.records,
+    "rows.json": rows_vectors.records,
     "masks.json": masks_vectors.records,
     "messages.json": messages_vectors.records,
     "noise_table.json": noise_table_vectors.records,

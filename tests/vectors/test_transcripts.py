@@ -11,11 +11,11 @@ import pytest
 
 from bulletin_board import Submission, VerifierKey
 from commitments.group import Group
-from gopa.messages.framing import party_id
-from gopa.messages.phases import Kind, Phase
+from gopa.contract.framing import party_id
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.rules import RULES, Findings
+from gopa.protocol.rules.table import DEFINITIONS, UNSEEN
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import RULES, Findings
-from gopa.rules.table import DEFINITIONS, UNSEEN
 from tests.group.backends import installed_groups, proving_groups
 from tests.pace import drawn_third
 from tests.vectors.registry import TRANSCRIPTS

@@ -19,11 +19,11 @@ from typing import Any, Final
 import pytest
 
 from bulletin_board import ArchiveReader, Submission, TrustPolicy
-from gopa.messages.manifest import Mode
-from gopa.rules import Findings, check_log
-from gopa.rules.findings import Role, RoundFindings
-from gopa.rules.ledger import is_undecided
-from gopa.rules.rounds import RoundSequence
+from gopa.contract.manifest import Mode
+from gopa.protocol.rules import Findings, check_log
+from gopa.protocol.rules.findings import Role, RoundFindings
+from gopa.protocol.rules.ledger import is_undecided
+from gopa.protocol.rules.rounds import RoundSequence
 from tests.randomness import seeded
 from wire.errors import ProtocolError
 
@@ -188,7 +188,7 @@ def _outcome(stated: dict[str, Any]) -> Outcome:
 
 
 def first(archive: bytes, anchors: bytes) -> Answer:
-    """The answer of the packages: `bulletin_board` reads the archive, `gopa.rules` judge it."""
+    """The answer of the packages: `bulletin_board` reads the archive, the rules judge it."""
     head, _, policy = anchors.partition(b"\n")
     try:
         reader = ArchiveReader(io.BytesIO(archive), TrustPolicy.parse(policy))

@@ -14,8 +14,8 @@ from bulletin_board import Submission, sign_entry
 from bulletin_board.archive import HEADER, MAGIC, ArchiveHeader
 from bulletin_board.note import Checkpoint, NoteSigner, sign_note
 from bulletin_board.tree import RightEdge, encode_bundle, leaf_hash
-from gopa.messages.phases import Phase
-from gopa.simulation import Simulation
+from gopa.contract.phases import Phase
+from gopa.protocol.simulation import Simulation
 from tests.vectors.transcripts.catalogue import CASES
 from tests.vectors.transcripts.made import cosigned, make
 from wire.ed25519 import SigningKey

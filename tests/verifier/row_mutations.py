@@ -18,14 +18,14 @@ from bulletin_board import Submission, sign_entry
 from bulletin_board.tree import leaf_hash
 from commitments import ristretto255
 from gopa.adversary.deeds import accuse, wrong_edge
-from gopa.messages.bodies import BODIES_OF_ROWS
-from gopa.messages.cutting import pieces_of
-from gopa.messages.organiser import Close
-from gopa.messages.phases import Kind
-from gopa.rules.rounds import RoundSequence
-from gopa.simulation import Script
+from gopa.contract.bodies import BODIES_OF_ROWS
+from gopa.contract.cutting import pieces_of
+from gopa.contract.organiser import Close
+from gopa.contract.phases import Kind
+from gopa.protocol.rules.rounds import RoundSequence
+from gopa.protocol.simulation import Script
 from tests.lies import lying
-from tests.simulation.row_worlds import MANY_ROWS, ROWS, simulate_rows, vectors_for
+from tests.protocol.simulation.row_worlds import MANY_ROWS, ROWS, simulate_rows, vectors_for
 from tests.verifier.answers import any_roots
 from tests.verifier.mutations import Material, flipped, made_of, material
 from wire.errors import GopaError

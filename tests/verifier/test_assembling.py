@@ -11,29 +11,28 @@ from typing import Any, Final
 import pytest
 
 from bulletin_board.entry import LARGEST_BODY, VERSION, Entry
-from gopa.messages.bodies import widest_body
-from gopa.messages.cutting import chunks_of, pieces_of
-from gopa.messages.framing import Assembler, Broken, Equivocation, Message, Posted
-from gopa.messages.heads import LEAST_TAIL, head_end, is_head
-from gopa.messages.organiser import SUMS_BEGIN
-from gopa.messages.phases import Kind, Phase
-from gopa.party.reading import _first
-from tests.messages.test_cutting import ORGANISER, SESSION, result
-from tests.messages.test_heads import commit, long_commit, prove
+from gopa.contract.bodies import widest_body
+from gopa.contract.cutting import LEAST_TAIL, chunks_of, head_end, is_head, pieces_of
+from gopa.contract.framing import Assembler, Broken, Equivocation, Message, Posted
+from gopa.contract.organiser import SUMS_BEGIN
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.party.reading import _first
+from tests.contract.test_cutting import ORGANISER, SESSION, result
+from tests.contract.test_heads import commit, prove, row_commit
 from tests.verifier.test_parts import part
 
 BODIES: Final[tuple[tuple[Kind, bytes], ...]] = (
     (Kind.COMMIT, commit(3, LEAST_TAIL - 6)),
     (Kind.COMMIT, commit(0, 5_000, shared=False)),
-    (Kind.COMMIT, long_commit(3)),
-    (Kind.COMMIT, long_commit(623)),
-    (Kind.COMMIT, long_commit(624)),
-    (Kind.COMMIT, long_commit(1_300)),
+    (Kind.COMMIT, row_commit(3)),
+    (Kind.COMMIT, row_commit(623)),
+    (Kind.COMMIT, row_commit(624)),
+    (Kind.COMMIT, row_commit(1_300)),
     (Kind.PROVE, prove(3)),
     (Kind.PROVE, prove(1_872, 60_000)),
     (Kind.PROVE, prove(1_873, 60_000)),
     (Kind.PROVE, prove(4_000)),
-    (Kind.PUBLISH, long_commit(624)),
+    (Kind.PUBLISH, row_commit(624)),
     (Kind.RESULT, result(7_494)),
     (Kind.RESULT, result(7_600, 3)),
     (Kind.RESULT, result(15_300)),

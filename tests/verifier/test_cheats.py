@@ -13,10 +13,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from tests.verifier.test_long_vectors import holds
-from tests.zkp.long_vectors_vectors import CONTEXT, length_record, mask_record
+from tests.verifier.test_row_proofs import holds
 from tests.zkp.rows import test_cheating as cheating
 from tests.zkp.rows.worlds import Vectors, masks, transcript
+from tests.zkp.rows_vectors import CONTEXT, length_record, mask_record
 from zkp.rows.lengths import LengthStatement
 
 LONG: Final = [({5: 10}, {}), ({}, {5: 10}), ({}, {5: 5}), ({cheating.IN_PADDING: 10}, {})]

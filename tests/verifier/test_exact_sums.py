@@ -11,10 +11,10 @@ import pytest
 from gopa.adversary.deeds import spoil_proof, spoil_weighing
 from gopa.adversary.malicious import Deed, Malicious, script_of
 from gopa.adversary.setup import EXACT, SessionSetup
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting
-from gopa.simulation import Script
-from tests.rules.test_exact_sums import LIES, POINT, SIX, with_more
+from gopa.contract.phases import Phase
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.simulation import Script
+from tests.protocol.rules.test_exact_sums import LIES, POINT, SIX, with_more
 from tests.verifier.answers import anchors_of, first, second
 
 VECTORS = replace(

@@ -13,8 +13,8 @@ from typing import Any, Final
 import pytest
 
 from bulletin_board import Submission, sign_entry
-from gopa.beacon.drand import DRAND_CHAIN
-from gopa.messages.manifest import (
+from gopa.contract.beacon.drand import DRAND_CHAIN
+from gopa.contract.manifest import (
     MANIFEST,
     VERSION,
     DrandBeacon,

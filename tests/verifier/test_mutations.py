@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 
 from bulletin_board import Submission, sign_entry
-from gopa.messages.bodies import BODIES, widest_body
-from gopa.messages.phases import Phase
+from gopa.contract.bodies import BODIES, widest_body
+from gopa.contract.phases import Phase
 from tests.verifier.answers import ACCEPTED, any_roots, first, program, second
 from tests.verifier.mutations import MUTATIONS, NAMES, Material, material
 from wire.ed25519 import SigningKey

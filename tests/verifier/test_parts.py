@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from commitments import ristretto255
-from gopa.masks.law import RoundedGaussian
+from gopa.rounds.masks.law import RoundedGaussian
 from tests.vectors.registry import FOLDER
 from tests.verifier.answers import program
 from tests.wire.test_ed25519_vectors import Vector, by_verify, cctv, wycheproof

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from gopa.messages.organiser import Abort
-from gopa.messages.party import ACCUSATION, JOIN, About
-from gopa.messages.phases import Kind, Phase
-from gopa.rules import Findings
+from gopa.contract.organiser import Abort
+from gopa.contract.party import ACCUSATION, JOIN, About
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.rules import Findings
+from tests.protocol.rules.test_retry import give_up
+from tests.protocol.rules.worlds import baseline, make
 from tests.protocol.scribe import CODECS, ScribeParty, World
-from tests.rules.test_retry import give_up
-from tests.rules.worlds import baseline, make
 from tests.verifier.answers import first, second
 from tests.verifier.test_shapes import chunk, material, require
 

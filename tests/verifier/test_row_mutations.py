@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from gopa.messages.phases import Kind
+from gopa.contract.phases import Kind
 from tests.verifier.answers import ACCEPTED, first, second
 from tests.verifier.row_mutations import (
     NAMES,

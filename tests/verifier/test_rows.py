@@ -10,16 +10,16 @@ from typing import Any, Final
 import pytest
 
 from gopa.adversary.deeds import wrong_edge, wrong_key
-from gopa.messages.long_vectors import Prove
-from gopa.messages.manifest import TestCoins
-from gopa.messages.party import OPENING, EdgeOpenings, OpenedEdge
-from gopa.messages.phases import Phase
-from gopa.party import Post
-from gopa.party.states import Confirmed, Published
-from gopa.planning.terms import Terms
-from gopa.simulation import Behaviour, Script
-from gopa.simulation.access import PartyAccess
-from gopa.simulation.script import (
+from gopa.contract.manifest import TestCoins
+from gopa.contract.party import OPENING, EdgeOpenings, OpenedEdge
+from gopa.contract.phases import Phase
+from gopa.contract.rows import Prove
+from gopa.contract.terms import Terms
+from gopa.protocol.party import Post
+from gopa.protocol.party.states import Confirmed, Published
+from gopa.protocol.simulation import Behaviour, Script
+from gopa.protocol.simulation.access import PartyAccess
+from gopa.protocol.simulation.script import (
     Drop,
     Garbage,
     Honest,
@@ -30,8 +30,8 @@ from gopa.simulation.script import (
     TwiceLater,
 )
 from tests.lies import lying
-from tests.simulation import test_rows_organiser as organisers
-from tests.simulation.row_worlds import (
+from tests.protocol.simulation import test_rows_organiser as organisers
+from tests.protocol.simulation.row_worlds import (
     IN_ROWS,
     MANY_ROWS,
     RECOVERING,
@@ -44,7 +44,7 @@ from tests.simulation.row_worlds import (
     simulate_rows,
     vectors_for,
 )
-from tests.simulation.test_rows import LIES, lies_in_two_rollbacks
+from tests.protocol.simulation.test_rows import LIES, lies_in_two_rollbacks
 from tests.verifier.answers import ACCEPTED, first, second
 from tests.verifier.test_sessions import PHASES, TRIES, archive_of
 from zkp.noise_table import NoNoise

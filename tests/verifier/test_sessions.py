@@ -29,17 +29,25 @@ from gopa.adversary.deeds import (
     wrong_share,
 )
 from gopa.adversary.setup import VECTOR
-from gopa.messages.manifest import TestCoins
-from gopa.messages.party import About
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting
-from gopa.planning.terms import Terms
+from gopa.contract.manifest import TestCoins
+from gopa.contract.party import About
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
 from gopa.planning.worth import Worth
-from gopa.simulation import Behaviour, Script, Simulation
-from gopa.simulation.script import Drop, Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.simulation import Behaviour, Script, Simulation
+from gopa.protocol.simulation.script import (
+    Drop,
+    Garbage,
+    PostsLate,
+    Replay,
+    Skip,
+    Twice,
+    TwiceLater,
+)
 from tests.lies import lying
 from tests.planning.judged import explain_judgement
-from tests.simulation.worlds import (
+from tests.protocol.simulation.worlds import (
     CURIOUS,
     FULL,
     LENIENT,
@@ -179,7 +187,7 @@ def test_what_terms_are_worth_decides_over_sessions_that_keep_all_other_rules(
     assert 0 < holds < 1
     for factor, code in (("1.01", 0), ("1.0005", 3)):
         if code:  # parties that look would not join
-            monkeypatch.setattr("gopa.party.policy.judge", lambda _: Worth.KEPT)
+            monkeypatch.setattr("gopa.protocol.party.policy.judge", lambda _: Worth.KEPT)
         claimed = round(holds * Decimal(factor), 12)
         archive, anchors = played(simulate(replace(terms, delta=claimed)), terms)
         path = tmp_path / f"{code}.gopa"

@@ -16,9 +16,8 @@ import pytest
 from bulletin_board import sign_entry
 from bulletin_board.entry import LARGEST_BODY, VERSION, Entry
 from bulletin_board.tree import leaf_hash
-from gopa.graph import from_edges
-from gopa.messages.framing import NO_LEAF
-from gopa.messages.party import (
+from gopa.contract.framing import NO_LEAF
+from gopa.contract.party import (
     ACCUSATION,
     OPENING,
     RECOVER,
@@ -29,10 +28,11 @@ from gopa.messages.party import (
     Recover,
     RecoveredShare,
 )
-from gopa.messages.phases import KIND_IN, Kind, Phase
-from tests.messages.samples import LOG
+from gopa.contract.phases import KIND_IN, Kind, Phase
+from gopa.graph import from_edges
+from tests.contract.samples import LOG
+from tests.protocol.rules.worlds import make
 from tests.protocol.scribe import CODECS, ScribeParty, World, changed
-from tests.rules.worlds import make
 from tests.verifier.answers import Answer, anchors_of, first, report, second
 from tests.verifier.mutations import Material
 

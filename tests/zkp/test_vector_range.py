@@ -108,7 +108,7 @@ def test_shapes_are_checked_before_proving(group: Group) -> None:
     ("dimension", "maximum"),
     [(100, 255), pytest.param(1000, 2**16 - 1, marks=pytest.mark.soak)],
 )
-def test_long_vectors(dimension: int, maximum: int) -> None:
+def test_rows(dimension: int, maximum: int) -> None:
     group = ristretto255()
     values = [(7919 * i) % (maximum + 1) for i in range(dimension)]
     statement, proof = prove(group, values, Interval(0, maximum))

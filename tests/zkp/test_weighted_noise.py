@@ -375,7 +375,7 @@ def test_batches_name_the_bad_ones(group: Group) -> None:
 @pytest.mark.parametrize(
     ("dimension", "width"), [(50, 4), pytest.param(1000, 16, marks=pytest.mark.soak)]
 )
-def test_long_vectors(dimension: int, width: int) -> None:
+def test_rows(dimension: int, width: int) -> None:
     plan = WeightedNoisePlan(
         ristretto255(), irwin_hall(4, 4), dimension, Interval(0, 2**width - 1), True
     )

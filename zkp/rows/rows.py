@@ -13,7 +13,7 @@ import numpy as np
 from commitments import VectorPedersen
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
 from commitments.tables import ResidueTable, table_kernels
-from wire.domains import LONG_ROWS
+from wire.domains import ROW_PROOFS
 from wire.errors import ComputationFault, UsageError
 from wire.randomness import Rng, draw
 from wire.secret import Guarded
@@ -135,7 +135,7 @@ class _RowBlindings:
 
     def __init__(self, group: Group, count: int, witness: SecretScalarVec, rng: Rng) -> None:
         self._group, self._rng = group, rng
-        self._transcript = Transcript(LONG_ROWS)
+        self._transcript = Transcript(ROW_PROOFS)
         self._transcript.absorb_int(b"rows", count)
         self._source = self._transcript.nonce_source(b"blindings", group, count, witness, rng)
         self.first = self._source.draw()

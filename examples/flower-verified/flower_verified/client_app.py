@@ -10,7 +10,7 @@ from flwr.clientapp import ClientApp
 
 import gopa
 from flower_verified.task import rows, trained
-from gopa.messages.manifest import Mode
+from gopa.contract.manifest import Mode
 from gopa.plugins.flower import gopa_mod
 
 # What this client accepts: exact sums, in which inputs need not be proved.

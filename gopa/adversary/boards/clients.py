@@ -15,7 +15,7 @@ from bulletin_board.client.board import Patience
 from bulletin_board.client.state import ClientState
 from gopa.adversary.boards.transport import NeverHappened, TamperedTransport
 from gopa.aggregation import RoundAborted
-from gopa.party import Part
+from gopa.protocol.party import Part
 from gopa.sessions.board_access import RoundPatience
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution, RoundStatus

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from bulletin_board import Entry
 from gopa.adversary.boards.outcome import ServedOutcome, of
+from gopa.contract.party import OPENING, RECOVER
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
 from gopa.graph import Graph
-from gopa.messages.party import OPENING, RECOVER
-from gopa.messages.phases import Phase
-from gopa.planning.terms import Terms
 from wire.errors import ProtocolError
 
 Edge = frozenset[bytes]

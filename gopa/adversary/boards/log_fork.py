@@ -13,7 +13,7 @@ from bulletin_board.admission import Anyone
 from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
 from bulletin_board.server.run import ListenOptions, make_server, start_board
 from bulletin_board.storage.directory import BoardDirectory
-from gopa.admission import Limits, ProtocolAdmission
+from gopa.protocol.admission.policy import Limits, ProtocolAdmission
 from wire.errors import UsageError
 
 if TYPE_CHECKING:

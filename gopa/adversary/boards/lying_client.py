@@ -13,19 +13,19 @@ from bulletin_board import Entry, RefusalReason, Refused, Submission
 from bulletin_board.client.state import MemoryState
 from gopa.adversary.boards.clients import BRIEF
 from gopa.adversary.boards.transport import TamperedTransport
-from gopa.messages.framing import Posted
-from gopa.messages.manifest import Manifest
-from gopa.messages.phases import Phase
-from gopa.party import Event, Party, Post, Supplied, Witnessed
+from gopa.contract.framing import Posted
+from gopa.contract.manifest import Manifest
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Event, Party, Post, Supplied, Witnessed
+from gopa.protocol.simulation.access import PartyAccess
+from gopa.protocol.simulation.board import SimulatedBoard, size_of
+from gopa.protocol.simulation.party import SimulatedParty
+from gopa.protocol.simulation.script import Behaviour
+from gopa.protocol.simulation.setup import permissive
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.contribution import RoundProgress
 from gopa.sessions.following import BoardLink
 from gopa.sessions.ticket import Ticket
-from gopa.simulation.access import PartyAccess
-from gopa.simulation.board import SimulatedBoard, size_of
-from gopa.simulation.party import SimulatedParty
-from gopa.simulation.script import Behaviour
-from gopa.simulation.setup import permissive
 from wire.ed25519 import SigningKey
 from wire.errors import ProtocolError
 

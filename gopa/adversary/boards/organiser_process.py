@@ -10,9 +10,9 @@ from typing import Final, TypeAlias
 from bulletin_board.client.state import MemoryState
 from gopa.adversary.boards.clients import BRIEF
 from gopa.adversary.boards.transport import TamperedTransport
-from gopa.messages.manifest import Manifest
-from gopa.messages.phases import Phase
-from gopa.rules import RoundPicture, SessionState
+from gopa.contract.manifest import Manifest
+from gopa.contract.phases import Phase
+from gopa.protocol.rules import RoundPicture, SessionState
 from gopa.sessions.following import BoardLink
 from gopa.sessions.organising import (
     Act,

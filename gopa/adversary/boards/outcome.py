@@ -17,12 +17,12 @@ from gopa.auditing import Anchors, Report, audit
 from gopa.auditing.evidence import FORKED, Evidence, Fork
 from gopa.auditing.judging import judge
 from gopa.auditing.report import Culprit
-from gopa.messages.framing import Posted
-from gopa.messages.phases import Phase
-from gopa.messages.row_terms import sums_of_positions
+from gopa.contract.framing import Posted
+from gopa.contract.phases import Phase
+from gopa.contract.row_terms import sums_of_positions
+from gopa.protocol.rules import Findings, LogCheck
+from gopa.protocol.rules.closes import RULE_OF
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import Findings, LogCheck
-from gopa.rules.closes import RULE_OF
 from wire.errors import FaultyBoard, FaultyParty, InvalidProof, ProtocolError
 
 

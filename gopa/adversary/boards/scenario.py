@@ -13,8 +13,8 @@ from gopa.adversary.boards.served_session import ServedSession, serve_session
 from gopa.adversary.boards.transport import NeverHappened
 from gopa.adversary.setup import SessionSetup
 from gopa.adversary.trial import TwinFailed
-from gopa.rules import RoundPicture
-from gopa.simulation import Script
+from gopa.protocol.rules import RoundPicture
+from gopa.protocol.simulation import Script
 
 Scenario: TypeAlias = Callable[[ServedSession], Awaitable[None]]
 """What happens: who enters, what the front does, and what is waited for."""

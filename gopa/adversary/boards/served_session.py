@@ -33,17 +33,16 @@ from gopa.adversary.boards.tampering import Which, closed_by
 from gopa.adversary.boards.transport import LONG, MaliciousBoard, NeverHappened
 from gopa.adversary.outcome import Catch
 from gopa.adversary.setup import SessionSetup
-from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
-from gopa.messages.manifest import Manifest
-from gopa.messages.members import pack_members
-from gopa.messages.organiser import CLOSE, Close, Members
-from gopa.messages.phases import Kind, Phase
-from gopa.organiser import new_manifest
+from gopa.contract.framing import NO_LEAF, MessageSlot, sign_message
+from gopa.contract.manifest import Manifest
+from gopa.contract.organiser import CLOSE, Close, Members, pack_members
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.organiser import new_manifest
+from gopa.protocol.simulation.board import SimulatedBoard
+from gopa.protocol.simulation.script import Behaviour
+from gopa.protocol.simulation.setup import permissive
 from gopa.sessions.client import Client
 from gopa.sessions.ticket import Ticket
-from gopa.simulation.board import SimulatedBoard
-from gopa.simulation.script import Behaviour
-from gopa.simulation.setup import permissive
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError

@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 from bulletin_board.client.http import HttpTransport
 from bulletin_board.entry import LARGEST_BODY, VERSION, Entry, sign_entry
 from gopa.adversary.boards.tampering import ENTRIES
-from gopa.messages.framing import NO_LEAF
-from gopa.messages.phases import Kind, Phase
+from gopa.contract.framing import NO_LEAF
+from gopa.contract.phases import Kind, Phase
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.ed25519 import SigningKey
 
 if TYPE_CHECKING:
-    from gopa.messages.manifest import Manifest
+    from gopa.contract.manifest import Manifest
 
 _MOST: Final = 2**17
 _SECONDS: Final = 10.0

@@ -19,8 +19,8 @@ from bulletin_board.lookup import LOOKUP as LOOKUP_CODEC
 from bulletin_board.lookup import LOOKUP_ANSWER, LookupAnswer
 from bulletin_board.reader import CHECKPOINT, COSIGNED
 from bulletin_board.tree import subset_proof
-from gopa.messages.organiser import CLOSE
-from gopa.messages.phases import Kind, Phase
+from gopa.contract.organiser import CLOSE
+from gopa.contract.phases import Kind, Phase
 
 ENTRIES: Final = "/v1/entries"
 LOOKUP: Final = "/v1/lookup"

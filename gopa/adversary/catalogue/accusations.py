@@ -11,7 +11,7 @@ from gopa.adversary.deeds import accuse, hold, skip, wrong_edge
 from gopa.adversary.malicious import Actor, Malicious
 from gopa.adversary.needs import RECOVERY
 from gopa.adversary.setup import RECOVERING, SMALL, TWO_ROUNDS
-from gopa.messages.party import About
+from gopa.contract.party import About
 
 _attack = partial(attack, family="accusations", aim=counted, setup=RECOVERING)
 

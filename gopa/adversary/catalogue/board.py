@@ -17,14 +17,14 @@ from gopa.adversary.setup import EXACT, FOUR, SMALL, SessionSetup
 from gopa.adversary.trial import TwinFailed
 from gopa.auditing import Anchors, Report, audit
 from gopa.auditing.checks import BY_NUMBER, Status
-from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
-from gopa.messages.manifest import Manifest
-from gopa.messages.phases import Kind, Phase
-from gopa.organiser import new_manifest
-from gopa.planning.terms import Terms
-from gopa.simulation.board import SimulatedBoard
-from gopa.simulation.randomness import SeededStreams
-from gopa.simulation.setup import LOG_NAME
+from gopa.contract.framing import NO_LEAF, MessageSlot, sign_message
+from gopa.contract.manifest import Manifest
+from gopa.contract.phases import Kind, Phase
+from gopa.contract.terms import Terms
+from gopa.protocol.organiser import new_manifest
+from gopa.protocol.simulation.board import SimulatedBoard
+from gopa.protocol.simulation.randomness import SeededStreams
+from gopa.protocol.simulation.setup import LOG_NAME
 from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
 

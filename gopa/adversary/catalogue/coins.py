@@ -16,12 +16,12 @@ from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
 from gopa.adversary.needs import DRAND as FROM_DRAND
 from gopa.adversary.needs import NONCES
 from gopa.adversary.setup import FOUR, SMALL, SessionSetup
-from gopa.beacon import QUICKNET, latest_cosignature_time
-from gopa.messages.manifest import DrandBeacon
-from gopa.messages.organiser import Close
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting
-from gopa.rules import BeaconValue
+from gopa.contract.beacon import QUICKNET, latest_cosignature_time
+from gopa.contract.manifest import DrandBeacon
+from gopa.contract.organiser import Close
+from gopa.contract.phases import Phase
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.rules import BeaconValue
 
 _NUMBER: Final = 657_413
 _SIGNATURE: Final = bytes.fromhex(

@@ -18,7 +18,7 @@ from gopa.adversary.deeds import (
 )
 from gopa.adversary.malicious import Actor, Malicious
 from gopa.adversary.setup import RECOVERING, SMALL
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 
 _attack = partial(attack, family="keys", aim=listed_at(Phase.JOIN), setup=SMALL)
 

@@ -23,7 +23,7 @@ from gopa.adversary.deeds import (
 from gopa.adversary.malicious import Actor, Deed, Malicious
 from gopa.adversary.needs import PROOFS, RECOVERY
 from gopa.adversary.setup import RECOVERING, ROOMY, SIGNED, SMALL
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 
 _BIAS: Final = 1_000_000
 

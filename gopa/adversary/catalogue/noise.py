@@ -12,7 +12,7 @@ from gopa.adversary.deeds import common_seed, copy_seed, lucky_noise, old_seed, 
 from gopa.adversary.malicious import Actor, Malicious
 from gopa.adversary.needs import NOISE, PROOFS
 from gopa.adversary.setup import RECOVERING, SMALL, TWO_ROUNDS
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 
 _LEAST: Final = 2
 

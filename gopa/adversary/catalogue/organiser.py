@@ -48,9 +48,9 @@ from gopa.adversary.deeds.puppets import Puppeteer
 from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
 from gopa.adversary.needs import NONCES, WITNESSES
 from gopa.adversary.setup import FOUR, SMALL, TWO_ROUNDS, WITNESSED
-from gopa.messages.organiser import AbortReason, Close, Released, Removal, RemovalCause
-from gopa.messages.phases import Phase
-from gopa.simulation import OrganiserBehaviour
+from gopa.contract.organiser import AbortReason, Close, Released, Removal, RemovalCause
+from gopa.contract.phases import Phase
+from gopa.protocol.simulation import OrganiserBehaviour
 
 _ELSE: Final = 2
 """The position of somebody honest who is left out or lied about."""

@@ -41,7 +41,7 @@ from gopa.adversary.setup import (
     ROWS_TWICE,
     ROWS_WEIGHTED,
 )
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 
 _BIAS: Final = 1_000
 

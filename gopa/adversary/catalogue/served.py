@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from gopa.adversary.served import served
 from gopa.adversary.setup import FOUR, ROWS, SPARE, SessionSetup
-from gopa.messages.party import OPENING
-from gopa.messages.phases import Phase
+from gopa.contract.party import OPENING
+from gopa.contract.phases import Phase
 
 if TYPE_CHECKING:
     from gopa.adversary.boards import HonestClient, ServedOutcome, ServedSession, Which

@@ -20,7 +20,7 @@ from gopa.adversary.deeds import (
 from gopa.adversary.malicious import Actor, Malicious
 from gopa.adversary.needs import NOISE, PROOFS, WEIGHTS
 from gopa.adversary.setup import RECOVERING, VECTORS, WEIGHTED
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 
 _BEYOND: Final = 1000
 

@@ -18,18 +18,18 @@ from gopa.adversary.deeds.kinds import context_of, instead, key_of, only_at
 from gopa.adversary.deeds.rows import raised, with_more
 from gopa.adversary.malicious import Deed
 from gopa.adversary.needs import ROWS, require_met
-from gopa.masks import sign
-from gopa.masks.equations import edge_equation
-from gopa.messages.long_vectors import LONG_PUBLISH, PROVE, LongPublish
-from gopa.messages.phases import Phase
-from gopa.party import Post
-from gopa.party.rows import live_masks, prove_words, said_of, shown_masks
-from gopa.party.states import Published
-from gopa.rounds.long.showing import ShownMasks, equation_points_at
-from gopa.rounds.long.words import MaskedVector
-from gopa.simulation.access import PartyAccess, body_of
-from gopa.simulation.randomness import SeededStreams
-from gopa.simulation.script import Honest, Rounds, acts
+from gopa.contract.phases import Phase
+from gopa.contract.rows import PROVE, ROW_PUBLISH, RowPublish
+from gopa.protocol.party import Post
+from gopa.protocol.party.rows import live_masks, prove_words, said_of, shown_masks
+from gopa.protocol.party.states import Published
+from gopa.protocol.simulation.access import PartyAccess, body_of
+from gopa.protocol.simulation.randomness import SeededStreams
+from gopa.protocol.simulation.script import Honest, Rounds, acts
+from gopa.rounds.masks import sign
+from gopa.rounds.masks.equations import edge_equation
+from gopa.rounds.rows.showing import ShownMasks, equation_points_at
+from gopa.rounds.rows.words import MaskedVector
 from zkp.rows.rows import HiddenRows
 
 
@@ -102,7 +102,7 @@ class AddsToTheSum(Honest):
         if not acts(self.rounds, post):
             return [post]
         if post.phase is Phase.PUBLISH and self._has_occasion(access, access.state.stage):
-            return [access.altered(post, LONG_PUBLISH, lambda said: self._publish(access, said))]
+            return [access.altered(post, ROW_PUBLISH, lambda said: self._publish(access, said))]
         stage = access.before.stage
         if post.phase is not Phase.PROVE or not isinstance(stage, Published):
             return [post]
@@ -113,7 +113,7 @@ class AddsToTheSum(Honest):
         leaf = PROVE.decode(body_of(post.entries)).acts_on
         return [proved_anyway(access, stage, self._shown(access, stage, leaf), leaf)]
 
-    def _publish(self, access: PartyAccess, content: LongPublish) -> LongPublish:
+    def _publish(self, access: PartyAccess, content: RowPublish) -> RowPublish:
         value, turns = raised(access, content.value, self.amount)
         return replace(content, value=value, carries=with_more(access, content.carries, turns))
 

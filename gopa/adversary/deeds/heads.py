@@ -8,8 +8,8 @@ from dataclasses import replace
 from bulletin_board import Submission, sign_entry
 from gopa.adversary.deeds.kinds import flipped, instead
 from gopa.adversary.malicious import Deed
-from gopa.party import Post
-from gopa.simulation.access import PartyAccess
+from gopa.protocol.party import Post
+from gopa.protocol.simulation.access import PartyAccess
 
 
 def head_alone() -> Deed:

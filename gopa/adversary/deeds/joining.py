@@ -17,18 +17,18 @@ from gopa.adversary.deeds.kinds import (
     only_at,
 )
 from gopa.adversary.malicious import Deed
-from gopa.messages.bodies import bodies_of
-from gopa.messages.framing import NO_LEAF, MessageSlot, party_id, sign_message
-from gopa.messages.party import Join
-from gopa.messages.phases import KIND_IN, Phase
-from gopa.party import Post, Supplied
-from gopa.party.joining import take_input
-from gopa.party.states import Invited, Joined
+from gopa.contract.bodies import bodies_of
+from gopa.contract.framing import NO_LEAF, MessageSlot, party_id, sign_message
+from gopa.contract.party import Join
+from gopa.contract.phases import KIND_IN, Phase
+from gopa.protocol.party import Post, Supplied
+from gopa.protocol.party.joining import take_input
+from gopa.protocol.party.states import Invited, Joined
+from gopa.protocol.simulation.access import PartyAccess, body_of
+from gopa.protocol.simulation.randomness import SeededStreams
+from gopa.protocol.simulation.script import Honest, Rounds, acts
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
-from gopa.simulation.access import PartyAccess, body_of
-from gopa.simulation.randomness import SeededStreams
-from gopa.simulation.script import Honest, Rounds, acts
 from wire.codec import Codec
 from wire.ed25519 import SigningKey
 

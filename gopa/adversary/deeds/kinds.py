@@ -9,17 +9,17 @@ from typing import Any, TypeAlias, TypeVar, cast, get_args, get_origin, get_type
 
 from gopa.adversary.malicious import Deed
 from gopa.adversary.needs import PROOFS, require_met
-from gopa.messages.bodies import bodies_of
-from gopa.messages.long_vectors import LongCommit, LongJoin
-from gopa.messages.parameters import Roster
-from gopa.messages.party import Commit, Join
-from gopa.messages.phases import KIND_IN, Phase
-from gopa.party import Post
-from gopa.party.context import PartyContext
-from gopa.party.states import Committed, Joined
-from gopa.simulation import Behaviour, permissive
-from gopa.simulation.access import PartyAccess, body_of
-from gopa.simulation.script import Honest, Rounds, acts
+from gopa.contract.bodies import bodies_of
+from gopa.contract.parameters import Roster
+from gopa.contract.party import Commit, Join
+from gopa.contract.phases import KIND_IN, Phase
+from gopa.contract.rows import RowCommit, RowJoin
+from gopa.protocol.party import Post
+from gopa.protocol.party.context import PartyContext
+from gopa.protocol.party.states import Committed, Joined
+from gopa.protocol.simulation import Behaviour, permissive
+from gopa.protocol.simulation.access import PartyAccess, body_of
+from gopa.protocol.simulation.script import Honest, Rounds, acts
 from wire.codec import Codec
 from wire.errors import UsageError
 
@@ -205,15 +205,15 @@ def type_words(hint: Any) -> str:
 def _believed(access: PartyAccess, content: Any) -> Any:
     """The same content. The liar's own machine goes on as if it had said that itself."""
     stage = access.state.stage
-    if isinstance(stage, Joined) and isinstance(content, Join | LongJoin):
+    if isinstance(stage, Joined) and isinstance(content, Join | RowJoin):
         told = replace(stage, key=content.key, nonce_hash=content.nonce_hash)
         access.state = replace(access.state, stage=told)
-    if isinstance(stage, Committed) and isinstance(content, Commit | LongCommit):
+    if isinstance(stage, Committed) and isinstance(content, Commit | RowCommit):
         access.state = replace(access.state, stage=_with_edges(stage, content))
     return content
 
 
-def _with_edges(stage: Committed, content: Commit | LongCommit) -> Committed:
+def _with_edges(stage: Committed, content: Commit | RowCommit) -> Committed:
     if len(content.edges) != len(stage.view.neighbours):
         return stage
     edges = {

@@ -18,7 +18,17 @@ from gopa.adversary.deeds.kinds import (
 )
 from gopa.adversary.malicious import Deed
 from gopa.adversary.needs import RECOVERY, SEEDS, require_met
-from gopa.masks import (
+from gopa.contract.framing import party_id
+from gopa.contract.party import ACCUSATION, COMMIT, PUBLISH, Commit, Publish
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Post
+from gopa.protocol.party.committing import sealed_shares, share_point
+from gopa.protocol.party.states import Committed, Published
+from gopa.protocol.simulation import Behaviour
+from gopa.protocol.simulation.access import PartyAccess, body_of
+from gopa.protocol.simulation.script import Honest, Rounds, acts
+from gopa.rounds.context import commit
+from gopa.rounds.masks import (
     EdgeMask,
     SelfContext,
     UniformMask,
@@ -28,16 +38,6 @@ from gopa.masks import (
     shareable_seed,
     sign,
 )
-from gopa.messages.framing import party_id
-from gopa.messages.party import ACCUSATION, COMMIT, PUBLISH, Commit, Publish
-from gopa.messages.phases import Phase
-from gopa.party import Post
-from gopa.party.committing import sealed_shares, share_point
-from gopa.party.states import Committed, Published
-from gopa.rounds.context import commit
-from gopa.simulation import Behaviour
-from gopa.simulation.access import PartyAccess, body_of
-from gopa.simulation.script import Honest, Rounds, acts
 from wire.errors import UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes

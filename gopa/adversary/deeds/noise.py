@@ -12,15 +12,15 @@ from typing import TypeAlias
 
 from gopa.adversary.deeds.kinds import context_of, only_at
 from gopa.adversary.malicious import Deed, NotApplicable
-from gopa.messages.party import JOIN, Join
-from gopa.messages.phases import Phase
-from gopa.party import Post
-from gopa.party.committing import commit_round
-from gopa.party.states import Checking, Committed, Joined
+from gopa.contract.party import JOIN, Join
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Post
+from gopa.protocol.party.committing import commit_round
+from gopa.protocol.party.states import Checking, Committed, Joined
+from gopa.protocol.simulation.access import PartyAccess
+from gopa.protocol.simulation.randomness import SeededStreams
+from gopa.protocol.simulation.script import Honest, Rounds, acts
 from gopa.rounds.statements import table_coins
-from gopa.simulation.access import PartyAccess
-from gopa.simulation.randomness import SeededStreams
-from gopa.simulation.script import Honest, Rounds, acts
 from zkp import NoiseSeeds
 from zkp.noise_table import GaussianTable
 

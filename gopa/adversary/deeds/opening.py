@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gopa.adversary.deeds.kinds import change, flipped, key_of, knowing, only_at
 from gopa.adversary.malicious import Deed
-from gopa.messages.party import (
+from gopa.contract.party import (
     ACCUSATION,
     OPENING,
     About,
@@ -17,13 +17,13 @@ from gopa.messages.party import (
     Recover,
     RecoveredShare,
 )
-from gopa.messages.phases import Phase
-from gopa.party import Post
-from gopa.party.states import Accusing, Comparing, Confirmed, Published
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Post
+from gopa.protocol.party.states import Accusing, Comparing, Confirmed, Published
+from gopa.protocol.simulation import Behaviour
+from gopa.protocol.simulation.access import PartyAccess, first_entry
+from gopa.protocol.simulation.script import Honest, Rounds, acts
 from gopa.rounds.proofs import SharedKeyClaim
-from gopa.simulation import Behaviour
-from gopa.simulation.access import PartyAccess, first_entry
-from gopa.simulation.script import Honest, Rounds, acts
 
 
 def wrong_key() -> Deed:

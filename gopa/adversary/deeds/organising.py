@@ -13,10 +13,9 @@ from typing import Any
 
 from bulletin_board import Submission
 from gopa.adversary.deeds.kinds import flipped
-from gopa.messages.bodies import BODIES
-from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
-from gopa.messages.members import pack_members
-from gopa.messages.organiser import (
+from gopa.contract.bodies import BODIES
+from gopa.contract.framing import NO_LEAF, MessageSlot, sign_message
+from gopa.contract.organiser import (
     ABORT,
     CLOSE,
     RESULT,
@@ -31,15 +30,16 @@ from gopa.messages.organiser import (
     ResultMessage,
     Roll,
     RollEntry,
+    pack_members,
     read_control,
 )
-from gopa.messages.phases import Kind, Phase
-from gopa.organiser import SendMessage
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.organiser import SendMessage
+from gopa.protocol.rules import Control, Ledger
+from gopa.protocol.rules.closes import given_in
+from gopa.protocol.simulation.access import OrganiserAccess, body_of, first_entry
+from gopa.protocol.simulation.board import SimulatedBoard
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import Control, Ledger
-from gopa.rules.closes import given_in
-from gopa.simulation.access import OrganiserAccess, body_of, first_entry
-from gopa.simulation.board import SimulatedBoard
 
 
 @dataclass(frozen=True, slots=True)

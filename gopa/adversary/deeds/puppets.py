@@ -8,16 +8,15 @@ from dataclasses import dataclass, field, replace
 from bulletin_board import Submission
 from gopa.adversary.deeds.organising import close_of
 from gopa.adversary.malicious import Deed
-from gopa.beacon import reveal_hash
-from gopa.messages.framing import MessageSlot, party_id, sign_message
-from gopa.messages.members import pack_members
-from gopa.messages.organiser import CLOSE, Close, Coins, Roll, RollEntry
-from gopa.messages.party import REVEAL
-from gopa.messages.phases import Kind, Phase
-from gopa.organiser import SendMessage
-from gopa.party import Post
-from gopa.simulation.access import OrganiserAccess, PartyAccess, body_of
-from gopa.simulation.script import Drop
+from gopa.contract.beacon import reveal_hash
+from gopa.contract.framing import MessageSlot, party_id, sign_message
+from gopa.contract.organiser import CLOSE, Close, Coins, Roll, RollEntry, pack_members
+from gopa.contract.party import REVEAL
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.organiser import SendMessage
+from gopa.protocol.party import Post
+from gopa.protocol.simulation.access import OrganiserAccess, PartyAccess, body_of
+from gopa.protocol.simulation.script import Drop
 
 _TWICE = bytes.fromhex("6a493210f7499cd17fecb510ae0cea23a110e8d5b901f8acadd3095c73a3b919")
 _NONCE = bytes(range(32))

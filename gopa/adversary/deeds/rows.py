@@ -14,27 +14,27 @@ from commitments import VectorPedersen
 from gopa.adversary.deeds.kinds import copied, key_of, knowing, only_at
 from gopa.adversary.malicious import Deed
 from gopa.adversary.needs import ROWS, require_met
-from gopa.masks import pack_words, unpack_words
-from gopa.messages.bodies import bodies_of
-from gopa.messages.framing import party_id
-from gopa.messages.long_vectors import LONG_COMMIT, LONG_JOIN, LongCommit, LongJoin, LongPublish
-from gopa.messages.phases import KIND_IN, Phase
-from gopa.party import Post
-from gopa.party.rows import live_masks, unanswered
-from gopa.party.states import Committed, Joined, LongVectors, Published
+from gopa.contract.bodies import bodies_of
+from gopa.contract.framing import party_id
+from gopa.contract.phases import KIND_IN, Phase
+from gopa.contract.rows import ROW_COMMIT, ROW_JOIN, RowCommit, RowJoin, RowPublish
+from gopa.contract.words import pack_words, unpack_words
+from gopa.protocol.party import Post
+from gopa.protocol.party.rows import live_masks, unanswered
+from gopa.protocol.party.states import Committed, Joined, Published, RowVectors
+from gopa.protocol.simulation import Behaviour
+from gopa.protocol.simulation.access import PartyAccess, body_of
+from gopa.protocol.simulation.script import Honest, Rounds, acts
 from gopa.rounds.context import RoundContext
-from gopa.rounds.long.challenges import input_tests, shape_of
-from gopa.rounds.long.inputs import (
-    LongInput,
-    LongNoise,
+from gopa.rounds.rows.challenges import input_tests, shape_of
+from gopa.rounds.rows.inputs import (
+    RowInput,
+    RowNoise,
     answer_tests,
     answered_inputs,
     hide_noise,
 )
-from gopa.rounds.long.words import UnmaskedVector
-from gopa.simulation import Behaviour
-from gopa.simulation.access import PartyAccess, body_of
-from gopa.simulation.script import Honest, Rounds, acts
+from gopa.rounds.rows.words import UnmaskedVector
 from wire.errors import ComputationFault, UsageError
 from zkp.rows.rows import hide_rows
 from zkp.rows.shape import Integers, RowShape
@@ -85,7 +85,7 @@ def wrap_entry() -> Deed:
     Twice that entry is a small integer.
     """
 
-    def lie(access: PartyAccess, content: LongJoin) -> LongJoin:
+    def lie(access: PartyAccess, content: RowJoin) -> RowJoin:
         require_met((ROWS,), access.manifest)
         half = (access.toolkit.group.order + 1) // 2
         return replace(content, input=with_more(access, content.input, half))
@@ -96,7 +96,7 @@ def wrap_entry() -> Deed:
 def copy_rows(victim: int) -> Deed:
     """Joins with the rows of the victim's vector."""
 
-    def mix(own: LongJoin, theirs: LongJoin) -> LongJoin:
+    def mix(own: RowJoin, theirs: RowJoin) -> RowJoin:
         return replace(own, input=theirs.input)
 
     return only_at(Phase.JOIN, copied(victim, mix))
@@ -105,7 +105,7 @@ def copy_rows(victim: int) -> Deed:
 def copy_lengths(victim: int) -> Deed:
     """Commits with the victim's tests and the victim's proof about them."""
 
-    def mix(own: LongCommit, theirs: LongCommit) -> LongCommit:
+    def mix(own: RowCommit, theirs: RowCommit) -> RowCommit:
         return replace(own, tests=theirs.tests, proof=theirs.proof)
 
     return only_at(Phase.COMMIT, copied(victim, mix))
@@ -125,7 +125,7 @@ def old_proof() -> Deed:
 def steal_permutation(victim: int) -> Deed:
     """Publishes words in which its noise is moved as the coins decide it for the victim."""
 
-    def lie(access: PartyAccess, content: LongPublish) -> LongPublish:
+    def lie(access: PartyAccess, content: RowPublish) -> RowPublish:
         stage = _published(access)
         if stage is None or stage.unproved is None:
             return content
@@ -137,7 +137,7 @@ def steal_permutation(victim: int) -> Deed:
 def other_noise() -> Deed:
     """Publishes words with other noise than it committed to: of two it likes the larger one."""
 
-    def lie(access: PartyAccess, content: LongPublish) -> LongPublish:
+    def lie(access: PartyAccess, content: RowPublish) -> RowPublish:
         stage = _published(access)
         if stage is None:
             return content
@@ -154,7 +154,7 @@ def abuse_carries(by: int) -> Deed:
     A multiple of 2^-w is a carry mod the order of the group, and no integer.
     """
 
-    def lie(access: PartyAccess, content: LongPublish) -> LongPublish:
+    def lie(access: PartyAccess, content: RowPublish) -> RowPublish:
         require_met((ROWS,), access.manifest)
         order, width = access.toolkit.group.order, access.manifest.word_width
         carry = by * pow(1 << width, -1, order) % order
@@ -188,11 +188,11 @@ def _published(access: PartyAccess) -> Published | None:
 
 def _masked(
     access: PartyAccess,
-    content: LongPublish,
+    content: RowPublish,
     stage: Published,
-    drawn: LongNoise,
+    drawn: RowNoise,
     victim: int | None,
-) -> LongPublish:
+) -> RowPublish:
     """What a publish says of the same vector with other noise, or noise that is moved otherwise."""
     if stage.unproved is None:
         return content
@@ -219,14 +219,14 @@ class _OtherRows(Honest):
         if not acts(self.rounds, post):
             return [post]
         if post.phase is Phase.JOIN and isinstance(stage, Joined):
-            return [access.altered(post, LONG_JOIN, lambda said: self._join(access, stage, said))]
+            return [access.altered(post, ROW_JOIN, lambda said: self._join(access, stage, said))]
         if post.phase is Phase.COMMIT and isinstance(stage, Committed):
             return [
-                access.altered(post, LONG_COMMIT, lambda said: self._commit(access, stage, said))
+                access.altered(post, ROW_COMMIT, lambda said: self._commit(access, stage, said))
             ]
         return [post]
 
-    def _join(self, access: PartyAccess, stage: Joined, content: LongJoin) -> LongJoin:
+    def _join(self, access: PartyAccess, stage: Joined, content: RowJoin) -> RowJoin:
         given, drawn = stage.given.rows, stage.rows
         if given is None or drawn is None:
             return content
@@ -236,19 +236,19 @@ class _OtherRows(Honest):
         vector, noise = given.rows.values.copy(), drawn.rows.values.copy()
         self.change(vector, noise)
         if (vector != given.rows.values).any():
-            given = LongInput(hide_rows(group, whole, vector, _BITS, rng=access.rng))
+            given = RowInput(hide_rows(group, whole, vector, _BITS, rng=access.rng))
         if (noise != drawn.rows.values).any():
             hidden = hide_rows(group, whole, noise, _BITS, rng=access.rng)
             drawn = replace(drawn, rows=hidden)
         access.memory["rows", access.round] = given, drawn
         return replace(content, input=given.posted, noise=drawn.posted)
 
-    def _commit(self, access: PartyAccess, stage: Committed, content: LongCommit) -> LongCommit:
+    def _commit(self, access: PartyAccess, stage: Committed, content: RowCommit) -> RowCommit:
         given, drawn = access.memory.get(("rows", access.round), (None, None))
-        if given is None or not isinstance(stage.masked, LongVectors):
+        if given is None or not isinstance(stage.masked, RowVectors):
             return content
         view = stage.view
-        vectors = LongVectors(replace(stage.masked.given, rows=given), drawn)
+        vectors = RowVectors(replace(stage.masked.given, rows=given), drawn)
         told = replace(vectors, drawn=replace(drawn, pads=stage.masked.drawn.pads))
         access.state = replace(access.state, stage=replace(stage, masked=told))
         claim = unanswered(view, content.acts_on, vectors)

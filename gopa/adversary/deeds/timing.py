@@ -9,10 +9,10 @@ from typing import Final
 from bulletin_board import Entry, sign_entry
 from gopa.adversary.deeds.kinds import copied, instead
 from gopa.adversary.malicious import Deed, phase_of
-from gopa.messages.phases import Phase
-from gopa.party import Post
-from gopa.simulation.access import PartyAccess, body_of, first_entry
-from gopa.simulation.script import (
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Post
+from gopa.protocol.simulation.access import PartyAccess, body_of, first_entry
+from gopa.protocol.simulation.script import (
     Drop,
     Garbage,
     Honest,

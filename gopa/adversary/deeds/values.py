@@ -9,14 +9,14 @@ from typing import Any
 from gopa.adversary.deeds.kinds import change, copied, flipped, knowing, only_at, require_full
 from gopa.adversary.malicious import Deed
 from gopa.adversary.needs import PROOFS, WEIGHTS, require_met
-from gopa.messages.party import Commit, Join, Publish
-from gopa.messages.phases import Phase
-from gopa.party.states import Accusing, Committed, Comparing
+from gopa.contract.party import Commit, Join, Publish
+from gopa.contract.phases import Phase
+from gopa.protocol.party.states import Accusing, Committed, Comparing
+from gopa.protocol.simulation import Behaviour
+from gopa.protocol.simulation.access import PartyAccess
+from gopa.protocol.simulation.script import Rounds
+from gopa.protocol.simulation.secrets import noise_for_tests
 from gopa.rounds.context import RoundContext, commit
-from gopa.simulation import Behaviour
-from gopa.simulation.access import PartyAccess
-from gopa.simulation.script import Rounds
-from gopa.simulation.secrets import noise_for_tests
 from wire.errors import UsageError
 
 

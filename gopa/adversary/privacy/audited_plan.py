@@ -20,9 +20,9 @@ from gopa.adversary.privacy.coalitions import (
     VETO,
     Coalition,
 )
+from gopa.contract.terms import Terms
 from gopa.planning.planner import plan
-from gopa.planning.terms import Terms
-from gopa.wording import NO_EPSILON
+from gopa.support.wording import NO_EPSILON
 from wire.errors import MalformedMessage, UsageError
 from wire.strict_json import read_json
 from zkp.noise_table import NoiseLaw, decode_noise_law

@@ -24,7 +24,7 @@ from gopa.adversary.privacy.coalitions import FEWEST, LATE, ORGANISER, ROLLBACK,
 from gopa.adversary.privacy.laws import Masks
 from gopa.adversary.privacy.scenarios import ReleaseScenario, graph_of, most_exposed
 from gopa.adversary.privacy.views import Release, World
-from gopa.planning.terms import Terms
+from gopa.contract.terms import Terms
 from wire.errors import UsageError
 
 NOISE_FACTOR: Final = 4

@@ -11,9 +11,9 @@ from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.measuring import ViewClaim
 from gopa.adversary.privacy.scenarios import ReleaseScenario
 from gopa.adversary.privacy.views import World
+from gopa.contract.terms import Terms
 from gopa.planning.outcome import privacy
 from gopa.planning.result import float_below
-from gopa.planning.terms import Terms
 from gopa.planning.worth import guarantee
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gopa.adversary.privacy.claims import MeasuredView, claim_of, plan_label, world_of
 from gopa.adversary.privacy.scenarios import ReleaseScenario, graph_of, most_exposed, removable
-from gopa.planning.terms import Terms
+from gopa.contract.terms import Terms
 
 Build = Callable[[Terms, np.random.Generator], Sequence[ReleaseScenario]]
 

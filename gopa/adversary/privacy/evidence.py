@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bulletin_board import Entry, LogReader, Submission
-from gopa.masks import Share, decode_share, unpack_words
-from gopa.messages.party import COMMIT, OPENING, PUBLISH, RECOVER, UNMASK, Commit
-from gopa.messages.phases import Kind
-from gopa.party.committing import share_point
+from gopa.contract.party import COMMIT, OPENING, PUBLISH, RECOVER, UNMASK, Commit
+from gopa.contract.phases import Kind
+from gopa.contract.words import unpack_words
+from gopa.protocol.party.committing import share_point
+from gopa.protocol.rules import RoundFindings
 from gopa.rounds.context import RoundContext
-from gopa.rules import RoundFindings
+from gopa.rounds.masks import Share, decode_share
 from wire.errors import UsageError
 from wire.secret import SecretBytes
 

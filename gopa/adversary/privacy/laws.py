@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gopa.accounting.convolution import Masses
 from gopa.adversary.privacy.bounds import Floats
-from gopa.masks import RoundedGaussian
+from gopa.rounds.masks import RoundedGaussian
 from zkp.noise_table import NoiseLaw
 
 Words: TypeAlias = npt.NDArray[np.uint64]

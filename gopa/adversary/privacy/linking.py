@@ -24,8 +24,8 @@ from gopa.adversary.privacy.live import FULL_SESSIONS, SESSIONS, Live, Played
 from gopa.adversary.privacy.scenarios import ReleaseScenario
 from gopa.adversary.privacy.stripping import StrippedValue, Stripper
 from gopa.graph import Graph
+from gopa.protocol.rules import RoundFindings
 from gopa.rounds.context import RoundContext
-from gopa.rules import RoundFindings
 
 _EXPECTED: Final = 8
 """So many draws, or a little more, are expected in each cell."""

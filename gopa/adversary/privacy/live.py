@@ -9,14 +9,14 @@ from typing import Final
 
 from gopa.adversary.privacy.stripping import PartySecrets
 from gopa.adversary.setup import FOUR
-from gopa.messages.parameters import Mode, Trust
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting
-from gopa.party.states import Committed
-from gopa.planning.terms import Terms
-from gopa.simulation import Script, Simulation, SimulationOptions
-from gopa.simulation.party import SimulatedParty
-from gopa.simulation.script import PostsLate
+from gopa.contract.parameters import Mode, Trust
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party.states import Committed
+from gopa.protocol.simulation import Script, Simulation, SimulationOptions
+from gopa.protocol.simulation.party import SimulatedParty
+from gopa.protocol.simulation.script import PostsLate
 from wire.randomness import Rng
 from zkp.noise_table import GaussianTable, binomial
 

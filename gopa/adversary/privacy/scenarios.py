@@ -10,9 +10,9 @@ from scipy import linalg
 
 from gopa.adversary.privacy.laws import Law
 from gopa.adversary.privacy.views import Release
+from gopa.contract.terms import Terms
 from gopa.graph import Graph, complete, k_out_graph
 from gopa.planning.outcome import RoundFacts
-from gopa.planning.terms import Terms
 
 _DENSE = 1000
 """Up to so many honest parties the worst victim is found exactly."""

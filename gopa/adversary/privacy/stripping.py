@@ -9,7 +9,12 @@ import numpy as np
 
 from commitments import Pedersen
 from gopa.adversary.privacy.evidence import Numbers, RoundMessages, modulus
-from gopa.masks import (
+from gopa.contract.framing import party_id
+from gopa.contract.words import word_type
+from gopa.protocol.party.committing import mask_law
+from gopa.protocol.rules import RoundFindings
+from gopa.rounds.context import RoundContext
+from gopa.rounds.masks import (
     SelfContext,
     add_edge_words,
     add_self_words,
@@ -20,12 +25,7 @@ from gopa.masks import (
     recover_seed,
     self_mask,
     sign,
-    word_type,
 )
-from gopa.messages.framing import party_id
-from gopa.party.committing import mask_law
-from gopa.rounds.context import RoundContext
-from gopa.rules import RoundFindings
 from wire.errors import UsageError
 from wire.secret import Guarded, SecretBytes
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Final, TypeVar
 
-from gopa import wording
 from gopa.auditing.html import drawing, view
 from gopa.auditing.html.figures import chance, key_name, largest, short, sure, tiny
 from gopa.auditing.html.report_object import LONGEST_NAME, ReportObject, cut
+from gopa.support import wording
 
 _LONGEST_BRIEF: Final = 160
 _LONGEST_SAID: Final = 500

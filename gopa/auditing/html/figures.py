@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from typing import Final
 
-from gopa.rounding import rounded
+from gopa.support.rounding import rounded
 
 _CONTEXT: Final = Context(prec=40, rounding=ROUND_HALF_EVEN)
 _MOST_EXPONENT: Final = 25

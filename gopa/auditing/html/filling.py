@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Final
 
-from gopa import wording
 from gopa.auditing.html import drawing, view
 from gopa.auditing.html.details import (
     abort_of,
@@ -32,7 +31,8 @@ from gopa.auditing.html.details import (
 from gopa.auditing.html.figures import between, short, with_error
 from gopa.auditing.html.report_object import LONGEST_NAME, ReportObject, cut
 from gopa.auditing.noise import ReadTerms, warning
-from gopa.version import VERSION
+from gopa.support import wording
+from gopa.support.version import VERSION
 
 _LONGEST_TAB: Final = 120
 _MOST_RESULTS: Final = 20

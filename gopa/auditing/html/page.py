@@ -27,7 +27,7 @@ from gopa.auditing.html.figures import counted, grouped
 from gopa.auditing.html.filling import page_of
 from gopa.auditing.html.report_object import ReportObject
 from gopa.auditing.html.view import AuditPage
-from gopa.wording import DOUBTS, sentence
+from gopa.support.wording import DOUBTS, sentence
 
 _MOST_MARKS: Final = 3
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from gopa.auditing.html.drawing import DegreesChart, DrawnGraph, ValuesChart
-from gopa.wording import VerdictWords
+from gopa.support.wording import VerdictWords
 
 T = TypeVar("T")
 

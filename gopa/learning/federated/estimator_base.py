@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.extras import missing
 from gopa.learning.data import Table, Users, natural
 from gopa.learning.federated.setting import Mode, Setting
 from gopa.learning.federated.sums import SumRun
@@ -21,6 +20,7 @@ from gopa.learning.fitting import Progress
 from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
 from gopa.learning.outcome import Outcome
 from gopa.learning.privacy import Privacy, Unit
+from gopa.support.extras import missing
 
 try:
     from sklearn.base import BaseEstimator

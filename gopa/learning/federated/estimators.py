@@ -12,7 +12,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from gopa.extras import missing
 from gopa.learning.clipping import length
 from gopa.learning.data import Users
 from gopa.learning.federated.clusters import Clusters, nearest
@@ -21,6 +20,7 @@ from gopa.learning.federated.moments import MomentSums, component_sums, line_sum
 from gopa.learning.federated.rounds import Clipping
 from gopa.learning.federated.setting import Setting
 from gopa.learning.federated.training import Recipe, Training
+from gopa.support.extras import missing
 
 try:
     from sklearn.base import (

@@ -12,7 +12,6 @@ from scipy.special import bdtrc
 
 from gopa import UsageError
 from gopa.accounting import Loss
-from gopa.draws import Draws
 from gopa.graph import Graph
 from gopa.learning.checks import number, whole
 from gopa.learning.clocks import Clock, ClockLaw, require_law
@@ -26,6 +25,7 @@ from gopa.learning.network_dp.walks import Flags, Floats, Update, Users, Visits,
 from gopa.learning.outcome import Outcome
 from gopa.learning.privacy import Privacy, Spent
 from gopa.noise import randomised_response, subseed
+from gopa.support.draws import Draws
 
 SHARED = ("users do as they are told, and are curious", "a user sees its own messages alone")
 WALKED = (

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.draws import Draws, Seed, thresholds_of
 from gopa.graph import Graph, metropolis, require_connected
 from gopa.learning.checks import whole
 from gopa.learning.clocks import Clock, ClockLaw, Events, InTurn, Poisson, events, require_law
+from gopa.support.draws import Draws, Seed, thresholds_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Users: TypeAlias = npt.NDArray[np.int64]

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gopa import UsageError
-from gopa.draws import Draws
 from gopa.learning.checks import number, whole
 from gopa.learning.pairwise.kernels import (
     AUC,
@@ -28,6 +27,7 @@ from gopa.learning.pairwise.kernels import (
     Kernel,
     Places,
 )
+from gopa.support.draws import Draws
 from gopa.twoparty import (
     Circuit,
     LaplaceNoise,

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.draws import Draws
 from gopa.graph import Graph
 from gopa.learning.checks import number, whole
 from gopa.learning.clipping import within
@@ -30,6 +29,7 @@ from gopa.learning.pairwise.losses import RANKING, MeanLoss, PairLoss, rows_of
 from gopa.learning.pairwise.private_rows import PrivateRows
 from gopa.learning.privacy import Privacy
 from gopa.learning.steps import Steps, root
+from gopa.support.draws import Draws
 
 Method: TypeAlias = Literal["asynchronous", "synchronous", "central"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.learning.data import Table, Users
-from gopa.progress import Advance
+from gopa.support.progress import Advance
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Places: TypeAlias = npt.NDArray[np.int64]

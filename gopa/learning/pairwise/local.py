@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.draws import Draws
 from gopa.learning.charges import Charge
 from gopa.learning.checks import number, whole
 from gopa.learning.clipping import finite
@@ -28,6 +27,7 @@ from gopa.learning.outcome import Outcome
 from gopa.learning.pairwise.kernels import Floats, Kernel, Places, TablePairs, points_of
 from gopa.learning.privacy import Privacy
 from gopa.noise import RandomisedResponse, randomised_response, subseed
+from gopa.support.draws import Draws
 
 Rounding: TypeAlias = Literal["nearest", "random"]
 

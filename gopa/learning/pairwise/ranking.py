@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.draws import Draws
 from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
@@ -29,6 +28,7 @@ from gopa.learning.pairwise.local import require_local
 from gopa.learning.pairwise.subsampling import shared_out
 from gopa.learning.privacy import Privacy
 from gopa.noise import hadamard_bit, subseed
+from gopa.support.draws import Draws
 
 _DEEPEST: Final = 20
 _PATIENCE: Final = 4.0

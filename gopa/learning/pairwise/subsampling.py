@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.draws import Draws
 from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
@@ -24,6 +23,7 @@ from gopa.learning.pairwise.answers import MOST_COINS, PrivateAnswers, WholeKern
 from gopa.learning.pairwise.kernels import Floats, Kernel, Places, points_of
 from gopa.learning.pairwise.local import exact_variance
 from gopa.learning.privacy import Privacy
+from gopa.support.draws import Draws
 from gopa.twoparty import laplace_noise, randomised_answer
 
 ROUNDS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)

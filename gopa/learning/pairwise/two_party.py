@@ -15,7 +15,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from gopa import UsageError
-from gopa.draws import Draws
 from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
 from gopa.learning.data import Users
@@ -28,6 +27,7 @@ from gopa.learning.pairwise.kernels import Floats, Kernel, Places, points_of
 from gopa.learning.pairwise.local import require_local
 from gopa.learning.pairwise.subsampling import PublicLaw, answers_within, best_rounds, pairings
 from gopa.learning.privacy import Privacy
+from gopa.support.draws import Draws
 from gopa.twoparty import Circuit, Evaluator, Garbler, LaplaceNoise, traffic
 
 _ANSWER: Final = 8

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.draws import Draws
 from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
 from gopa.learning.clipping import clip, within
@@ -31,6 +30,7 @@ from gopa.learning.without_replacement.models import LONGEST, Floats, OneVsAll, 
 from gopa.learning.without_replacement.noise import Calibration, Noise, noise_for
 from gopa.learning.without_replacement.policies import ALWAYS, Coin, Policy
 from gopa.noise import rounded_gaussian, subseed
+from gopa.support.draws import Draws
 
 _VISITS: Final = 5
 _NUMBER_BYTES: Final = 8

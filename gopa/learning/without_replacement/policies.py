@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.draws import Draws, threshold_of
 from gopa.learning.checks import number
+from gopa.support.draws import Draws, threshold_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Chosen: TypeAlias = npt.NDArray[np.bool_]

@@ -23,8 +23,7 @@ from declearn.secagg.messaging import SecaggMessage
 from declearn.utils import Aggregate
 
 from bulletin_board.note import VerifierKey
-from gopa.messages.manifest import MANIFEST, Manifest, Mode, session_id
-from gopa.party import LocalPolicy, Refusal
+from gopa.contract.manifest import MANIFEST, Manifest, Mode, session_id
 from gopa.planning.defaults import CORRUPT
 from gopa.plugins.declearn.messages import (
     GopaAggregate,
@@ -36,6 +35,7 @@ from gopa.plugins.declearn.messages import (
 )
 from gopa.plugins.fixed_point import FixedPoint
 from gopa.plugins.roster import KnownRoster
+from gopa.protocol.party import LocalPolicy, Refusal
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.tunnel import MemoryGuard, SealingKey, TunnelInput, TunnelParty
 from wire.ed25519 import SigningKey

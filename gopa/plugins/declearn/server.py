@@ -21,8 +21,7 @@ from declearn.secagg.messaging import SecaggMessage
 
 import gopa
 from bulletin_board.display import visible
-from gopa.messages.manifest import Mode
-from gopa.organiser import SessionSetting
+from gopa.contract.manifest import Mode
 from gopa.planning.defaults import CORRUPT
 from gopa.plugins.declearn.messages import (
     GopaAggregate,
@@ -35,6 +34,7 @@ from gopa.plugins.declearn.messages import (
 )
 from gopa.plugins.fixed_point import FixedPoint, Integers
 from gopa.plugins.session import HostedSession, RoundSum, new_signer
+from gopa.protocol.organiser import SessionSetting
 from wire.ed25519 import PublicKey
 from wire.errors import GopaError, MalformedMessage, UsageError
 

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 from bulletin_board import NoteSigner
 from bulletin_board.display import visible
 from gopa.aggregation.transcript import SessionTranscript
-from gopa.messages.manifest import Mode
-from gopa.messages.row_terms import middle
-from gopa.organiser import SessionSetting
+from gopa.contract.manifest import Mode
+from gopa.contract.row_terms import middle
 from gopa.planning import Plan, Terms
 from gopa.plugins.flower.courier import Courier
 from gopa.plugins.flower.layout import ModelLayout
 from gopa.plugins.flower.records import Asked, Said, put
 from gopa.plugins.flower.strategies import calling_strategy, require_fit
 from gopa.plugins.session import HostedSession, RoundSum, new_signer
-from gopa.wording import counted
+from gopa.protocol.organiser import SessionSetting
+from gopa.support.wording import counted
 from wire.ed25519 import PublicKey
 from wire.errors import Aborted, MalformedMessage, UsageError
 from wire.randomness import Rng

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from bulletin_board.storage.files import PRIVATE_DIRECTORY
-from gopa.party import Refusal
+from gopa.protocol.party import Refusal
 from gopa.sessions.tunnel import FileGuard, SealingKey
 from gopa.sessions.vault import identity
 from gopa.sessions.vault.interface import VaultInUse

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bulletin_board.display import visible
 from gopa.aggregation.errors import OutOfRange
-from gopa.party import LocalPolicy, Refusal
 from gopa.plugins.flower.home import NodeHome, home_of
 from gopa.plugins.flower.layout import ModelLayout
 from gopa.plugins.flower.records import RECORD, Asked, Said, asked_in, put
 from gopa.plugins.roster import KnownRoster
+from gopa.protocol.party import LocalPolicy, Refusal
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.tunnel import (
     Guard,

@@ -23,8 +23,8 @@ from bulletin_board.client.board import BoardClient, Patience
 from bulletin_board.client.http import HttpTransport, NetworkError, Response, Transport
 from bulletin_board.client.state import ClientState
 from bulletin_board.display import visible
-from gopa.messages.framing import Posted
-from gopa.party import Fetch
+from gopa.contract.framing import Posted
+from gopa.protocol.party import Fetch
 from wire.errors import FaultyBoard, ProtocolError, UsageError
 from wire.randomness import Rng
 

@@ -19,9 +19,9 @@ from bulletin_board import RefusalReason, Refused
 from bulletin_board.client.http import NetworkError
 from bulletin_board.display import visible
 from bulletin_board.lookup import MOST_AUTHORS, VERSION, Lookup, VerifiedEntry
-from gopa.messages.framing import Posted
-from gopa.messages.phases import KIND_IN, Kind, Phase
-from gopa.party import Fetch
+from gopa.contract.framing import Posted
+from gopa.contract.phases import KIND_IN, Kind, Phase
+from gopa.protocol.party import Fetch
 from gopa.sessions.following.follower import (
     BoardFollower,
     BoardLink,

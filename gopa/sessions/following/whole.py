@@ -16,10 +16,10 @@ from operator import attrgetter
 from typing import Final
 
 from bulletin_board import LogReader, Submission
-from gopa.messages.framing import Assembler, Message, Posted, signature_claim
-from gopa.messages.manifest import MANIFEST, Roster, session_id
-from gopa.messages.phases import Kind, Phase
-from gopa.party import Fetch
+from gopa.contract.framing import Assembler, Message, Posted, signature_claim
+from gopa.contract.manifest import MANIFEST, Roster, session_id
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.party import Fetch
 from gopa.sessions.following.follower import BoardFollower, BoardLink, Horizon, PollingPace, Sleep
 from wire.ed25519 import verify_many
 from wire.errors import InvalidSignature, MalformedMessage, UsageError

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from bulletin_board.client.http import HttpTransport, NetworkError, Transport
-from gopa.beacon import DrandChain, verify_round
-from gopa.rules import BeaconValue
+from gopa.contract.beacon import DrandChain, verify_round
+from gopa.protocol.rules import BeaconValue
 from wire.errors import MalformedMessage, UsageError
 from wire.strict_json import read_json
 

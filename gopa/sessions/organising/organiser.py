@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from bulletin_board import Slot, Submission
-from gopa.beacon import earliest_round
-from gopa.messages.framing import Posted
-from gopa.messages.manifest import DrandBeacon, Manifest, OpenAdmission
-from gopa.messages.organiser import Abort
-from gopa.messages.phases import Phase
-from gopa.organiser import (
+from gopa.contract.beacon import earliest_round
+from gopa.contract.framing import Posted
+from gopa.contract.manifest import DrandBeacon, Manifest, OpenAdmission
+from gopa.contract.organiser import Abort
+from gopa.contract.phases import Phase
+from gopa.protocol.organiser import (
     Cosigned,
     GiveUp,
     Organiser,
@@ -26,8 +26,8 @@ from gopa.organiser import (
     WantBeacon,
     WantCheckpoint,
 )
+from gopa.protocol.rules import BeaconValue, RoundPicture, SessionState
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import BeaconValue, RoundPicture, SessionState
 from gopa.sessions.following.follower import Horizon
 from gopa.sessions.organising.schedule import Schedule
 from gopa.sessions.organising.storage import (

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from bulletin_board import Entry, LogReader, SignedCheckpoint, Submission
-from gopa.messages.framing import Assembler, Message, Posted, signature_claim
-from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import Abort, AbortReason, Released, ResultMessage, RollEntry
-from gopa.messages.phases import Kind, Phase
-from gopa.session_tracker import TrackedSession
+from gopa.contract.framing import Assembler, Message, Posted, signature_claim
+from gopa.contract.manifest import Manifest
+from gopa.contract.organiser import Abort, AbortReason, Released, ResultMessage, RollEntry
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.admission.tracker import TrackedSession
 from gopa.sessions.following.follower import Horizon
 from gopa.sessions.ticket import Ticket, checked_manifest
 from wire.ed25519 import verify_many

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
 from bulletin_board import Refused
-from gopa.beacon import DrandChain
-from gopa.messages.framing import NO_LEAF
-from gopa.messages.manifest import DrandBeacon
-from gopa.messages.organiser import Abort, ResultMessage
-from gopa.messages.phases import Phase
-from gopa.rules import BeaconValue, RoundPicture, SessionState
+from gopa.contract.beacon import DrandChain
+from gopa.contract.framing import NO_LEAF
+from gopa.contract.manifest import DrandBeacon
+from gopa.contract.organiser import Abort, ResultMessage
+from gopa.contract.phases import Phase
+from gopa.protocol.rules import BeaconValue, RoundPicture, SessionState
 from gopa.sessions.board_access import NotShown, shown
 from gopa.sessions.following.follower import Horizon
 from gopa.sessions.organising.beacons import BeaconSource, verified

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from wire.errors import UsageError
 
 LONGEST: Final = 10 * 365 * 24 * 3600.0

@@ -21,9 +21,9 @@ from bulletin_board.entry import LARGEST_ENTRY
 from bulletin_board.storage.directory import read_secret, write_secret
 from bulletin_board.storage.files import replace_file
 from gopa.auditing.options import Anchors
-from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import LARGEST_CHECKPOINT
-from gopa.messages.phases import Kind
+from gopa.contract.manifest import Manifest
+from gopa.contract.organiser import LARGEST_CHECKPOINT
+from gopa.contract.phases import Kind
 from gopa.sessions.ticket import Ticket, checked_manifest
 from gopa.sessions.vault import DirectoryVault, Secret
 from gopa.sessions.vault import identity as identities

@@ -16,9 +16,9 @@ from bulletin_board.entry import verify_entry
 from bulletin_board.note import open_checkpoint
 from bulletin_board.tree import RightEdge, leaf_hash, old_root, verify_consistency, verify_subset
 from gopa.aggregation.structure import Value
-from gopa.messages.framing import Posted
-from gopa.messages.manifest import DrandBeacon, Manifest
-from gopa.party import (
+from gopa.contract.framing import Posted
+from gopa.contract.manifest import DrandBeacon, Manifest
+from gopa.protocol.party import (
     Dated,
     Event,
     Fetch,
@@ -33,7 +33,7 @@ from gopa.party import (
     TimedOut,
     Witnessed,
 )
-from gopa.party.states import Done, Enrolled, Invited, Outside, Stopped, opened_of
+from gopa.protocol.party.states import Done, Enrolled, Invited, Outside, Stopped, opened_of
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.contribution import encoding_for, offered
 from gopa.sessions.following import ManifestSearch, entries_of_session, matching

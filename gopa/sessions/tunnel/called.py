@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import ResultMessage
-from gopa.party import Finished, LocalPolicy
+from gopa.contract.manifest import Manifest
+from gopa.contract.organiser import ResultMessage
+from gopa.protocol.party import Finished, LocalPolicy
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.party_memory import LAST
 from gopa.sessions.stepped_party import Step, SteppedParty

@@ -1,9 +1,9 @@
 """Writes down a party in the middle of a round, so that a call goes on where the last one ended.
 
 A checkpoint is read by the library that wrote it and by nobody else: it says by which version, and
-another one refuses it. So its form is that of the classes in `gopa.party.states`, field by field,
-and it has no description of its own. It is sealed with the state (`specs/12-sessions.md`, [N4]):
-what is read back was written by this party, in this session.
+another one refuses it. So its form is that of the classes in `gopa.protocol.party.states`, field
+by field, and it has no description of its own. It is sealed with the state
+(`specs/12-sessions.md`, [N4]): what is read back was written by this party, in this session.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from typing import Any, Final
 import numpy as np
 
 from commitments import Opening, Pedersen
+from gopa.contract.organiser import CLOSE, Close
+from gopa.contract.party import About
+from gopa.contract.phases import Phase
 from gopa.graph import Graph
-from gopa.masks import EdgeMasks, Share, SharedPoint
-from gopa.messages.organiser import CLOSE, Close
-from gopa.messages.party import About
-from gopa.messages.phases import Phase
-from gopa.party import Fetch, Part, PartyState, Post, states
-from gopa.party.chain import Chain
-from gopa.party.committing import round_masks
-from gopa.party.reading import Closed, DecodedRoll, read_enrolment
-from gopa.party.rows import kept_input
-from gopa.party.view import RoundView
+from gopa.protocol.party import Fetch, Part, PartyState, Post, states
+from gopa.protocol.party.chain import Chain
+from gopa.protocol.party.committing import round_masks
+from gopa.protocol.party.reading import Closed, DecodedRoll, read_enrolment
+from gopa.protocol.party.rows import kept_input
+from gopa.protocol.party.view import RoundView
 from gopa.rounds.context import RoundContext, opening_of
-from gopa.rounds.long.inputs import LongNoise
+from gopa.rounds.masks import EdgeMasks, Share, SharedPoint
+from gopa.rounds.rows.inputs import RowNoise
 from gopa.rounds.statements import noise_plan
 from gopa.sessions.party_memory import CHAIN, FAILURE, RestoreContext
 from gopa.sessions.tunnel.rows import read_noise, read_words, write_noise, write_words
 from gopa.sessions.tunnel.slots import NAME_SIZE, LateBytes, LateIntegers, Slots
 from gopa.sessions.vault.interface import StateDiverged
-from gopa.version import VERSION
+from gopa.support.version import VERSION
 from wire.errors import MalformedMessage, UsageError
 from wire.secret import SecretBytes
 from zkp import GaussianTable, NoiseSeeds
@@ -57,7 +57,7 @@ _CLASSES: Final[tuple[type[Any], ...]] = (
     states.Enrolled,
     states.Checking,
     states.EdgeSecret,
-    states.LongVectors,
+    states.RowVectors,
     states.Committed,
     states.Comparing,
     states.Suspicion,
@@ -390,7 +390,7 @@ _FORMS: Final = (
     _Form(Opening, _write_opening, _read_opening),
     _Form(states.RoundInput, _write_input, _read_input),
     _Form(states.UnprovedWords, write_words, read_words),
-    _Form(LongNoise, write_noise, read_noise),
+    _Form(RowNoise, write_noise, read_noise),
     _Form(Closed, _write_closed, _read_closed),
     _Form(NoiseSeeds, _write_seeds, _read_seeds),
     _Form(NoiseBits, _write_bits, _read_bits),

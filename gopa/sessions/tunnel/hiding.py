@@ -14,10 +14,10 @@ from typing import Final
 
 from bulletin_board import Entry
 from bulletin_board.entry import LARGEST_BODY
-from gopa.messages.cutting import cut_of, full_size, own_sums
-from gopa.messages.framing import Posted
-from gopa.messages.organiser import SUMS_BEGIN
-from gopa.messages.phases import Kind, Phase
+from gopa.contract.cutting import cut_of, full_size, own_sums
+from gopa.contract.framing import Posted
+from gopa.contract.organiser import SUMS_BEGIN
+from gopa.contract.phases import Kind, Phase
 from gopa.sessions.tunnel.messages import HiddenEntry
 from wire.errors import InvalidProof
 

@@ -33,12 +33,12 @@ from bulletin_board.reader import CHECKPOINT, MemorySource, resource_limit
 from bulletin_board.sequencer import MOST_IN_A_BATCH
 from bulletin_board.storage.memory import memory_storage
 from bulletin_board.tree import Node, resources, subset_proof
-from gopa.admission import ProtocolAdmission
-from gopa.messages.framing import Posted
-from gopa.messages.heads import is_head
-from gopa.messages.organiser import CUT
-from gopa.messages.phases import Kind, Phase
-from gopa.rules import SessionState
+from gopa.contract.cutting import is_head
+from gopa.contract.framing import Posted
+from gopa.contract.organiser import CUT
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.admission.policy import ProtocolAdmission
+from gopa.protocol.rules import SessionState
 from gopa.sessions.following import ManifestSearch, matching
 from gopa.sessions.organising import (
     BeaconSource,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from commitments import ristretto255
-from gopa.masks.keys import SharedPoint, derived_key, require_id, shared_point
+from gopa.rounds.masks.keys import SharedPoint, derived_key, require_id, shared_point
 from gopa.sessions.vault.protection import NotForThisKey, SecretBox
 from wire.codec import Codec, fixed, opaque, record, u64
 from wire.domains import CARD_PAYLOAD_TYPE, LETTER_KEY, LETTER_PAYLOAD_TYPE

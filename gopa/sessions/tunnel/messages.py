@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 
 from bulletin_board.entry import LARGEST_ENTRY, SMALLEST_ENTRY
 from bulletin_board.note import LARGEST_NOTE
-from gopa.messages.phases import Phase
-from gopa.party import Fetch
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Fetch
 from gopa.sessions.party_journal import Run
 from wire.codec import (
     Case,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from gopa.aggregation.weighting import largest_weight
-from gopa.party import (
+from gopa.protocol.party import (
     LocalPolicy,
 )
 from gopa.rounds.toolkit import Toolkit

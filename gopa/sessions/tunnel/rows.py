@@ -13,12 +13,12 @@ from typing import Any, Final
 import numpy as np
 
 from commitments.group import Group, PointVec, SecretScalarVec
-from gopa.party import states
-from gopa.party.rows import kept_noise, kept_words, no_pads
+from gopa.protocol.party import states
+from gopa.protocol.party.rows import kept_noise, kept_words, no_pads
 from gopa.rounds.context import RoundContext
-from gopa.rounds.long.challenges import shape_of
-from gopa.rounds.long.inputs import LongNoise
-from gopa.rounds.long.words import KeptCarries
+from gopa.rounds.rows.challenges import shape_of
+from gopa.rounds.rows.inputs import RowNoise
+from gopa.rounds.rows.words import KeptCarries
 from wire.secret import Guarded, SecretBytes
 from zkp.rows.rows import HiddenPads
 from zkp.rows.shape import TESTS
@@ -32,7 +32,7 @@ _PAD: Final = 14
 class KeptWords(Guarded):
     """Holds what is kept of `UnprovedWords`, until keys and seed are read, too."""
 
-    vectors: states.LongVectors
+    vectors: states.RowVectors
     carries: KeptCarries
 
     def unproved(self, found: dict[str, Any]) -> states.UnprovedWords:
@@ -41,14 +41,14 @@ class KeptWords(Guarded):
         return kept_words(found["view"], self.vectors, keys, seed, self.carries)
 
 
-def write_noise(writer: Any, drawn: LongNoise) -> None:
+def write_noise(writer: Any, drawn: RowNoise) -> None:
     """The seed, and what hides the noise; pads, if they are not used up."""
     writer.data(drawn.seed.reveal())
     _write_hidden(writer, drawn.rows.blindings, drawn.rows.points)
     _write_pads(writer, drawn.pads)
 
 
-def read_noise(reader: Any) -> LongNoise:
+def read_noise(reader: Any) -> RowNoise:
     """What `write_noise` has written."""
     context = reader.session.context(1)
     seed, blindings, points = SecretBytes(reader.data()), reader.data(), reader.data()

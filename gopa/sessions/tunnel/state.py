@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bulletin_board.note import LARGEST_NOTE
-from gopa.messages.manifest import MANIFEST
+from gopa.contract.manifest import MANIFEST
 from gopa.sessions.tunnel.slots import NAME_SIZE, Slots
 from gopa.sessions.vault.interface import VaultDamaged, VaultError
 from gopa.sessions.vault.protection import NONCE_SIZE, NotForThisKey, SealingKey, SecretBox

@@ -17,7 +17,7 @@ from bulletin_board.client.http import NetworkError
 from bulletin_board.client.state import MemoryState
 from bulletin_board.entry import VERSION, sign_entry
 from gopa.adversary.boards import MaliciousBoard, NeverHappened, TamperedTransport
-from gopa.messages.phases import Kind, Phase
+from gopa.contract.phases import Kind, Phase
 from tests.randomness import seeded
 from wire.ed25519 import SigningKey
 from wire.errors import FaultyBoard, InvalidProof

@@ -16,8 +16,8 @@ from gopa.adversary.malicious import script_of
 from gopa.adversary.outcome import Catch, How
 from gopa.adversary.served import Unserved, run_served, servable, unserved
 from gopa.adversary.setup import SMALL
-from gopa.party import Post
-from gopa.simulation.access import PartyAccess
+from gopa.protocol.party import Post
+from gopa.protocol.simulation.access import PartyAccess
 from tests.adversary.weakened import weakened
 from wire.errors import UsageError
 

@@ -17,7 +17,7 @@ from gopa.adversary.outcome import Catch, How
 from gopa.adversary.served import ServedAttack
 from gopa.adversary.setup import SMALL, WITNESSED
 from gopa.auditing.checks import check_of
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from wire.ed25519 import PublicKey
 
 CONVICTED: Final = Catch("05-C4", "board", How.CONVICTED)

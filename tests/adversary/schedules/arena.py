@@ -9,15 +9,15 @@ from typing import Final
 
 from bulletin_board import Slot, Submission
 from bulletin_board.tree import EMPTY_ROOT, RightEdge, leaf_hash
-from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
-from gopa.messages.organiser import CLOSE
-from gopa.messages.phases import KIND_IN, Kind, Phase
-from gopa.organiser import Organiser, PhaseOver
-from gopa.party import Event, Fetch, Post, Supplied, TimedOut, Witnessed
-from gopa.simulation import Script, SimulationOptions, permissive
-from gopa.simulation.board import SimulatedBoard
-from gopa.simulation.randomness import SeededStreams
-from gopa.simulation.setup import set_up
+from gopa.contract.framing import NO_LEAF, MessageSlot, Posted, sign_message
+from gopa.contract.organiser import CLOSE
+from gopa.contract.phases import KIND_IN, Kind, Phase
+from gopa.protocol.organiser import Organiser, PhaseOver
+from gopa.protocol.party import Event, Fetch, Post, Supplied, TimedOut, Witnessed
+from gopa.protocol.simulation import Script, SimulationOptions, permissive
+from gopa.protocol.simulation.board import SimulatedBoard
+from gopa.protocol.simulation.randomness import SeededStreams
+from gopa.protocol.simulation.setup import set_up
 from tests.adversary.schedules.desk import Desk, Ending
 from tests.adversary.schedules.kept import KeptParty
 from tests.adversary.schedules.secrets import Secrets

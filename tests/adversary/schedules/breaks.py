@@ -10,21 +10,21 @@ from typing import Any, Final
 
 import pytest
 
-from gopa.messages.framing import Message
-from gopa.messages.party import OPENING, REVEAL, UNMASK, EdgeOpenings, OpenedEdge, Unmask
-from gopa.messages.phases import Phase
-from gopa.party import confirming
-from gopa.party.chain import Chain
-from gopa.party.states import Unmasked
+from gopa.contract.framing import Message
+from gopa.contract.party import OPENING, REVEAL, UNMASK, EdgeOpenings, OpenedEdge, Unmask
+from gopa.contract.phases import Phase
+from gopa.protocol.party import confirming
+from gopa.protocol.party.chain import Chain
+from gopa.protocol.party.states import Unmasked
+from gopa.protocol.rules.final_phases import UnmaskRules
+from gopa.protocol.rules.join import CoinsRules
+from gopa.protocol.rules.mailbox import Mailbox, Sorter
+from gopa.protocol.rules.publish import PublishRules
+from gopa.protocol.rules.rounds import RoundSequence
 from gopa.rounds.real_proofs import RealProofs
-from gopa.rules.final_phases import UnmaskRules
-from gopa.rules.join import CoinsRules
-from gopa.rules.mailbox import Mailbox, Sorter
-from gopa.rules.publish import PublishRules
-from gopa.rules.rounds import RoundSequence
 from gopa.sessions.stepped_party import StepRng
 from tests.adversary.schedules.arena import Arena
-from tests.adversary.schedules.worlds import LongDoubles
+from tests.adversary.schedules.worlds import RowDoubles
 from wire.secret import SecretBytes
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -85,7 +85,7 @@ def unmasks_before_counting(patch: pytest.MonkeyPatch) -> None:
         state, post = party.say(replace(state, stage=stage), Phase.UNMASK, body)
         return state, [post]
 
-    patch.setattr("gopa.party.machine.count", hasty)
+    patch.setattr("gopa.protocol.party.machine.count", hasty)
 
 
 def draws_anew(patch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def _believing(patch: pytest.MonkeyPatch, name: str) -> None:
         del self, claims
         return frozenset()
 
-    for proofs in (LongDoubles, RealProofs):
+    for proofs in (RowDoubles, RealProofs):
         patch.setattr(proofs, name, nobody)
 
 
@@ -174,7 +174,7 @@ def strikes_nobody(patch: pytest.MonkeyPatch) -> None:
 
 def blames_whoever_saw_another_log(patch: pytest.MonkeyPatch) -> None:
     """Faults convict, whatever log their author was shown ([E6])."""
-    patch.setattr(sys.modules["gopa.rules.check"], "_weighed", lambda fault, _: fault)
+    patch.setattr(sys.modules["gopa.protocol.rules.check"], "_weighed", lambda fault, _: fault)
 
 
 BREAKS: Final[dict[str, Broken]] = {

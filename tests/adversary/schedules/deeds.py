@@ -24,8 +24,7 @@ from gopa.adversary.deeds.organising import (
     with_final,
 )
 from gopa.adversary.malicious import Deed
-from gopa.messages.members import pack_members, unpack_members
-from gopa.messages.organiser import (
+from gopa.contract.organiser import (
     AbortReason,
     Close,
     Coins,
@@ -34,13 +33,15 @@ from gopa.messages.organiser import (
     Released,
     ResultMessage,
     Roll,
+    pack_members,
+    unpack_members,
 )
-from gopa.messages.party import ACCUSATION, About, Accusation
-from gopa.messages.phases import Phase
-from gopa.party import Post
-from gopa.simulation import Behaviour, OrganiserBehaviour
-from gopa.simulation.access import PartyAccess
-from gopa.simulation.script import Honest, Rounds
+from gopa.contract.party import ACCUSATION, About, Accusation
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Post
+from gopa.protocol.simulation import Behaviour, OrganiserBehaviour
+from gopa.protocol.simulation.access import PartyAccess
+from gopa.protocol.simulation.script import Honest, Rounds
 from tests.adversary.schedules.worlds import World
 
 

@@ -8,12 +8,12 @@ from typing import Final, TypeAlias
 
 from bulletin_board import Submission
 from bulletin_board.entry import sign_entry
-from gopa.messages.framing import Posted
-from gopa.messages.party import CONFIRM, Confirm
-from gopa.messages.phases import KIND_IN, Kind, Phase
-from gopa.organiser import GiveUp, Idle, Organiser, PhaseOver, Seen, SendMessage
-from gopa.simulation.access import OrganiserAccess
-from gopa.simulation.script import OrganiserBehaviour
+from gopa.contract.framing import Posted
+from gopa.contract.party import CONFIRM, Confirm
+from gopa.contract.phases import KIND_IN, Kind, Phase
+from gopa.protocol.organiser import GiveUp, Idle, Organiser, PhaseOver, Seen, SendMessage
+from gopa.protocol.simulation.access import OrganiserAccess
+from gopa.protocol.simulation.script import OrganiserBehaviour
 
 Ending: TypeAlias = type[PhaseOver | Idle | GiveUp]
 """How an organiser is told that its phase ends."""

@@ -17,12 +17,12 @@ from gopa.adversary.outcome import RoundOutcome
 from gopa.adversary.trial import open_to_all
 from gopa.auditing import Anchors, Report, Verdict
 from gopa.auditing.auditor import options_of, run
-from gopa.beacon import reveal_hash
-from gopa.messages.framing import Posted, party_id
-from gopa.messages.organiser import ABORT, CLOSE, Abort, Close
-from gopa.messages.party import ACCUSATION, JOIN, OPENING, RECOVER, REVEAL, UNMASK
-from gopa.messages.phases import Kind, Phase
-from gopa.rules import Findings, RoundFindings
+from gopa.contract.beacon import reveal_hash
+from gopa.contract.framing import Posted, party_id
+from gopa.contract.organiser import ABORT, CLOSE, Abort, Close
+from gopa.contract.party import ACCUSATION, JOIN, OPENING, RECOVER, REVEAL, UNMASK
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.rules import Findings, RoundFindings
 from tests.adversary.schedules.arena import Arena, Side
 from tests.adversary.schedules.secrets import Pair
 from tests.verifier.answers import anchors_of, report

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gopa.messages.manifest import Manifest
-from gopa.party import Event, LocalPolicy, Output, Party, PartyState, Post
+from gopa.contract.manifest import Manifest
+from gopa.protocol.party import Event, LocalPolicy, Output, Party, PartyState, Post
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.vault.interface import MemoryVault

@@ -10,10 +10,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from gopa.adversary import deeds
 from gopa.adversary.malicious import Deed, Malicious
-from gopa.messages.phases import Phase
-from gopa.organiser import GiveUp, Idle, PhaseOver
-from gopa.party import Party
-from gopa.simulation import permissive
+from gopa.contract.phases import Phase
+from gopa.protocol.organiser import GiveUp, Idle, PhaseOver
+from gopa.protocol.party import Party
+from gopa.protocol.simulation import permissive
 from tests.adversary.schedules.arena import Arena
 from tests.adversary.schedules.deeds import LIES, deeds_in, slander
 from tests.adversary.schedules.desk import Ending

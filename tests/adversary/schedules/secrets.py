@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gopa.party.states import Committed, Confirmed, Published
-from gopa.simulation.party import SimulatedParty
-from gopa.simulation.secrets import noise_for_tests
+from gopa.protocol.party.states import Committed, Confirmed, Published
+from gopa.protocol.simulation.party import SimulatedParty
+from gopa.protocol.simulation.secrets import noise_for_tests
 
 Pair = frozenset[int]
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from gopa.messages.phases import Phase
-from gopa.party import Refusal
-from gopa.party.states import Confirmed
-from gopa.planning.terms import Terms
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
+from gopa.protocol.party import Refusal
+from gopa.protocol.party.states import Confirmed
 from gopa.sessions.vault.interface import StateDiverged
 from tests.adversary.schedules.arena import Arena
 from tests.adversary.schedules.breaks import BREAKS, unmasks_before_counting

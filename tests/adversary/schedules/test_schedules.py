@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gopa.messages.organiser import AbortReason
-from gopa.party.states import Committed, Confirmed
+from gopa.contract.organiser import AbortReason
+from gopa.protocol.party.states import Committed, Confirmed
 from tests.adversary.schedules.arena import Arena
 from tests.adversary.schedules.judgement import ACCEPTED, require_everything
 from tests.adversary.schedules.searching import search

@@ -10,9 +10,9 @@ from typing import Final
 
 from commitments import Opening
 from gopa.adversary.setup import FOUR
-from gopa.messages.manifest import Mode
-from gopa.organiser import SessionSetting
-from gopa.planning.terms import Terms
+from gopa.contract.manifest import Mode
+from gopa.contract.terms import Terms
+from gopa.protocol.organiser import SessionSetting
 from gopa.rounds.proofs import NoiseClaim, Proofs
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.toolkit import Toolkit
@@ -23,7 +23,7 @@ from zkp.noise_table import GaussianTable, NoNoise
 from zkp.weighted_noise import NoiseBits
 
 
-class LongDoubles(ProofDoubles):
+class RowDoubles(ProofDoubles):
     """Doubles with proofs that are long enough for every deed that spoils a byte of one."""
 
     def prove_noise(
@@ -45,7 +45,7 @@ class LongDoubles(ProofDoubles):
         return super().bad_noises(halves, rng, executor) | torn
 
 
-_DOUBLES: Final = LongDoubles()
+_DOUBLES: Final = RowDoubles()
 _REAL: Final = RealProofs()
 
 

@@ -22,6 +22,7 @@ import pytest
 import gopa
 from gopa import OutOfRange, UsageError
 from gopa.aggregation.encoding import VOUCHED
+from gopa.contract.manifest import Mode
 from gopa.learning import Outcome, Privacy, Table, Users, iid
 from gopa.learning.federated import (
     AdaptiveClip,
@@ -41,12 +42,11 @@ from gopa.learning.federated import (
     variance,
 )
 from gopa.learning.history import History
-from gopa.messages.manifest import Mode
-from gopa.organiser import SessionSetting
-from gopa.party import Refusal
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party import Refusal
+from gopa.protocol.simulation.setup import permissive
 from gopa.sessions.board_access import Together
 from gopa.sessions.organising import Deadlines
-from gopa.simulation.setup import permissive
 from tests.board.waiting import LONG
 from tests.learning.federated.problems import OFF
 from tests.sessions.live.worlds import Gathering, gathering
@@ -331,7 +331,7 @@ def test_training_in_a_session_that_proves_lengths(tmp_path: Path) -> None:
     shape = RoundShape(3, MOST)
     made = gopa.plan(
         n=4, epsilon=None, corrupt=1, dropout=0.0, dimension=shape.dimension, range=(-1, 1),
-        norm=shape.half, rounds=2, least_chance=0, noise="isotropic",
+        norm=shape.half, rounds=2, least_chance=0, path="rows",
     )  # fmt: skip
     assert made.path == "rows"
     asked: dict[str, Any] = {"rounds": 2, "most_rows": MOST, "seed": 1, "privacy": None}

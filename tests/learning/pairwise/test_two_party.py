@@ -26,7 +26,6 @@ from examples.pairwise_strangers import (
     public_law,
 )
 from gopa import UsageError
-from gopa.draws import Draws
 from gopa.learning import (
     BudgetExceeded,
     Charge,
@@ -59,6 +58,7 @@ from gopa.learning.pairwise import (
     statistic,
 )
 from gopa.learning.pairwise.subsampling import ROUNDS
+from gopa.support.draws import Draws
 from gopa.twoparty import LaplaceNoise, RandomisedAnswer
 from tests.learning.pairwise.samples import users
 from tests.learning.pairwise.test_local import exp_below

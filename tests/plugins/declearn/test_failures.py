@@ -17,7 +17,7 @@ from declearn.secagg.messaging import SecaggTrainReply
 from declearn.training import TrainingManager
 
 from bulletin_board import Submission, sign_entry
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from gopa.plugins.declearn import GopaReply, GopaSecaggSetupReply
 from gopa.plugins.fixed_point import FixedPoint
 from gopa.sessions.tunnel import TunnelHost

@@ -17,10 +17,10 @@ import pytest
 from flwr.app import Message
 
 import gopa
-from gopa.messages.manifest import Mode
-from gopa.party import Refusal
+from gopa.contract.manifest import Mode
 from gopa.plugins.flower import VerifiableGrid
 from gopa.plugins.flower.home import NodeHome
+from gopa.protocol.party import Refusal
 from tests.plugins.flower.worlds import FakeGrid, app_of, asking, planned
 
 MODEL = {"a": np.zeros(6)}

@@ -13,7 +13,7 @@ from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 import gopa
-from gopa.messages.manifest import Mode
+from gopa.contract.manifest import Mode
 from gopa.plugins.flower import GopaMod, VerifiableGrid, gopa_mod
 from gopa.plugins.flower.home import NodeHome
 from gopa.plugins.session import new_signer

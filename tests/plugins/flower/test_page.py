@@ -15,7 +15,7 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp.strategy import FedAvg
 
 import gopa
-from gopa.messages.manifest import Mode
+from gopa.contract.manifest import Mode
 from gopa.plugins.flower import VerifiableGrid, gopa_mod
 from tests.plugins.flower.deployed import EXAMPLE
 from tests.plugins.flower.worlds import FakeGrid

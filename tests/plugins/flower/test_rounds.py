@@ -19,7 +19,7 @@ from flwr.serverapp.strategy import FedAdam, FedAvg, FedProx, FedYogi, Strategy
 import gopa
 from bulletin_board import Submission
 from bulletin_board.entry import sign_entry
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from gopa.plugins.flower import VerifiableGrid
 from gopa.plugins.flower.home import NodeHome
 from gopa.sessions.tunnel import LocalBoard

@@ -30,7 +30,7 @@ from flwr.serverapp import Grid
 from flwr.supercore.task_identity import TaskIdentity
 
 import gopa
-from gopa.messages.manifest import Mode
+from gopa.contract.manifest import Mode
 from gopa.plugins.flower import gopa_mod
 
 RUN = 77

@@ -15,10 +15,11 @@ import pytest
 from bulletin_board import Submission
 from bulletin_board.client.board import BoardClient
 from bulletin_board.tree import PastRoots
-from gopa.party import Fetch
+from gopa.protocol.party import Fetch
 from gopa.sessions.following import Horizon, SelectiveLog, SessionLog, WholeLog
 from tests.board.live import client
 from tests.board.tools import entry_bytes
+from tests.protocol.simulation.worlds import SCALAR, SIGNED, inputs_for, simulate
 from tests.sessions.following.worlds import (
     QUICK,
     Recorded,
@@ -33,7 +34,6 @@ from tests.sessions.following.worlds import (
     selective,
     whole,
 )
-from tests.simulation.worlds import SCALAR, SIGNED, inputs_for, simulate
 from wire.errors import UsageError
 
 Open = Callable[[str, bytes], WholeLog | SelectiveLog]

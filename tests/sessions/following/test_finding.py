@@ -10,16 +10,16 @@ import pytest
 
 from bulletin_board import LogReader, Submission
 from bulletin_board.entry import sign_entry
-from gopa.messages.framing import NO_LEAF, MessageSlot, Posted, sign_message
-from gopa.messages.manifest import OpenAdmission, session_id
-from gopa.messages.phases import Kind, Phase
+from gopa.contract.framing import NO_LEAF, MessageSlot, Posted, sign_message
+from gopa.contract.manifest import OpenAdmission, session_id
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.rules import Ledger
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import Ledger
 from gopa.sessions.following.selective import Trail
 from gopa.sessions.following.whole import EntryStreams, ManifestSearch, read_session
 from gopa.sessions.ticket import Ticket, checked_manifest
 from tests.board.tools import log_key, party
-from tests.messages.samples import manifest, signing_key
+from tests.contract.samples import manifest, signing_key
 from tests.randomness import seeded
 from tests.sessions.following.worlds import recorded
 from wire.errors import MalformedMessage

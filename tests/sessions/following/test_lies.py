@@ -18,8 +18,8 @@ from bulletin_board.admission import problem_body
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.entry import sign_entry
 from bulletin_board.lookup import LARGEST_ANSWER, LOOKUP_ANSWER, FoundEntry, Lookup
-from gopa.messages.phases import Phase
-from gopa.party import Fetch
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Fetch
 from tests.board.live import client
 from tests.board.tools import entry_bytes, party
 from tests.sessions.following.worlds import (

@@ -15,8 +15,9 @@ from bulletin_board.client.state import ClientState, MemoryState
 from bulletin_board.lookup import LOOKUP, LOOKUP_ANSWER, FoundEntry, Lookup, LookupAnswer
 from bulletin_board.reader import LogReader
 from bulletin_board.tree import subset_proof
-from gopa.messages.framing import Posted
-from gopa.party import Fetch
+from gopa.contract.framing import Posted
+from gopa.protocol.party import Fetch
+from gopa.protocol.simulation import Simulation
 from gopa.sessions.following import (
     BoardLink,
     Horizon,
@@ -25,11 +26,10 @@ from gopa.sessions.following import (
     SessionLog,
     WholeLog,
 )
-from gopa.simulation import Simulation
 from tests.board.live import client, live_board
 from tests.board.tools import anyone, new_board, open_log, trust
+from tests.protocol.simulation.worlds import SCALAR, SIGNED, inputs_for, simulate
 from tests.randomness import seeded
-from tests.simulation.worlds import SCALAR, SIGNED, inputs_for, simulate
 
 QUICK = PollingPace(least=0.01, most=0.05)
 

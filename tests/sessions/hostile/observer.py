@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bulletin_board import Entry
-from gopa.masks import SelfContext, UniformMask, edge_mask, self_mask, sign
-from gopa.messages.framing import party_id
-from gopa.messages.party import OPENING, PUBLISH, UNMASK
-from gopa.messages.phases import Phase
+from gopa.contract.framing import party_id
+from gopa.contract.party import OPENING, PUBLISH, UNMASK
+from gopa.contract.phases import Phase
+from gopa.rounds.masks import SelfContext, UniformMask, edge_mask, self_mask, sign
 from gopa.rounds.toolkit import Toolkit
 from tests.sessions.hostile.worlds import World, of
 from wire.secret import SecretBytes

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from gopa.masks import SharedPoint
-from gopa.party.states import RoundInput
+from gopa.protocol.party.states import RoundInput
+from gopa.rounds.masks import SharedPoint
 from wire.secret import SecretBytes
 
 _SHORTEST = 6

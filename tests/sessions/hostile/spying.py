@@ -13,8 +13,8 @@ import numpy as np
 
 from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.stepped_party import Attempt
+from tests.protocol.simulation.worlds import SCALAR
 from tests.sessions.hostile.prying import secrets_of
-from tests.simulation.worlds import SCALAR
 from zkp.noise_table import GaussianTable
 
 if TYPE_CHECKING:

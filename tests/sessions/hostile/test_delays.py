@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from gopa.aggregation.errors import RoundAborted
-from gopa.messages.organiser import CLOSE
-from gopa.messages.phases import Kind, Phase
-from gopa.party import Part
-from gopa.party.states import Published
-from gopa.planning.terms import Terms
+from gopa.contract.organiser import CLOSE
+from gopa.contract.phases import Kind, Phase
+from gopa.contract.terms import Terms
+from gopa.protocol.party import Part
+from gopa.protocol.party.states import Published
 from gopa.sessions.contribution import Contribution
+from tests.protocol.simulation.worlds import FEW, RECOVERING
 from tests.sessions.hostile.observer import Observer, both_open
 from tests.sessions.hostile.worlds import OrganiserRun, World, nothing, of, said, sooner, world
-from tests.simulation.worlds import FEW, RECOVERING
 
 ONCE = replace(FEW, rounds=1, attempts=1, charged=0)
 SPARSE = replace(ONCE, parties=10, k=4, survivors=7, loss=3, beta=Decimal("0.24"))

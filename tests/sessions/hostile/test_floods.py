@@ -9,8 +9,8 @@ from collections.abc import Callable, Coroutine, Iterator
 import pytest
 
 from bulletin_board.entry import LARGEST_BODY
-from gopa.messages.phases import Phase
-from gopa.party import Fetch
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Fetch
 from gopa.sessions.following.follower import BoardFollower
 from tests.board.tools import entry_bytes, party
 from tests.sessions.following.worlds import board_with, recorded, selective, whole

@@ -18,10 +18,11 @@ from gopa.auditing.evidence import Evidence, FaultStatement, Fork
 from gopa.auditing.judging import judge
 from gopa.auditing.report import Culprit
 from gopa.cli import main
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from gopa.sessions.contribution import Contribution
 from tests.board.live import live_witness, witnessed
 from tests.board.tools import entry_bytes, log_key, trust
+from tests.protocol.simulation.worlds import FEW
 from tests.sessions.hostile.worlds import (
     Crowd,
     Gate,
@@ -33,7 +34,6 @@ from tests.sessions.hostile.worlds import (
     sooner,
     world,
 )
-from tests.simulation.worlds import FEW
 from wire.errors import FaultyBoard, ProtocolError
 
 ONCE = replace(FEW, rounds=1, attempts=1, charged=0)

@@ -12,12 +12,12 @@ import pytest
 
 from bulletin_board.client.http import NetworkError, Response
 from bulletin_board.lookup import LOOKUP
-from gopa.messages.phases import Phase
-from gopa.party import Part
-from gopa.party.states import Outside
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Part
+from gopa.protocol.party.states import Outside
 from gopa.sessions.contribution import Contribution
+from tests.protocol.simulation.worlds import FEW
 from tests.sessions.hostile.worlds import Gate, Through, World, closing, of, sooner, world
-from tests.simulation.worlds import FEW
 from zkp.noise_table import NoNoise
 
 RECOVERED = replace(

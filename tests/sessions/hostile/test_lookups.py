@@ -13,12 +13,12 @@ from bulletin_board.client.http import Response
 from bulletin_board.entry import Submission
 from bulletin_board.lookup import LOOKUP, LOOKUP_ANSWER, FoundEntry, Lookup, LookupAnswer
 from bulletin_board.tree import subset_proof
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.following import SelectiveLog
 from tests.board.live import client
+from tests.protocol.simulation.worlds import FEW
 from tests.sessions.hostile.worlds import Gate, Through, World, of, sooner, world
-from tests.simulation.worlds import FEW
 
 ONCE = replace(FEW, rounds=1, attempts=1, charged=0)
 Hides = Callable[[Lookup, FoundEntry], bool]

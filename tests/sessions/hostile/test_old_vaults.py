@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from bulletin_board import Entry
-from gopa.messages.phases import Phase
-from gopa.party import Part
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Part
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.vault import VaultOutdated
+from tests.protocol.simulation.worlds import FEW
 from tests.sessions.hostile.worlds import Through, World, closing, of, sooner, world
-from tests.simulation.worlds import FEW
 
 TWICE = replace(FEW, rounds=2, attempts=1, charged=0)
 VICTIM = 0

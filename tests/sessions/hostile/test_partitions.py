@@ -10,12 +10,12 @@ import pytest
 
 from bulletin_board.tree import leaf_hash
 from gopa.aggregation.errors import RoundAborted
-from gopa.messages.framing import MessageSlot, sign_message
-from gopa.messages.members import pack_members
-from gopa.messages.organiser import CLOSE, Close, Members
-from gopa.messages.phases import Kind, Phase
-from gopa.party.states import Confirmed
+from gopa.contract.framing import MessageSlot, sign_message
+from gopa.contract.organiser import CLOSE, Close, Members, pack_members
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.party.states import Confirmed
 from gopa.sessions.contribution import Contribution
+from tests.protocol.simulation.worlds import FEW
 from tests.sessions.hostile.observer import Observer
 from tests.sessions.hostile.worlds import (
     World,
@@ -28,7 +28,6 @@ from tests.sessions.hostile.worlds import (
     vaults,
     world,
 )
-from tests.simulation.worlds import FEW
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import FaultyParty
 

@@ -13,16 +13,16 @@ import pytest
 from bulletin_board import Submission
 from bulletin_board.client.http import Response
 from bulletin_board.lookup import LOOKUP, LOOKUP_ANSWER
-from gopa.messages.phases import Phase
-from gopa.organiser import new_manifest
-from gopa.party import Fetch
+from gopa.contract.phases import Phase
+from gopa.protocol.organiser import new_manifest
+from gopa.protocol.party import Fetch
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.following import SelectiveLog, WholeLog
 from gopa.sessions.ticket import Ticket
 from tests.board.tools import log_key
+from tests.protocol.simulation.worlds import FEW
 from tests.sessions.following.worlds import board_with, recorded, selective, whole
 from tests.sessions.hostile.worlds import Gate, Through, World, of, world
-from tests.simulation.worlds import FEW
 
 ONCE = replace(FEW, rounds=1, attempts=1, charged=0)
 

@@ -14,9 +14,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gopa.cli import commands
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from gopa.sessions.vault import Passphrase, Secret, identity
 from gopa.sessions.vault import protection as key_file
+from tests.protocol.simulation.worlds import SIGNED
 from tests.sessions.hostile.prying import found_in
 from tests.sessions.hostile.spying import (
     FINE,
@@ -27,7 +28,6 @@ from tests.sessions.hostile.spying import (
     value_spellings,
 )
 from tests.sessions.hostile.worlds import World, nothing, of, said, sooner, world
-from tests.simulation.worlds import SIGNED
 from wire.ed25519 import SigningKey
 
 SEALS = (pytest.param("passphrase", marks=pytest.mark.soak), "key file", "nothing")

@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 
 from gopa.aggregation.errors import OutOfRange
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
+from gopa.protocol.simulation.setup import permissive
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.following import BoardLink
 from gopa.sessions.vault import Passphrase, VaultError, identity
 from gopa.sessions.vault.directory import DirectoryVault
-from gopa.simulation.setup import permissive
 from tests.board.waiting import until
+from tests.protocol.simulation.worlds import SIGNED
 from tests.sessions.hostile.prying import found_in, secrets_of
 from tests.sessions.hostile.spying import (
     FINE,
@@ -31,7 +32,6 @@ from tests.sessions.hostile.spying import (
     value_spellings,
 )
 from tests.sessions.hostile.worlds import EAGER, World, of, world
-from tests.simulation.worlds import SIGNED
 from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
 

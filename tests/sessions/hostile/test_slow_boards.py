@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from gopa.messages.phases import Phase
-from gopa.party import Part, Post
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Part, Post
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.durable_party import DurableParty
+from tests.protocol.simulation.worlds import FEW
 from tests.sessions.hostile.worlds import Slow, Through, World, of, sooner, world
-from tests.simulation.worlds import FEW
 
 TWICE = replace(FEW, rounds=2, attempts=1, charged=0)
 VICTIM = 0

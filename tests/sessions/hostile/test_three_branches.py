@@ -19,21 +19,20 @@ import gopa
 from bulletin_board import Entry
 from bulletin_board.tree import leaf_hash
 from commitments import Commitment, Pedersen
-from gopa.masks import decode_commitments, decode_share, recover
-from gopa.messages.framing import MessageSlot, sign_message
-from gopa.messages.members import pack_members
-from gopa.messages.organiser import CLOSE, Close, Members
-from gopa.messages.party import COMMIT, RECOVER
-from gopa.messages.phases import Kind, Phase
-from gopa.party.states import Published
-from gopa.party.view import RoundView
-from gopa.planning.terms import Terms
+from gopa.contract.framing import MessageSlot, sign_message
+from gopa.contract.organiser import CLOSE, Close, Members, pack_members
+from gopa.contract.party import COMMIT, RECOVER
+from gopa.contract.phases import Kind, Phase
+from gopa.contract.terms import Terms
+from gopa.protocol.party.states import Published
+from gopa.protocol.party.view import RoundView
+from gopa.rounds.masks import decode_commitments, decode_share, recover
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.contribution import Contribution
 from tests.auditing.negatives import ANY_TERMS
+from tests.protocol.simulation.worlds import RECOVERING
 from tests.sessions.hostile.observer import Observer
 from tests.sessions.hostile.worlds import World, closing, of, root_of, sooner, world
-from tests.simulation.worlds import RECOVERING
 
 VICTIM = 3
 ONCE = replace(RECOVERING, rounds=1, attempts=1, charged=0)

@@ -16,11 +16,11 @@ from bulletin_board import Entry, Submission
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.client.state import ClientState, MemoryState
 from bulletin_board.tree import RightEdge, leaf_hash
-from gopa.admission import ProtocolAdmission
-from gopa.messages.organiser import CLOSE
-from gopa.messages.phases import Kind, Phase
-from gopa.party.states import PartyState
-from gopa.planning.terms import Terms
+from gopa.contract.organiser import CLOSE
+from gopa.contract.phases import Kind, Phase
+from gopa.contract.terms import Terms
+from gopa.protocol.admission.policy import ProtocolAdmission
+from gopa.protocol.party.states import PartyState
 from gopa.sessions.board_access import RoundPatience, Together
 from gopa.sessions.client import Client
 from gopa.sessions.durable_party import DurableParty

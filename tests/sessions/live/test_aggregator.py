@@ -12,20 +12,20 @@ from pathlib import Path
 import pytest
 
 from gopa.aggregation import Aggregator, LocalAggregator
-from gopa.messages.manifest import OpenAdmission
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting
-from gopa.party import Refusal
+from gopa.contract.manifest import OpenAdmission
+from gopa.contract.phases import Phase
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party import Refusal
+from gopa.protocol.simulation.setup import permissive
 from gopa.sessions.aggregator import SessionAggregator, _position
 from gopa.sessions.board_access import Together
 from gopa.sessions.client import Client
 from gopa.sessions.organising import Deadlines
 from gopa.sessions.party_runner import SessionOver
-from gopa.simulation.setup import permissive
 from tests.board.waiting import LONG
-from tests.messages.samples import manifest, roster
+from tests.contract.samples import manifest, roster
+from tests.protocol.simulation.worlds import SCALAR, VECTOR
 from tests.sessions.live.worlds import Gathering, gathering
-from tests.simulation.worlds import SCALAR, VECTOR
 from wire.brief import MOST
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError

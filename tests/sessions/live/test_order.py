@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from gopa.messages.framing import Posted
-from gopa.messages.phases import Phase
-from gopa.party import PostedClose, Witnessed
+from gopa.contract.framing import Posted
+from gopa.contract.phases import Phase
+from gopa.protocol.party import PostedClose, Witnessed
 from gopa.sessions.board_access import Together
 from gopa.sessions.durable_party import DurableParty
+from tests.protocol.simulation.worlds import FEW
 from tests.sessions.live.worlds import Gathering, gathering
-from tests.simulation.worlds import FEW
 
 TWICE = replace(FEW, rounds=2)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import gopa
-from gopa.messages.phases import Phase
-from gopa.planning.terms import Terms
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
 from gopa.sessions.contribution import Contribution
 from tests.sessions.hostile.worlds import World, closing, of, sooner, world
 
@@ -28,7 +28,7 @@ def planned(n: int, dimension: int) -> Terms:
         dimension=dimension,
         norm=1,
         range=(-1, 1),
-        noise="isotropic",
+        path="rows",
         dropout=0.1,
         least_chance=0,
     )

@@ -14,19 +14,19 @@ import pytest
 
 from bulletin_board import Entry
 from gopa.aggregation.errors import OutOfRange, RoundAborted
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting
-from gopa.party import Part, Refusal
+from gopa.contract.phases import Phase
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party import Part, Refusal
+from gopa.protocol.simulation.setup import permissive
 from gopa.sessions.board_access import Together
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution, RoundStatus
 from gopa.sessions.organising import Deadlines
 from gopa.sessions.party_runner import SessionOver
-from gopa.simulation.setup import permissive
-from gopa.wording import PARTS
+from gopa.support.wording import PARTS
 from tests.board.waiting import until
+from tests.protocol.simulation.worlds import FEW, SIGNED, VECTOR
 from tests.sessions.live.worlds import Gathering, gathering
-from tests.simulation.worlds import FEW, SIGNED, VECTOR
 from wire.errors import UsageError
 
 ONCE = replace(FEW, rounds=1)

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from bulletin_board.entry import VERSION, Entry, sign_entry
-from gopa.messages.phases import Kind, Phase
+from gopa.contract.phases import Kind, Phase
 from gopa.sessions.board_access import Together
 from gopa.sessions.contribution import Contribution
 from tests.board.tools import party
 from tests.board.waiting import until
+from tests.protocol.simulation.worlds import FEW
 from tests.sessions.live.worlds import Gathering, gathering
-from tests.simulation.worlds import FEW
 
 ONCE = replace(FEW, rounds=1)
 _NOTHING = bytes(32)

@@ -14,8 +14,8 @@ import pytest
 import gopa
 from gopa import LocalAggregator, Result, SessionAggregator, UsageError
 from gopa.aggregation.errors import OutOfRange
-from gopa.organiser import SessionSetting
 from gopa.planning import Plan
+from gopa.protocol.organiser import SessionSetting
 from gopa.sessions.board_access import Together
 from tests.sessions.live.test_aggregator import opened
 from tests.sessions.live.worlds import Gathering, gathering
@@ -37,7 +37,7 @@ def planned(epsilon: float | None) -> Plan:
         dimension=WIDTH + 1,
         norm=1,
         range=(-1, 1),
-        noise="isotropic",
+        path="rows",
         weighted=True,
         corrupt=1,
         least_chance=0,

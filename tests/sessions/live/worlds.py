@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bulletin_board.client.state import MemoryState
-from gopa.planning.terms import Terms
-from gopa.rules import SessionState
+from gopa.contract.terms import Terms
+from gopa.protocol.rules import SessionState
 from gopa.sessions.following import BoardLink
 from gopa.sessions.organising import (
     BoardLog,

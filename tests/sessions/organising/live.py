@@ -12,10 +12,10 @@ from bulletin_board import Refused, Submission
 from bulletin_board.client.board import BoardClient
 from bulletin_board.client.http import NetworkError
 from bulletin_board.tree import PastRoots
-from gopa.messages.framing import Posted
-from gopa.messages.manifest import Manifest
-from gopa.messages.phases import Phase
-from gopa.party import (
+from gopa.contract.framing import Posted
+from gopa.contract.manifest import Manifest
+from gopa.contract.phases import Phase
+from gopa.protocol.party import (
     Event,
     Fetch,
     Fetched,
@@ -27,9 +27,9 @@ from gopa.party import (
     Supplied,
     with_root,
 )
-from gopa.party.events import Witnessed
+from gopa.protocol.party.events import Witnessed
+from gopa.protocol.simulation.setup import permissive
 from gopa.rounds.toolkit import Toolkit
-from gopa.simulation.setup import permissive
 from tests.board.live import client
 from tests.board.waiting import LONG
 from tests.randomness import seeded

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from bulletin_board.client.http import NetworkError, Response
-from gopa.beacon import LEAGUE_OF_ENTROPY, QUICKNET
-from gopa.beacon.timing import DISTANCE
-from gopa.messages.manifest import DrandBeacon
-from gopa.messages.organiser import Abort, AbortReason, ResultMessage
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting
-from gopa.rules import BeaconValue
+from gopa.contract.beacon import LEAGUE_OF_ENTROPY, QUICKNET
+from gopa.contract.beacon.timing import DISTANCE
+from gopa.contract.manifest import DrandBeacon
+from gopa.contract.organiser import Abort, AbortReason, ResultMessage
+from gopa.contract.phases import Phase
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.rules import BeaconValue
+from gopa.protocol.simulation import SimulatedWitnesses
 from gopa.sessions.organising import (
     AwaitingBeacon,
     BadBeacon,
@@ -32,8 +33,7 @@ from gopa.sessions.organising import (
     parse_round,
 )
 from gopa.sessions.organising.beacons import verified
-from gopa.simulation import SimulatedWitnesses
-from tests.beacon.rounds import ROUNDS, Published
+from tests.contract.beacon.rounds import ROUNDS, Published
 from tests.randomness import seeded
 from tests.sessions.organising.worlds import (
     DEADLINES,

@@ -9,9 +9,9 @@ import pytest
 
 from gopa.cli.roster import Names
 from gopa.cli.session import _past_text
-from gopa.messages.organiser import Abort, ResultMessage
-from gopa.messages.phases import Phase
-from gopa.rules import RoundFindings
+from gopa.contract.organiser import Abort, ResultMessage
+from gopa.contract.phases import Phase
+from gopa.protocol.rules import RoundFindings
 from gopa.sessions.following.follower import Horizon
 from gopa.sessions.organising import DurableOrganiser
 from gopa.sessions.organising.reading import FinishedRound, SessionStatus

@@ -17,11 +17,11 @@ from bulletin_board import TrustPolicy
 from bulletin_board.policy import WitnessGroup
 from bulletin_board.sequencer import first_checkpoint
 from bulletin_board.server.run import start_board
-from gopa.messages.manifest import Manifest
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting, new_manifest
-from gopa.rules import Findings, SessionState, check_log
-from gopa.session_view import Sessions
+from gopa.contract.manifest import Manifest
+from gopa.contract.phases import Phase
+from gopa.protocol.admission.view import Sessions
+from gopa.protocol.organiser import SessionSetting, new_manifest
+from gopa.protocol.rules import Findings, SessionState, check_log
 from gopa.sessions.organising import (
     BoardFound,
     BoardLog,
@@ -40,10 +40,10 @@ from gopa.sessions.vault import MemoryVault
 from tests.board.live import client, free_port, live_board, live_witness, serving, witnessed
 from tests.board.tools import log_key, new_board, signer, trust
 from tests.board.waiting import LONG, until
+from tests.protocol.simulation.doubles import SWIFT
+from tests.protocol.simulation.worlds import SCALAR
 from tests.randomness import seeded
 from tests.sessions.organising.live import LiveParties, taking_part
-from tests.simulation.doubles import SWIFT
-from tests.simulation.worlds import SCALAR
 from wire.ed25519 import SigningKey
 from wire.errors import ProtocolError
 

@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
-from gopa.messages.organiser import Abort, AbortReason, ResultMessage
-from gopa.messages.phases import Kind, Phase
+from gopa.contract.organiser import Abort, AbortReason, ResultMessage
+from gopa.contract.phases import Kind, Phase
 from gopa.sessions.following.follower import Horizon
 from gopa.sessions.organising import (
     DurableOrganiser,
@@ -18,6 +18,7 @@ from gopa.sessions.organising import (
     WaitUntil,
 )
 from gopa.sessions.organising.storage import RECORD, JournalStart, StoredMessage
+from tests.protocol.simulation.worlds import SCALAR
 from tests.sessions.organising.worlds import (
     DEADLINES,
     JOIN,
@@ -29,7 +30,6 @@ from tests.sessions.organising.worlds import (
     Office,
     crowd,
 )
-from tests.simulation.worlds import SCALAR
 from wire.errors import MalformedMessage, UsageError
 
 

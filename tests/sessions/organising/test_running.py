@@ -9,11 +9,11 @@ import pytest
 from bulletin_board import RefusalReason, Refused
 from bulletin_board.client.http import NetworkError
 from bulletin_board.reader import CHECKPOINT, MissingResource
-from gopa.messages.manifest import OpenAdmission
-from gopa.messages.organiser import Abort, AbortReason, RemovalCause, ResultMessage
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting
-from gopa.planning.terms import Terms
+from gopa.contract.manifest import OpenAdmission
+from gopa.contract.organiser import Abort, AbortReason, RemovalCause, ResultMessage
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
+from gopa.protocol.organiser import SessionSetting
 from gopa.sessions.board_access import NotShown
 from gopa.sessions.following import Horizon
 from gopa.sessions.organising import (
@@ -28,8 +28,8 @@ from gopa.sessions.organising import (
     SessionEnded,
 )
 from gopa.sessions.organising.organiser import Send, WaitUntil
+from tests.protocol.simulation.worlds import CURIOUS, FULL, LENIENT, RECOVERING, SCALAR, SIGNED
 from tests.sessions.organising.worlds import DEADLINES, JOIN, ONE_ROUND, PHASE, Office, crowd
-from tests.simulation.worlds import CURIOUS, FULL, LENIENT, RECOVERING, SCALAR, SIGNED
 from wire.errors import (
     FaultyBoard,
     InvalidProof,

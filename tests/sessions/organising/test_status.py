@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 
 from bulletin_board import VerifierKey
-from gopa.messages.organiser import Abort, ResultMessage
-from gopa.messages.phases import Phase
-from gopa.rules import Ledger
+from gopa.contract.organiser import Abort, ResultMessage
+from gopa.contract.phases import Phase
+from gopa.protocol.rules import Ledger
 from gopa.sessions.organising.reading import SessionStatus
 from gopa.sessions.ticket import Ticket
 from tests.board.tools import signer
+from tests.protocol.simulation.doubles import SWIFT
 from tests.randomness import seeded
 from tests.sessions.organising.worlds import ONE_ROUND, Crowd, Office, crowd
-from tests.simulation.doubles import SWIFT
 from wire.errors import InvalidProof
 
 

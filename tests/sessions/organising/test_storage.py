@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gopa.messages.manifest import Manifest
-from gopa.organiser import new_manifest
+from gopa.contract.manifest import Manifest
+from gopa.protocol.organiser import new_manifest
 from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.ticket import Ticket
 from tests.board.tools import log_key, signer
+from tests.protocol.simulation.worlds import SCALAR
 from tests.randomness import seeded
-from tests.simulation.worlds import SCALAR
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 

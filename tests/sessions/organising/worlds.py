@@ -9,13 +9,17 @@ from dataclasses import dataclass, field, replace
 
 from bulletin_board.client.http import NetworkError
 from bulletin_board.client.state import ClientState, MemoryState
-from gopa.messages.framing import Posted
-from gopa.messages.manifest import Admission, Manifest
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting
-from gopa.party import Dated, Party, Post, Supplied, Witnessed
-from gopa.planning.terms import Terms
-from gopa.rules import Findings, SessionState, check_log
+from gopa.contract.framing import Posted
+from gopa.contract.manifest import Admission, Manifest
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party import Dated, Party, Post, Supplied, Witnessed
+from gopa.protocol.rules import Findings, SessionState, check_log
+from gopa.protocol.simulation import Script, SimulatedWitnesses, SimulationOptions
+from gopa.protocol.simulation.party import SimulatedParty
+from gopa.protocol.simulation.randomness import SeededStreams
+from gopa.protocol.simulation.setup import SimulationParts, permissive, set_up
 from gopa.sessions.following.follower import Horizon
 from gopa.sessions.organising import (
     BeaconSource,
@@ -26,13 +30,9 @@ from gopa.sessions.organising import (
     Schedule,
     run,
 )
-from gopa.simulation import Script, SimulatedWitnesses, SimulationOptions
-from gopa.simulation.party import SimulatedParty
-from gopa.simulation.randomness import SeededStreams
-from gopa.simulation.setup import SimulationParts, permissive, set_up
+from tests.protocol.simulation.doubles import SWIFT
+from tests.protocol.simulation.worlds import FULL, SCALAR, inputs_for
 from tests.randomness import seeded
-from tests.simulation.doubles import SWIFT
-from tests.simulation.worlds import FULL, SCALAR, inputs_for
 from wire.ed25519 import SigningKey
 from wire.errors import ProtocolError
 

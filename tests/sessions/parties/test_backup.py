@@ -8,16 +8,27 @@ from dataclasses import dataclass, field
 import pytest
 
 from gopa.adversary.deeds.organising import GivesUp
-from gopa.messages.framing import Posted
-from gopa.messages.party import COMMIT, JOIN
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting
-from gopa.party import Event, Fetched, Output, Part, PartyState, Post, Supplied, TimedOut, Witnessed
-from gopa.party.states import BetweenRounds, Checking, Committed, Joined, Outside
+from gopa.contract.framing import Posted
+from gopa.contract.party import COMMIT, JOIN
+from gopa.contract.phases import Phase
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party import (
+    Event,
+    Fetched,
+    Output,
+    Part,
+    PartyState,
+    Post,
+    Supplied,
+    TimedOut,
+    Witnessed,
+)
+from gopa.protocol.party.states import BetweenRounds, Checking, Committed, Joined, Outside
+from gopa.protocol.simulation import Script, Simulation
+from gopa.protocol.simulation.access import body_of
+from gopa.protocol.simulation.party import SimulatedParty
 from gopa.sessions.vault import MemoryVault
-from gopa.simulation import Script, Simulation
-from gopa.simulation.access import body_of
-from gopa.simulation.party import SimulatedParty
+from tests.protocol.simulation.worlds import FULL, SCALAR, SIGNED, inputs_for, require_sound
 from tests.sessions.parties.test_killed import CASES, LIAR, SUBJECT
 from tests.sessions.parties.worlds import (
     DyingVault,
@@ -30,7 +41,6 @@ from tests.sessions.parties.worlds import (
     require_one_voice,
     world,
 )
-from tests.simulation.worlds import FULL, SCALAR, SIGNED, inputs_for, require_sound
 
 
 @dataclass

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gopa.messages.framing import Posted
-from gopa.messages.organiser import ABORT, RESULT, Abort, AbortReason, Released, ResultMessage
-from gopa.messages.phases import Phase
-from gopa.party import Dated, Fetched, Finished, Part, Post, Supplied, TimedOut, Witnessed
-from gopa.party.states import Committed, Done, Stopped
+from gopa.contract.framing import Posted
+from gopa.contract.organiser import ABORT, RESULT, Abort, AbortReason, Released, ResultMessage
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Dated, Fetched, Finished, Part, Post, Supplied, TimedOut, Witnessed
+from gopa.protocol.party.states import Committed, Done, Stopped
 from gopa.sessions import party_journal as records
 from gopa.sessions.party_journal import (
     EVENT,

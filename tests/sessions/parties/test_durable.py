@@ -9,21 +9,21 @@ from functools import lru_cache
 
 import pytest
 
-from gopa import version
-from gopa.messages.manifest import Manifest
-from gopa.messages.phases import Phase
-from gopa.party import Fetched, Finished, Halted, Part, Post, Supplied, TimedOut, Witnessed
-from gopa.party.states import BetweenRounds, Checking, Comparing, Done, Outside, Stopped
+from gopa.contract.manifest import Manifest
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Fetched, Finished, Halted, Part, Post, Supplied, TimedOut, Witnessed
+from gopa.protocol.party.states import BetweenRounds, Checking, Comparing, Done, Outside, Stopped
+from gopa.protocol.simulation.setup import permissive
 from gopa.sessions import stepped_party
 from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.party_journal import RECORD
 from gopa.sessions.party_memory import MEMORY
 from gopa.sessions.vault import MemoryVault, StateDiverged
-from gopa.simulation.setup import permissive
+from gopa.support import version
+from tests.protocol.simulation.worlds import inputs_for
 from tests.randomness import seeded
 from tests.sessions.parties.test_backup import Play
 from tests.sessions.parties.worlds import DOUBLES, durable
-from tests.simulation.worlds import inputs_for
 from wire.ed25519 import SigningKey
 from wire.errors import FaultyParty, UsageError
 

@@ -8,17 +8,29 @@ from pathlib import Path
 import pytest
 
 from gopa.adversary.deeds import wrong_edge, wrong_seed
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting
-from gopa.party.states import Done
-from gopa.planning.terms import Terms
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party.states import Done
+from gopa.protocol.rules import check_log
+from gopa.protocol.simulation import Script, Simulation
+from gopa.protocol.simulation.script import Skip
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import check_log
 from gopa.sessions.vault import DirectoryVault, SealingKey, Vault
-from gopa.simulation import Script, Simulation
-from gopa.simulation.script import Skip
 from tests.board.faults import Plan
 from tests.lies import lying
+from tests.protocol.simulation.worlds import (
+    CURIOUS,
+    FULL,
+    LENIENT,
+    RECOVERING,
+    RECOVERING_VECTOR,
+    SCALAR,
+    SIGNED,
+    VECTOR,
+    inputs_for,
+    require_sound,
+)
 from tests.randomness import seeded
 from tests.sessions.parties.worlds import (
     DOUBLES,
@@ -31,18 +43,6 @@ from tests.sessions.parties.worlds import (
 )
 from tests.sessions.vault.faults import StoppingFiles
 from tests.sessions.vault.tools import LOG
-from tests.simulation.worlds import (
-    CURIOUS,
-    FULL,
-    LENIENT,
-    RECOVERING,
-    RECOVERING_VECTOR,
-    SCALAR,
-    SIGNED,
-    VECTOR,
-    inputs_for,
-    require_sound,
-)
 from wire.secret import SecretBytes
 
 SUBJECT, LIAR = 3, 6

@@ -12,10 +12,19 @@ import pytest
 
 from bulletin_board.tree import leaf_hash
 from gopa.adversary.deeds.organising import GivesUp
-from gopa.messages.phases import Phase
-from gopa.planning.terms import Terms
-from gopa.simulation import Script
-from gopa.simulation.script import Skip
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
+from gopa.protocol.simulation import Script
+from gopa.protocol.simulation.script import Skip
+from tests.protocol.simulation.row_worlds import (
+    IN_ROWS,
+    RECOVERING,
+    ROWS,
+    shifted,
+    sum_in_the_open,
+    vectors_for,
+)
+from tests.protocol.simulation.worlds import culprits
 from tests.sessions.parties.worlds import (
     DOUBLES,
     DyingVault,
@@ -25,15 +34,6 @@ from tests.sessions.parties.worlds import (
     require_one_voice,
     world,
 )
-from tests.simulation.row_worlds import (
-    IN_ROWS,
-    RECOVERING,
-    ROWS,
-    shifted,
-    sum_in_the_open,
-    vectors_for,
-)
-from tests.simulation.worlds import culprits
 
 LIAR = 2
 """Stays away, lies or is silent; all others are honest, and die."""

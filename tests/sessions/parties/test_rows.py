@@ -9,16 +9,25 @@ import pytest
 
 from bulletin_board import Submission
 from gopa.adversary.deeds.organising import GivesUp
-from gopa.messages.framing import Posted
-from gopa.messages.long_vectors import LONG_JOIN
-from gopa.messages.phases import Phase
-from gopa.party import Event, Output, Part, PartyState, Post
-from gopa.party.states import Outside, Reconciling
-from gopa.planning.terms import Terms
+from gopa.contract.framing import Posted
+from gopa.contract.phases import Phase
+from gopa.contract.rows import ROW_JOIN
+from gopa.contract.terms import Terms
+from gopa.protocol.party import Event, Output, Part, PartyState, Post
+from gopa.protocol.party.states import Outside, Reconciling
+from gopa.protocol.simulation import Script, Simulation
+from gopa.protocol.simulation.party import SimulatedParty
+from gopa.protocol.simulation.script import Skip
 from gopa.rounds.toolkit import Toolkit
-from gopa.simulation import Script, Simulation
-from gopa.simulation.party import SimulatedParty
-from gopa.simulation.script import Skip
+from tests.protocol.simulation.row_worlds import (
+    IN_ROWS,
+    RECOVERING,
+    ROWS,
+    shifted,
+    sum_in_the_open,
+    vectors_for,
+)
+from tests.protocol.simulation.worlds import culprits
 from tests.sessions.parties.worlds import (
     DOUBLES,
     DyingVault,
@@ -30,15 +39,6 @@ from tests.sessions.parties.worlds import (
     require_one_voice,
     world,
 )
-from tests.simulation.row_worlds import (
-    IN_ROWS,
-    RECOVERING,
-    ROWS,
-    shifted,
-    sum_in_the_open,
-    vectors_for,
-)
-from tests.simulation.worlds import culprits
 
 SUBJECT, LIAR = 3, 2
 CASES: dict[str, tuple[Terms, Script, int]] = {
@@ -153,7 +153,7 @@ def test_a_retry_has_the_rows_of_the_first_attempt() -> None:
     _, again = play("retry", dying)
     assert again.deaths == 1
     entries = [Submission.decode(raw).entry for raw in dict.fromkeys(again.sent)]
-    joins = [LONG_JOIN.decode(each.body) for each in entries if each.phase == Phase.JOIN]
+    joins = [ROW_JOIN.decode(each.body) for each in entries if each.phase == Phase.JOIN]
     first, second = joins
     assert first.input == second.input
     assert set(first.noise).isdisjoint(second.noise)

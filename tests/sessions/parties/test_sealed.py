@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from gopa.protocol.simulation.randomness import SeededStreams
 from gopa.sessions.party_memory import MEMORY
 from gopa.sessions.vault import DirectoryVault, Passphrase, Secret
-from gopa.simulation.randomness import SeededStreams
+from tests.protocol.simulation.worlds import inputs_for, require_sound
 from tests.randomness import seeded
 from tests.sessions.parties.worlds import Restarting, durable, replace_party, world
 from tests.sessions.vault.tools import KEY, LOG, PASSPHRASE
-from tests.simulation.worlds import inputs_for, require_sound
 from wire.ed25519 import SigningKey
 from wire.randomness import draw
 from wire.secret import SecretBytes

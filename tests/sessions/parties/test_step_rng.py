@@ -8,7 +8,7 @@ import pytest
 
 from gopa.sessions import stepped_party
 from gopa.sessions.stepped_party import START, StepRng, extend
-from gopa.version import VERSION
+from gopa.support.version import VERSION
 from wire.errors import UsageError
 from wire.secret import SecretBytes
 

@@ -10,9 +10,10 @@ from typing import cast
 from bulletin_board import Submission
 from bulletin_board.entry import Slot
 from bulletin_board.tree import leaf_hash
-from gopa.messages.framing import Posted
-from gopa.organiser import SessionSetting
-from gopa.party import (
+from gopa.contract.framing import Posted
+from gopa.contract.terms import Terms
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party import (
     Event,
     Fetched,
     Finished,
@@ -23,18 +24,17 @@ from gopa.party import (
     Witnessed,
     with_root,
 )
-from gopa.party.states import Done, Stopped
-from gopa.planning.terms import Terms
+from gopa.protocol.party.states import Done, Stopped
+from gopa.protocol.simulation import Script, Simulation, SimulationOptions
+from gopa.protocol.simulation.party import SimulatedParty
+from gopa.protocol.simulation.setup import permissive
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.vault import MemoryVault, Vault
-from gopa.simulation import Script, Simulation, SimulationOptions
-from gopa.simulation.party import SimulatedParty
-from gopa.simulation.setup import permissive
 from tests.board.faults import Killed
+from tests.protocol.simulation.worlds import FULL, SCALAR
 from tests.randomness import seeded
 from tests.rounds.doubles import ProofDoubles
-from tests.simulation.worlds import FULL, SCALAR
 from wire.randomness import Rng
 
 DOUBLES = Toolkit(proofs=ProofDoubles())

@@ -13,9 +13,9 @@ from typing import Any
 from bulletin_board import LogReader, Submission
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.server.public_files import live_directory
-from gopa.messages.framing import Posted
+from gopa.contract.framing import Posted
+from gopa.protocol.rules import Findings, Ledger, RoundFindings, RoundPicture, check_log
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import Findings, Ledger, RoundFindings, RoundPicture, check_log
 from tests.randomness import seeded
 from tests.sessions.processes.running import ended
 from tests.sessions.processes.worlds import World

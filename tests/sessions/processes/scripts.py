@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from tests.sessions.processes.judging import write_value
 from tests.sessions.processes.stranger import GATED, VALUE
 from tests.sessions.processes.trouble import Trouble

@@ -16,10 +16,10 @@ from typing import Final
 
 from bulletin_board import Submission
 from gopa.adversary.deeds.kinds import flipped
-from gopa.messages.framing import MessageSlot, sign_message
-from gopa.messages.party import PUBLISH
-from gopa.messages.phases import KIND_IN, Phase
-from gopa.party import LocalPolicy
+from gopa.contract.framing import MessageSlot, sign_message
+from gopa.contract.party import PUBLISH
+from gopa.contract.phases import KIND_IN, Phase
+from gopa.protocol.party import LocalPolicy
 from gopa.sessions.board_access import Alone
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import RoundStatus

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from gopa.auditing.report import Verdict
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from tests.sessions.processes.judging import audit, findings, included, require_sum
 from tests.sessions.processes.scripts import (
     BOARD,

@@ -11,7 +11,7 @@ import pytest
 
 from gopa.auditing.report import Verdict
 from gopa.cli.exits import LATER_EXIT
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from tests.sessions.processes.judging import audit, findings, included, require_sum
 from tests.sessions.processes.networks import Network, NotPermitted, network
 from tests.sessions.processes.stranger import GATED, VALUE

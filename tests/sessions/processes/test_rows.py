@@ -13,7 +13,7 @@ from tests.sessions.processes.worlds import world
 
 PARTIES, WIDTH, MOST = 5, 200, 2
 PLAN = (
-    *("--epsilon", "none", "--corrupt", "1", "--dropout", "0.1", "--noise", "isotropic"),
+    *("--epsilon", "none", "--corrupt", "1", "--dropout", "0.1", "--path", "rows"),
     *("--dimension", str(WIDTH + 1), "--low", "-1", "--high", "1", "--norm", "1", "--weighted"),
     *("--steps", "1024", "--least-chance", "0"),
 )
@@ -57,7 +57,7 @@ def plan_again(terms: gopa.planning.Terms) -> gopa.Plan:
         epsilon=None,
         corrupt=1,
         dropout=0.1,
-        noise="isotropic",
+        path="rows",
         dimension=WIDTH + 1,
         range=(-1, 1),
         norm=1,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from gopa.messages.phases import REPEATABLE, Phase
+from gopa.contract.phases import REPEATABLE, Phase
 from tests.sessions.processes.accounts import Chronicle, account
 from tests.sessions.processes.judging import Observer, size_of
 from tests.sessions.processes.running import FOREVER, Running

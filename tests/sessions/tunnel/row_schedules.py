@@ -17,22 +17,22 @@ from unittest.mock import patch
 
 import gopa
 from bulletin_board import Submission
-from gopa.messages.party import OpenedEdge
-from gopa.organiser import SessionSetting
-from gopa.party import confirming, proving
-from gopa.party.context import PartyContext
-from gopa.party.rows import prove_words
-from gopa.party.states import Published
-from gopa.planning.terms import Terms
-from gopa.rounds.long.showing import ShownMasks
-from gopa.rules import Findings
-from gopa.rules.findings import RoundFindings
+from gopa.contract.party import OpenedEdge
+from gopa.contract.terms import Terms
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party import confirming, proving
+from gopa.protocol.party.context import PartyContext
+from gopa.protocol.party.rows import prove_words
+from gopa.protocol.party.states import Published
+from gopa.protocol.rules import Findings
+from gopa.protocol.rules.findings import RoundFindings
+from gopa.rounds.rows.showing import ShownMasks
 from gopa.sessions.organising import Over
 from gopa.sessions.tunnel import StateLost, StateReplayed, Supply, TunnelInput, Unguarded
 from gopa.sessions.tunnel.messages import REPLY
 from gopa.sessions.tunnel.packing import unpack
+from tests.protocol.simulation.row_worlds import shifted
 from tests.sessions.tunnel.worlds import Caller, Tunnelled, slots
-from tests.simulation.row_worlds import shifted
 from wire.errors import InvalidProof
 
 PARTIES, WIDTH = 6, 8
@@ -52,7 +52,7 @@ def exact_terms(recovery: str | None, rounds: int) -> Terms:
         norm=4,
         range=(-4, 4),
         integers=True,
-        noise="isotropic",
+        path="rows",
         corrupt=1,
         dropout=0.1,
         recovery=recovery,

@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 
 from bulletin_board import Submission
-from gopa.messages.manifest import Mode
-from gopa.messages.phases import Phase
-from gopa.organiser import SessionSetting
-from gopa.party import Event
-from gopa.planning.terms import Terms
+from gopa.contract.manifest import Mode
+from gopa.contract.phases import Phase
+from gopa.contract.terms import Terms
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party import Event
+from gopa.protocol.simulation.setup import permissive
 from gopa.sessions.stepped_party import Attempt, SteppedParty
 from gopa.sessions.tunnel import (
     MemoryGuard,
@@ -42,10 +43,9 @@ from gopa.sessions.tunnel.state import StatePlace, unseal
 from gopa.sessions.vault import SealingKey, VaultDamaged, VaultError
 from gopa.sessions.vault.guard import MARK
 from gopa.sessions.vault.interface import StateDiverged
-from gopa.simulation.setup import permissive
-from gopa.version import VERSION
+from gopa.support.version import VERSION
+from tests.protocol.simulation.worlds import FEW, FULL, RECOVERING, SIGNED, VECTOR
 from tests.sessions.tunnel.worlds import SECRET, Caller, Tunnelled, slots
-from tests.simulation.worlds import FEW, FULL, RECOVERING, SIGNED, VECTOR
 from wire.domains import TUNNEL_ANSWER
 from wire.errors import GopaError, UsageError
 from wire.secret import SecretBytes

@@ -10,15 +10,15 @@ import pytest
 
 from bulletin_board import Entry, Submission
 from bulletin_board.note import open_checkpoint
-from gopa.messages.heads import is_head
-from gopa.messages.phases import Phase
+from gopa.contract.cutting import is_head
+from gopa.contract.phases import Phase
 from gopa.sessions.tunnel import Unguarded
 from gopa.sessions.tunnel.messages import REPLY, REQUEST, TunnelEntry, TunnelRequest, Want
 from tests.board.tools import log_key
+from tests.protocol.simulation.row_worlds import IN_ROWS, ROWS
 from tests.sessions.tunnel.test_requests import proved
 from tests.sessions.tunnel.test_rows import InRows
 from tests.sessions.tunnel.worlds import Caller
-from tests.simulation.row_worlds import IN_ROWS, ROWS
 
 
 @cache

@@ -12,11 +12,11 @@ from bulletin_board import Entry, LogReader, Submission, TrustPolicy
 from bulletin_board.entry import VERSION, sign_entry
 from bulletin_board.reader import MemorySource
 from bulletin_board.tree import leaf_hash, subset_proof
-from gopa.messages.cutting import pieces_of
-from gopa.messages.framing import Posted
-from gopa.messages.organiser import RESULT, Removal, RemovalCause, ResultMessage
-from gopa.messages.phases import Kind, Phase
-from gopa.party import chain
+from gopa.contract.cutting import pieces_of
+from gopa.contract.framing import Posted
+from gopa.contract.organiser import RESULT, Removal, RemovalCause, ResultMessage
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.party import chain
 from gopa.sessions.tunnel import Unguarded
 from gopa.sessions.tunnel.hiding import hideable, restored
 from gopa.sessions.tunnel.messages import (
@@ -31,10 +31,10 @@ from gopa.sessions.tunnel.messages import (
     VERSION as REQUEST_VERSION,
 )
 from tests.board.tools import entry_bytes, log_key, memory_log
+from tests.protocol.simulation.worlds import FEW, SIGNED
 from tests.randomness import seeded
 from tests.sessions.tunnel.test_checkpoints import EXACT
 from tests.sessions.tunnel.worlds import Caller, Tunnelled
-from tests.simulation.worlds import FEW, SIGNED
 from wire.ed25519 import SigningKey
 from wire.errors import InvalidProof
 

@@ -14,20 +14,20 @@ import pytest
 
 from bulletin_board import Submission
 from commitments.group import Group
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
+from gopa.protocol.rules import Findings
+from gopa.protocol.simulation.setup import permissive
 from gopa.rounds.unproved_noise import add_noise
-from gopa.rules import Findings
 from gopa.sessions.board_access import Together
 from gopa.sessions.client import Client
 from gopa.sessions.organising import DurableOrganiser, OrganiserPace, Schedule
 from gopa.sessions.tunnel import FileGuard, MemoryGuard, TunnelHost, TunnelParty, hold
 from gopa.sessions.vault import MemoryVault
-from gopa.simulation.setup import permissive
 from tests.board.live import client
+from tests.protocol.simulation.worlds import FEW, SIGNED, VECTOR
 from tests.randomness import seeded
 from tests.sessions.live.worlds import PATIENT, Gathering, gathering
 from tests.sessions.tunnel.worlds import SECRET, Caller, Tunnelled, value_of
-from tests.simulation.worlds import FEW, SIGNED, VECTOR
 from zkp.noise_table import NoiseLaw
 
 CROWD = replace(VECTOR, parties=20, k=19, survivors=12, loss=6, rounds=1)
@@ -42,7 +42,7 @@ def equal_noise(monkeypatch: pytest.MonkeyPatch) -> None:
         del rng
         add_noise(array, law, group, seeded(np.asarray(array).tobytes().hex()))
 
-    monkeypatch.setattr("gopa.party.committing.add_noise", seeded_noise)
+    monkeypatch.setattr("gopa.protocol.party.committing.add_noise", seeded_noise)
 
 
 def judged(findings: Findings) -> tuple[tuple[int, ...], tuple[int, ...]]:

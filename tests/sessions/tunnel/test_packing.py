@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from gopa.organiser import SessionSetting
+from gopa.protocol.organiser import SessionSetting
 from gopa.sessions.tunnel import TunnelHost, Unguarded
 from gopa.sessions.tunnel.messages import REQUEST, TunnelEntry, TunnelRequest
 from gopa.sessions.tunnel.packing import (
@@ -23,9 +23,9 @@ from gopa.sessions.tunnel.packing import (
     pack,
     unpack,
 )
+from tests.protocol.simulation.worlds import FEW, SIGNED
 from tests.sessions.tunnel.test_checkpoints import EXACT
 from tests.sessions.tunnel.worlds import Tunnelled
-from tests.simulation.worlds import FEW, SIGNED
 from wire.errors import MalformedMessage, UsageError
 
 SESSION = bytes([1]) * 32

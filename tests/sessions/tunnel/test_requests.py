@@ -20,10 +20,12 @@ from bulletin_board.tree import (
     subset_proof,
     tree_root,
 )
-from gopa.messages.framing import Posted
-from gopa.messages.organiser import CLOSE
-from gopa.messages.phases import Kind, Phase
-from gopa.party import Fetch, Refusal
+from gopa.contract.framing import Posted
+from gopa.contract.organiser import CLOSE
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.party import Fetch, Refusal
+from gopa.protocol.simulation.board import SimulatedBoard
+from gopa.protocol.simulation.setup import permissive
 from gopa.sessions.tunnel import TunnelHost, Unguarded
 from gopa.sessions.tunnel import call as call_module
 from gopa.sessions.tunnel import host as host_module
@@ -37,11 +39,9 @@ from gopa.sessions.tunnel.messages import (
     Want,
 )
 from gopa.sessions.tunnel.packing import unpack
-from gopa.simulation.board import SimulatedBoard
-from gopa.simulation.setup import permissive
 from tests.board.tools import entry_bytes, log_key, signer
+from tests.protocol.simulation.worlds import FEW, SIGNED
 from tests.sessions.tunnel.worlds import Caller, Tunnelled
-from tests.simulation.worlds import FEW, SIGNED
 from wire.errors import (
     FaultyBoard,
     FaultyParty,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bulletin_board import Submission
-from gopa.messages.phases import Phase
+from gopa.contract.phases import Phase
 from gopa.sessions.tunnel import (
     StateReplayed,
     Supply,
@@ -18,10 +18,10 @@ from gopa.sessions.tunnel import (
 from gopa.sessions.tunnel import host as host_module
 from gopa.sessions.tunnel.messages import REPLY, REQUEST, Want
 from gopa.sessions.tunnel.packing import unpack
+from tests.protocol.simulation.row_worlds import IN_ROWS, RECOVERING, ROWS
 from tests.sessions.live.test_rows import planned
 from tests.sessions.tunnel.test_requests import hiding
 from tests.sessions.tunnel.worlds import Caller, Tunnelled, slots
-from tests.simulation.row_worlds import IN_ROWS, RECOVERING, ROWS
 
 
 def short(number: int, dimension: int) -> Supply:

@@ -16,8 +16,8 @@ from threading import Thread
 import pytest
 
 from bulletin_board import Submission
-from gopa.messages.phases import Phase
-from gopa.party import Part
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Part
 from gopa.sessions.organising import Over
 from gopa.sessions.tunnel import (
     FileGuard,
@@ -34,8 +34,8 @@ from gopa.sessions.tunnel import (
 from gopa.sessions.tunnel.messages import REPLY
 from gopa.sessions.tunnel.packing import unpack
 from gopa.sessions.vault import SealingKey, VaultDamaged, VaultError
+from tests.protocol.simulation.worlds import FEW, SIGNED
 from tests.sessions.tunnel.worlds import Tunnelled, slots
-from tests.simulation.worlds import FEW, SIGNED
 from wire.errors import GopaError, InvalidProof
 from wire.secret import SecretBytes
 

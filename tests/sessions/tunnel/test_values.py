@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from gopa.aggregation.errors import OutOfRange
-from gopa.organiser import SessionSetting
+from gopa.protocol.organiser import SessionSetting
 from gopa.sessions.tunnel import Supply, TunnelInput
 from gopa.sessions.tunnel.messages import REPLY
+from tests.protocol.simulation.worlds import FEW, SIGNED, VECTOR
 from tests.sessions.tunnel.worlds import Tunnelled
-from tests.simulation.worlds import FEW, SIGNED, VECTOR
 from wire.errors import GopaError, UsageError
 
 ONCE = replace(FEW, rounds=1)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from gopa.plugins.session import HostedSession, new_signer
+from gopa.protocol.simulation.setup import permissive
 from gopa.sessions.tunnel import MemoryGuard, Supply, TunnelInput, TunnelParty
-from gopa.simulation.setup import permissive
 from tests.randomness import seeded
 from tests.sessions.live.test_weighted_rows import (
     MOST,

@@ -10,25 +10,25 @@ import pytest
 
 from bulletin_board import Submission
 from bulletin_board.note import open_checkpoint
-from gopa.beacon import QUICKNET
-from gopa.messages.manifest import DrandBeacon, Mode
-from gopa.messages.organiser import CLOSE
-from gopa.messages.phases import Kind
-from gopa.organiser import SessionSetting
-from gopa.party import Part
-from gopa.planning.terms import Terms
-from gopa.rules import BeaconValue, SessionState
+from gopa.contract.beacon import QUICKNET
+from gopa.contract.manifest import DrandBeacon, Mode
+from gopa.contract.organiser import CLOSE
+from gopa.contract.phases import Kind
+from gopa.contract.terms import Terms
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party import Part
+from gopa.protocol.rules import BeaconValue, SessionState
+from gopa.protocol.simulation import SimulatedWitnesses
 from gopa.sessions.organising import BeaconSource, DurableOrganiser, OrganiserPace, Schedule
 from gopa.sessions.tunnel import Unguarded, hold
 from gopa.sessions.tunnel.messages import REPLY, REQUEST
 from gopa.sessions.vault import MemoryVault
-from gopa.simulation import SimulatedWitnesses
 from tests.board.tools import log_key
+from tests.protocol.simulation.worlds import FEW, SIGNED
 from tests.randomness import seeded
 from tests.sessions.organising.test_beacons import MARGIN, QUICK, before
 from tests.sessions.organising.worlds import DEADLINES
 from tests.sessions.tunnel.worlds import Tunnelled
-from tests.simulation.worlds import FEW, SIGNED
 from wire.errors import InvalidProof, UsageError
 
 ONCE = replace(FEW, rounds=1)

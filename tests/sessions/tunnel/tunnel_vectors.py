@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gopa.messages.phases import Phase
-from gopa.party import Fetch
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Fetch
 from gopa.sessions.tunnel.messages import (
     REPLY,
     REQUEST,

@@ -9,11 +9,13 @@ from typing import Self
 from bulletin_board import LogReader, SignedCheckpoint, Submission, TrustPolicy
 from bulletin_board.entry import Slot
 from bulletin_board.note import open_checkpoint
-from gopa.messages.manifest import MANIFEST, Manifest
-from gopa.organiser import SessionSetting, new_manifest
-from gopa.party import LocalPolicy
-from gopa.planning.terms import Terms
-from gopa.rules import Findings, check_log
+from gopa.contract.manifest import MANIFEST, Manifest
+from gopa.contract.terms import Terms
+from gopa.protocol.organiser import SessionSetting, new_manifest
+from gopa.protocol.party import LocalPolicy
+from gopa.protocol.rules import Findings, check_log
+from gopa.protocol.simulation import SimulatedWitnesses
+from gopa.protocol.simulation.setup import permissive
 from gopa.sessions.following import Horizon, entries_of_session
 from gopa.sessions.organising import (
     Act,
@@ -37,8 +39,6 @@ from gopa.sessions.tunnel import (
 )
 from gopa.sessions.tunnel.packing import unpack
 from gopa.sessions.vault import MemoryVault
-from gopa.simulation import SimulatedWitnesses
-from gopa.simulation.setup import permissive
 from tests.board.tools import log_key, signer
 from tests.randomness import seeded
 from wire.ed25519 import SigningKey

@@ -12,17 +12,17 @@ from commitments import ristretto255
 from commitments.group import Group
 from gopa.adversary.deeds import change, instead
 from gopa.adversary.malicious import Deed
-from gopa.messages.framing import NO_LEAF, MessageSlot, party_id, sign_message
-from gopa.messages.party import COMMIT, JOIN, Commit, Join
-from gopa.messages.phases import KIND_IN, Phase
-from gopa.party import Post
+from gopa.contract.framing import NO_LEAF, MessageSlot, party_id, sign_message
+from gopa.contract.party import COMMIT, JOIN, Commit, Join
+from gopa.contract.phases import KIND_IN, Phase
+from gopa.protocol.party import Post
+from gopa.protocol.simulation import Behaviour
+from gopa.protocol.simulation.access import PartyAccess, body_of, first_entry
+from gopa.protocol.simulation.script import Honest
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
-from gopa.simulation import Behaviour
-from gopa.simulation.access import PartyAccess, body_of, first_entry
-from gopa.simulation.script import Honest
+from tests.contract.samples import signing_key
 from tests.lies import lying
-from tests.messages.samples import signing_key
 from tests.randomness import seeded
 
 GENERATOR: Final = ristretto255().generator.to_bytes()

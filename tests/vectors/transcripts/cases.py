@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import AbortReason
-from gopa.simulation import Script
+from gopa.contract.manifest import Manifest
+from gopa.contract.organiser import AbortReason
+from gopa.protocol.simulation import Script
 from tests.vectors.transcripts.worlds import PLAIN, World
 
 ORGANISER: Final = -1

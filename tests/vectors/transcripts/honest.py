@@ -6,10 +6,10 @@ from typing import Final
 
 from gopa.adversary.deeds import hold, wrong_seed
 from gopa.adversary.deeds.organising import CutsOff, GivesUp
-from gopa.messages.organiser import AbortReason, Released
-from gopa.messages.phases import Phase
-from gopa.simulation import Script
-from gopa.simulation.script import PostsLate, Skip
+from gopa.contract.organiser import AbortReason, Released
+from gopa.contract.phases import Phase
+from gopa.protocol.simulation import Script
+from gopa.protocol.simulation.script import PostsLate, Skip
 from tests.lies import lying
 from tests.vectors.transcripts.cases import Case, aborts, sums
 from tests.vectors.transcripts.worlds import (

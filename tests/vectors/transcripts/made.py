@@ -13,13 +13,13 @@ from typing import Final
 
 from bulletin_board import ArchiveReader, LogReader, SignedCheckpoint, TrustPolicy, VerifierKey
 from bulletin_board.archive import MAGIC
-from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
-from gopa.messages.manifest import Manifest
-from gopa.messages.phases import Kind, Phase
+from gopa.contract.framing import NO_LEAF, MessageSlot, sign_message
+from gopa.contract.manifest import Manifest
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.rules import Findings, check_log
+from gopa.protocol.simulation import RoundRecord, SimulatedWitnesses, Simulation
+from gopa.protocol.simulation.board import SimulatedBoard
 from gopa.rounds.toolkit import Toolkit
-from gopa.rules import Findings, check_log
-from gopa.simulation import RoundRecord, SimulatedWitnesses, Simulation
-from gopa.simulation.board import SimulatedBoard
 from tests.randomness import seeded
 from tests.vectors.transcripts.catalogue import CASES
 from tests.vectors.transcripts.record import Json, expected

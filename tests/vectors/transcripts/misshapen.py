@@ -10,9 +10,9 @@ from typing import Final
 from bulletin_board import Submission, sign_entry
 from gopa.adversary.deeds import instead, unproved_key
 from gopa.adversary.deeds.organising import close_of
-from gopa.messages.framing import NO_LEAF, MessageSlot, sign_message
-from gopa.messages.organiser import AbortReason
-from gopa.messages.party import (
+from gopa.contract.framing import NO_LEAF, MessageSlot, sign_message
+from gopa.contract.organiser import AbortReason
+from gopa.contract.party import (
     ACCUSATION,
     JOIN,
     OPENING,
@@ -24,12 +24,12 @@ from gopa.messages.party import (
     Recover,
     RecoveredShare,
 )
-from gopa.messages.phases import KIND_IN, Kind, Phase
-from gopa.organiser import SendMessage
-from gopa.party import Post
-from gopa.simulation import OrganiserBehaviour, Script
-from gopa.simulation.access import OrganiserAccess, PartyAccess, body_of, first_entry
-from gopa.simulation.script import Honest, Skip
+from gopa.contract.phases import KIND_IN, Kind, Phase
+from gopa.protocol.organiser import SendMessage
+from gopa.protocol.party import Post
+from gopa.protocol.simulation import OrganiserBehaviour, Script
+from gopa.protocol.simulation.access import OrganiserAccess, PartyAccess, body_of, first_entry
+from gopa.protocol.simulation.script import Honest, Skip
 from tests.lies import lying
 from tests.vectors.transcripts.cases import Case, aborts, blame, sums
 from tests.vectors.transcripts.organisers import cheat

@@ -25,8 +25,8 @@ from gopa.adversary.deeds.organising import (
     with_cut,
     with_final,
 )
-from gopa.messages.manifest import Manifest
-from gopa.messages.organiser import (
+from gopa.contract.manifest import Manifest
+from gopa.contract.organiser import (
     Abort,
     AbortReason,
     Close,
@@ -38,8 +38,8 @@ from gopa.messages.organiser import (
     ResultMessage,
     Roll,
 )
-from gopa.messages.phases import Phase
-from gopa.simulation import OrganiserBehaviour, Script
+from gopa.contract.phases import Phase
+from gopa.protocol.simulation import OrganiserBehaviour, Script
 from tests.vectors.transcripts.cases import ORGANISER, Case, Ended, aborts, blame, stops
 from tests.vectors.transcripts.worlds import (
     DRAND,

@@ -25,11 +25,11 @@ from gopa.adversary.deeds import (
     wrong_seed,
     wrong_share,
 )
-from gopa.messages.organiser import AbortReason
-from gopa.messages.party import About
-from gopa.messages.phases import Phase
-from gopa.simulation import Behaviour, Script
-from gopa.simulation.script import Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
+from gopa.contract.organiser import AbortReason
+from gopa.contract.party import About
+from gopa.contract.phases import Phase
+from gopa.protocol.simulation import Behaviour, Script
+from gopa.protocol.simulation.script import Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
 from tests.lies import lying
 from tests.small_worlds.behaviours import Conspire
 from tests.vectors.transcripts.behaviours import (

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gopa.messages.manifest import Mode
-from gopa.rules import Findings
-from gopa.rules.findings import Fault, Listed, Removed, Role, RoundFindings, RuleNote, plain
+from gopa.contract.manifest import Mode
+from gopa.protocol.rules import Findings
+from gopa.protocol.rules.findings import (
+    Fault,
+    Listed,
+    Removed,
+    Role,
+    RoundFindings,
+    RuleNote,
+    plain,
+)
 
 Json = dict[str, Any]
 

@@ -15,9 +15,9 @@ from gopa.adversary.deeds import (
     twice,
     two_tails,
 )
-from gopa.messages.organiser import AbortReason
-from gopa.messages.phases import Phase
-from gopa.simulation import Behaviour, Script
+from gopa.contract.organiser import AbortReason
+from gopa.contract.phases import Phase
+from gopa.protocol.simulation import Behaviour, Script
 from tests.lies import lying
 from tests.vectors.transcripts.behaviours import cut_elsewhere, in_one_entry
 from tests.vectors.transcripts.cases import Case, Ended, aborts, blame, sums

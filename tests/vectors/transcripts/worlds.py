@@ -16,19 +16,19 @@ from gopa.adversary.setup import (
     VECTOR,
     short_vectors,
 )
-from gopa.beacon import QUICKNET
-from gopa.messages.manifest import DrandBeacon, Mode, TestCoins, Trust
-from gopa.organiser import SessionSetting
-from gopa.planning.terms import Terms
-from gopa.rules import BeaconValue
-from gopa.simulation import (
+from gopa.contract.beacon import QUICKNET
+from gopa.contract.manifest import DrandBeacon, Mode, TestCoins, Trust
+from gopa.contract.terms import Terms
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.rules import BeaconValue
+from gopa.protocol.simulation import (
     KnownBeaconValues,
     Script,
     SimulatedWitnesses,
     Simulation,
     SimulationOptions,
 )
-from tests.beacon.rounds import ROUNDS
+from tests.contract.beacon.rounds import ROUNDS
 from tests.randomness import seeded
 from zkp.noise_table import irwin_hall
 

@@ -6,7 +6,7 @@ import pytest
 
 from commitments.group import Group
 from tests.group.backends import installed_groups
-from tests.zkp import long_vectors_vectors as vectors
+from tests.zkp import rows_vectors as vectors
 from tests.zkp.proof_vectors import published
 from tests.zkp.rows.worlds import Vectors
 
@@ -18,7 +18,7 @@ def group(request: pytest.FixtureRequest) -> Group:
 
 
 def test_every_record_is_judged_as_it_says(group: Group) -> None:
-    records = published("long_vectors")["proofs"]
+    records = published("rows")["proofs"]
     for record in records:
         if group.backend == "reference" and record["base"]:
             continue
@@ -30,7 +30,7 @@ def test_every_record_is_judged_as_it_says(group: Group) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lengths", "weighted", "masks"])
 def test_both_backends_make_the_same_proof(group: Group, kind: str) -> None:
-    records = {each["name"]: each for each in published("long_vectors")["proofs"]}
+    records = {each["name"]: each for each in published("rows")["proofs"]}
     drawn = (Vectors.weighted if kind == "weighted" else Vectors.random)(33)
     made = getattr(vectors, kind)(group, drawn)
     assert made.proof.hex() == records[kind]["proof"]

@@ -1,1 +1,0 @@
-"""Defines what is said in a session, as strict binary structs. `specs/04-protocol.md`."""

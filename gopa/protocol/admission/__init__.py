@@ -1,0 +1,1 @@
+"""Who may post what to a board that holds sessions."""

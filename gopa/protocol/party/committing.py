@@ -1,0 +1,352 @@
+"""Makes a party's commit once the coins are out: keys, masks, noise, proof and shares.
+
+Specification: `specs/04-protocol.md`, section 6. All modes of a session are here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from commitments import Opening, VectorPedersen
+from commitments.group import Group, SecretScalar, SecretScalarVec
+from gopa.contract.manifest import Trust
+from gopa.contract.party import COMMIT, Commit
+from gopa.contract.phases import Phase
+from gopa.contract.rows import ROW_COMMIT, RowCommit
+from gopa.contract.terms import Terms
+from gopa.contract.words import word_type
+from gopa.protocol.party.context import PartyContext
+from gopa.protocol.party.events import Output
+from gopa.protocol.party.rows import answer_inputs
+from gopa.protocol.party.states import (
+    Committed,
+    EdgeSecret,
+    Enrolled,
+    Joined,
+    PartyState,
+    RowVectors,
+)
+from gopa.protocol.party.view import RoundView
+from gopa.rounds.context import RoundContext, commit, opening_of
+from gopa.rounds.masks import (
+    Dealing,
+    EdgeContext,
+    EdgeMasks,
+    MaskLaw,
+    RoundedGaussian,
+    SelfContext,
+    SelfMask,
+    SharedPoint,
+    UniformMask,
+    add_edge_words,
+    add_self_words,
+    deal,
+    deal_seed,
+    edge_key,
+    edge_key_hash,
+    edge_masks,
+    encode_commitments,
+    seal_share,
+    seed_hash,
+    self_mask,
+    share_key,
+    shareable_seed,
+    sign,
+)
+from gopa.rounds.proofs import NoiseClaim
+from gopa.rounds.statements import bit_coins, table_coins
+from gopa.rounds.unproved_noise import add_noise
+from wire.errors import UsageError
+from wire.randomness import draw
+from wire.secret import Guarded, SecretBytes
+from zkp import NoiseSeeds
+
+SIZE = 32
+
+
+def mask_law(terms: Terms) -> MaskLaw:
+    """What the masks of edges are drawn from."""
+    return UniformMask() if terms.mask == "uniform" else RoundedGaussian(terms.mask_deviation)
+
+
+def share_point(position: int) -> int:
+    """Where the share for the party at this position of the roll lies."""
+    return position + 1
+
+
+def edge_context(view: RoundView, one: int, other: int) -> EdgeContext:
+    """The edge between two positions."""
+    context = view.context
+    ids = view.id_of(one), view.id_of(other)
+    return EdgeContext.between(context.session, context.round, *ids)
+
+
+def self_context(view: RoundView) -> SelfContext:
+    """The party's own mask in this round."""
+    return SelfContext(view.context.session, view.context.round, view.own_id)
+
+
+def edge_secrets(
+    view: RoundView, secret: SecretScalar
+) -> tuple[dict[int, EdgeSecret], EdgeMasks | None]:
+    """What this party and each neighbour derive, and in full mode the masks, in their order.
+
+    Raises `MalformedMessage` if the roll lists a key that is no point.
+    """
+    group, neighbours = view.context.group, view.neighbours
+    keys = b"".join(view.enrolment.roll.parties[v].key for v in neighbours)
+    points = group.decode_points(keys, len(neighbours)) * secret
+    shared = [SharedPoint(point) for point in points]
+    contexts = [edge_context(view, view.position, v) for v in neighbours]
+    derived = [edge_key(point, each) for point, each in zip(shared, contexts, strict=True)]
+    masks = round_masks(view.context, derived) if view.context.committed_masks else None
+    if masks is None:
+        posted = [edge_key_hash(key, each) for key, each in zip(derived, contexts, strict=True)]
+    else:
+        posted = _committed(view.context, masks)
+    secrets = {
+        v: EdgeSecret(point, key, sign(view.own_id, view.id_of(v)), data)
+        for v, point, key, data in zip(neighbours, shared, derived, posted, strict=True)
+    }
+    return secrets, masks
+
+
+def round_masks(context: RoundContext, keys: Sequence[SecretBytes]) -> EdgeMasks:
+    """The masks that these keys of edges stand for, in full mode."""
+    return edge_masks(context.group, keys, mask_law(context.manifest.terms), context.dimension)
+
+
+def _committed(context: RoundContext, masks: EdgeMasks) -> list[bytes]:
+    """One commitment for each edge, under the key of the session."""
+    if not len(masks):
+        return []
+    if isinstance(context.key, VectorPedersen):
+        bits = masks.law.bits if isinstance(masks.law, RoundedGaussian) else None
+        data = context.key.commit_rows(masks.rows, masks.blindings, bits=bits).to_bytes()
+    else:
+        data = masks.commitments().to_bytes()
+    return [data[at : at + SIZE] for at in range(0, len(data), SIZE)]
+
+
+def masked_opening(
+    context: RoundContext, masked: Opening, masks: EdgeMasks, signs: Sequence[int]
+) -> Opening:
+    """Add up the values xhat and rho to publish ([P1]); the sign of a void edge is 0."""
+    values, blinding = masks.signed_sum(signs)
+    return masked + opening_of(context.key, values, blinding)
+
+
+def masked_words(
+    words: npt.NDArray[np.integer],
+    edges: Mapping[int, EdgeSecret],
+    live: Sequence[int],
+    law: MaskLaw,
+    group: Group,
+) -> npt.NDArray[np.integer]:
+    """The words with the masks of live edges added, as new words."""
+    total = words.copy()
+    for neighbour in live:
+        add_edge_words(total, edges[neighbour].key, edges[neighbour].sign, law, group=group)
+    return total
+
+
+def pad_key(view: RoundView, shared: SharedPoint, dealer: int, recipient: int) -> SecretBytes:
+    """The key that hides the dealer's share for the recipient."""
+    edge = edge_context(view, dealer, recipient)
+    return share_key(shared, edge, view.id_of(dealer), view.id_of(recipient))
+
+
+def sealed_shares(
+    view: RoundView, edges: Mapping[int, EdgeSecret], dealt: Dealing
+) -> tuple[bytes, ...]:
+    """What this party dealt, for each neighbour under the key that they share."""
+    return tuple(
+        seal_share(view.context.group, share, pad_key(view, edges[v].shared, view.position, v))
+        for v, share in zip(view.neighbours, dealt.shares, strict=True)
+    )
+
+
+SEED_SIZE = 32
+NOTHING = bytes(32)
+"""What stands for a self-mask where the mode has none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Own(Guarded):
+    """The noisy input under the party's own mask, and what is posted about both."""
+
+    masked: Opening | npt.NDArray[np.integer] | RowVectors
+    self_mask: bytes
+    output: bytes = b""
+    proof: bytes = b""
+    weighing: bytes = b""
+    tests: bytes = b""
+    mask: SelfMask | None = None
+
+
+def commit_round(
+    party: PartyContext,
+    state: PartyState,
+    enrolled: Enrolled,
+    view: RoundView,
+    leaf: bytes,
+) -> tuple[PartyState, list[Output]]:
+    """Post commitments to all masks and to the noisy input, with the proof about it."""
+    joined = enrolled.joined
+    party = party.hedged(b"commit", view.context, leaf, joined.given.hidden(view.context.group))
+    edges, masks = edge_secrets(view, joined.secret)
+    seed = None
+    if party.manifest.trust is Trust.MALICIOUS:
+        seed = _fresh_seed(party, view)
+    if view.context.in_rows:
+        own = _in_rows(party, joined, view, leaf, seed)
+    elif view.context.proved:
+        own = _proved(party, joined, view, leaf, seed)
+    else:
+        own = _unproved(party, joined, view, seed)
+    coefficients, shares = _shared(party, view, own.mask, seed, edges)
+    posted = tuple(edges[v].posted for v in view.neighbours)
+    if view.context.in_rows:
+        body = ROW_COMMIT.encode(
+            RowCommit(leaf, posted, own.self_mask, coefficients, shares, own.tests, own.proof)
+        )
+    else:
+        content = Commit(
+            acts_on=leaf,
+            edges=posted,
+            self_mask=own.self_mask,
+            coefficients=coefficients,
+            shares=shares,
+            output=own.output,
+            proof=own.proof,
+            weighing=own.weighing,
+        )
+        body = COMMIT.encode(content)
+    stage = Committed(
+        opened=joined.opened,
+        view=view,
+        leaf=leaf,
+        roll_cut=enrolled.cut,
+        edges=MappingProxyType(edges),
+        masks=masks,
+        masked=own.masked,
+        seed=seed,
+        secret=joined.secret,
+    )
+    state, post = party.say(replace(state, stage=stage), Phase.COMMIT, body)
+    return state, [post]
+
+
+def _proved(
+    party: PartyContext, joined: Joined, view: RoundView, leaf: bytes, seed: SecretBytes | None
+) -> _Own:
+    context, group = view.context, view.context.group
+    if joined.given.opening is None or seed is None:
+        raise UsageError("full mode has openings and masks")
+    if party.manifest.terms.exact:
+        # Nothing is added, so what is masked is the input itself, under the C_x of the join.
+        output, posted = joined.given.opening, b""
+    else:
+        values = joined.given.opening.values + _noise(joined, view)
+        blinding = group.random_scalars(1, party.rng)[0]
+        output = opening_of(context.key, values, blinding)
+        posted = commit(context.key, values, blinding).to_bytes()
+    mask = self_mask(group, seed, self_context(view), context.dimension)
+    claim = NoiseClaim(
+        context=context,
+        acts_on=leaf,
+        party=view.own_id,
+        joint=view.joint,
+        given=joined.given.commitment,
+        seed=_seed_bytes(joined),
+        output=posted,
+        proof=b"",
+        weighing=b"",
+    )
+    proof, weighing = party.toolkit.proofs.prove_noise(
+        claim, joined.seeds, joined.given.opening, output, party.rng
+    )
+    return _Own(
+        masked=output + opening_of(context.key, mask.values, mask.blinding),
+        self_mask=commit(context.key, mask.values, mask.blinding).to_bytes(),
+        output=posted,
+        proof=proof,
+        weighing=weighing,
+        mask=mask,
+    )
+
+
+def _in_rows(
+    party: PartyContext, joined: Joined, view: RoundView, leaf: bytes, seed: SecretBytes | None
+) -> _Own:
+    """Answer the tests of the coins with pads that are used up by it ([P3], [P7] of 14)."""
+    if joined.rows is None or seed is None:
+        raise UsageError("vectors that are proved row by row have rows and a mask")
+    unanswered = RowVectors(joined.given, joined.rows)
+    claim, vectors = answer_inputs(party, view, leaf, unanswered)
+    own = seed_hash(seed, self_context(view))
+    return _Own(vectors, own, tests=claim.tests, proof=claim.proof)
+
+
+def _unproved(
+    party: PartyContext, joined: Joined, view: RoundView, seed: SecretBytes | None
+) -> _Own:
+    terms = party.manifest.terms
+    words = np.array(joined.given.values, dtype=np.int64)
+    masked = words.astype(word_type(party.manifest.word_width))
+    add_noise(masked, terms.noise, view.context.group, party.rng)
+    if seed is None:
+        return _Own(masked, NOTHING)
+    add_self_words(masked, seed, self_context(view), group=view.context.group)
+    return _Own(masked, seed_hash(seed, self_context(view)))
+
+
+def _noise(joined: Joined, view: RoundView) -> SecretScalarVec:
+    """What the seeds of the join and the coins of the round decide ([V6])."""
+    if isinstance(joined.seeds, NoiseSeeds):
+        return joined.seeds.noise(table_coins(view.context, view.joint, view.own_id))
+    if joined.seeds is None:
+        raise UsageError("full mode has seeds")
+    return joined.seeds.noise(bit_coins(view.context, view.joint, view.own_id))
+
+
+def _seed_bytes(joined: Joined) -> bytes:
+    if isinstance(joined.seeds, NoiseSeeds):
+        return joined.seeds.commitment.to_bytes()
+    return b"" if joined.seeds is None else joined.seeds.point.to_bytes()
+
+
+def _fresh_seed(party: PartyContext, view: RoundView) -> SecretBytes:
+    """A seed that can be shared, where it may have to be."""
+    if party.manifest.deals_seeds:
+        return shareable_seed(view.context.group, party.rng)
+    return SecretBytes(draw(party.rng, SEED_SIZE))
+
+
+def _shared(
+    party: PartyContext,
+    view: RoundView,
+    mask: SelfMask | None,
+    seed: SecretBytes | None,
+    edges: dict[int, EdgeSecret],
+) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    """Coefficients, and a sealed share for each neighbour, where there is recovery ([K1])."""
+    group, needed = view.context.group, party.manifest.terms.shares_needed(len(view.neighbours))
+    if needed is None or not view.neighbours:
+        return (), ()
+    points = [share_point(v) for v in view.neighbours]
+    if party.manifest.deals_seeds and seed is not None:
+        dealt = deal_seed(group, seed, points, needed, party.rng)
+        data = dealt.commitments.to_bytes()
+    elif mask is not None:
+        dealt = deal(group, mask, points, needed, party.rng)
+        data = encode_commitments(dealt.commitments)
+    else:
+        raise UsageError("who shares its self-mask has one")
+    coefficients = tuple(data[at : at + 32] for at in range(0, len(data), 32))
+    return coefficients, sealed_shares(view, edges, dealt)

@@ -1,0 +1,372 @@
+"""Judges the close of commit: whose proofs hold, and which edges mask ([K1] to [K6]).
+
+Proofs are checked as they come, so that nobody has to keep them until the close; the commitments
+of a party's edges are added up from points that come in parts. Of the two ends of an edge the
+first that posts is written down ([K5]). Whoever posts later is only compared with it: who says
+the same takes no memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from commitments.group import Group, PointVec
+from gopa.contract.framing import Message
+from gopa.contract.organiser import AbortReason
+from gopa.contract.party import COMMIT, Commit
+from gopa.contract.phases import Phase
+from gopa.contract.rows import RowCommit
+from gopa.graph import Graph
+from gopa.protocol.rules.checked_ahead import CheckedAhead, checked_with
+from gopa.protocol.rules.findings import BreaksRule, PartyVerdict
+from gopa.protocol.rules.mailbox import Sorter
+from gopa.protocol.rules.publish import PublishRules
+from gopa.protocol.rules.roll_and_edges import (
+    Commits,
+    Dealt,
+    Edges,
+    Positions,
+    VoidEdge,
+    good_points,
+)
+from gopa.protocol.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, fails
+from gopa.rounds.proofs import NoiseClaim
+from wire.errors import MalformedMessage, UsageError
+
+Ends: TypeAlias = npt.NDArray[np.int32]
+Signs: TypeAlias = npt.NDArray[np.int8]
+
+
+class SignedSums:
+    """Adds up sgn C over each party's edges; the other end takes C away ([P1])."""
+
+    def __init__(self, group: Group, parties: int) -> None:
+        self._group = group
+        self._sums = group.points([group.identity]).gather([0] * parties)
+
+    def add(self, points: PointVec, low: Ends, high: Ends, signs: Signs) -> None:
+        """Add some edges by their ends; the lower one adds the point with the sign."""
+        self._take(points, low, signs)
+        self._take(points, high, -signs)
+
+    def all(self) -> PointVec:
+        """Give one sum for each party."""
+        return self._sums
+
+    def _take(self, points: PointVec, ends: Ends, signs: Signs) -> None:
+        if not len(ends):
+            return
+        order = np.argsort(ends, kind="stable")
+        parties, lengths = np.unique(ends[order], return_counts=True)
+        factors = self._group.scalars(signs[order].tolist())
+        parts = points.gather(order.tolist()).vartime_segment_msm(factors, lengths.tolist())
+        # A party without an edge here takes what lies behind the parts: nothing.
+        first, last = int(parties[0]), int(parties[-1]) + 1
+        places = np.full(last - first, len(parties))
+        places[parties - first] = np.arange(len(parties))
+        nothing = self._group.points([self._group.identity])
+        more = self._sums[first:last] + parts.concat(nothing).gather(places.tolist())
+        self._sums = self._sums[:first].concat(more).concat(self._sums[last:])
+
+
+Chosen: TypeAlias = npt.NDArray[np.bool_]
+
+_Kind = TypeVar("_Kind", bound="np.generic[Any]")
+
+_SIZE: Final = 32
+_AT_ONCE: Final = 1 << 14
+"""So many edges at least are decoded together."""
+
+
+class Matching:
+    """Compares what both ends of each edge posted, taking each party's bytes once, in any order."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._low, self._high = (ends.astype(np.int32) for ends in graph.edges())
+        self._numbers = _edge_numbers(graph)
+        self._said = np.zeros((graph.edge_count, _SIZE), dtype=np.uint8)
+        self._posted = np.zeros(graph.parties, dtype=np.bool_)
+        self._apart: dict[int, bytes] = {}
+
+    def post(self, party: int, data: bytes) -> None:
+        """Take 32 bytes for each neighbour of the party, in the order of their positions.
+
+        Raises:
+            UsageError: another number of bytes, or a party that has posted.
+        """
+        here = slice(self._graph.offsets[party], self._graph.offsets[party + 1])
+        edges = self._numbers[here]
+        if self._posted[party] or len(data) != _SIZE * len(edges):
+            raise UsageError("one commitment for each neighbour, from each party once", "data")
+        rows = np.frombuffer(data, dtype=np.uint8).reshape(-1, _SIZE)
+        answers = self._posted[self._graph.targets[here]]
+        if (rows[answers] != self._said[edges[answers]]).any():
+            self._apart[party] = data
+        self._said[edges[~answers]] = rows[~answers]
+        self._posted[party] = True
+
+    def settle(
+        self, listed: Sequence[int], ids: Sequence[bytes], group: Group | None
+    ) -> tuple[Edges, PointVec | None]:
+        """Compare the edges between listed parties, all of which have posted.
+
+        With a group the bytes are commitments, which have to be canonical points. Then the
+        second part has for every party the sum of those of its live edges, with the signs
+        of [P1]. Call it once.
+        """
+        inside = np.zeros(self._graph.parties, dtype=np.bool_)
+        inside[list(listed)] = True
+        live = inside[self._low] & inside[self._high]
+        void = dict(self._disagreeing(inside))
+        live[list(void)] = False
+        signs = _signs(self._low, self._high, ids)
+        sums = None if group is None else SignedSums(group, self._graph.parties)
+        if group is not None and sums is not None:
+            for some in _blocks(len(live), max(_AT_ONCE, self._graph.parties // 2)):
+                points, nonsense = self._decoded(group, live, some)
+                live[nonsense] = False
+                void |= {edge: self._void(edge) for edge in nonsense.tolist()}
+                kept = some.start + np.flatnonzero(live[some])
+                sums.add(points, self._low[kept], self._high[kept], signs[kept])
+        edges = Edges(
+            parties=self._graph.parties,
+            low=_only(self._low, live),
+            high=_only(self._high, live),
+            encodings=_only(self._said, live),
+            void=tuple(void[edge] for edge in sorted(void)),
+            signs=_only(signs, live),
+        )
+        return edges, None if sums is None else sums.all()
+
+    def _disagreeing(self, inside: Chosen) -> Iterator[tuple[int, VoidEdge]]:
+        """Edges between parties inside whose ends posted different bytes."""
+        for party in self._apart:
+            here = slice(self._graph.offsets[party], self._graph.offsets[party + 1])
+            near = inside[self._graph.targets[here]] & inside[party]
+            for edge in self._numbers[here][near].tolist():
+                void = self._void(edge)
+                if void.by_low != void.by_high:
+                    yield edge, void
+
+    def _void(self, edge: int) -> VoidEdge:
+        low, high = int(self._low[edge]), int(self._high[edge])
+        return VoidEdge(low, high, self._by(low, high, edge), self._by(high, low, edge))
+
+    def _by(self, party: int, other: int, edge: int) -> bytes:
+        """What the party posted. Where it differs from its neighbours all its bytes are kept."""
+        data = self._apart.get(party)
+        if data is None:
+            return bytes(self._said[edge])
+        at = _SIZE * int(np.searchsorted(self._graph.neighbours(party), other))
+        return data[at : at + _SIZE]
+
+    def _decoded(self, group: Group, live: Chosen, some: slice) -> tuple[PointVec, Positions]:
+        """The points of live edges among some, and which of the edges have none."""
+        edges = some.start + np.flatnonzero(live[some])
+        encodings = self._said[edges]
+        try:
+            return group.decode_points(encodings.tobytes(), len(edges)), edges[:0]
+        except MalformedMessage:
+            good = np.array(good_points(group, [row.tobytes() for row in encodings]))
+        return group.decode_points(encodings[good].tobytes(), int(good.sum())), edges[~good]
+
+
+def _edge_numbers(graph: Graph) -> npt.NDArray[np.int32]:
+    """The number of the edge to each neighbour of each party, as `graph.targets` lists them."""
+    sources = np.repeat(np.arange(graph.parties, dtype=np.int32), graph.degrees)
+    upward = sources < graph.targets
+    numbers = np.empty(len(sources), dtype=np.int32)
+    numbers[upward] = np.arange(graph.edge_count, dtype=np.int32)
+    downward = np.flatnonzero(~upward)
+    # Those of lower ends come by lower ends: a stable sort puts those of higher ends likewise.
+    downward = downward[np.argsort(graph.targets[downward], kind="stable")]
+    numbers[downward] = np.arange(graph.edge_count, dtype=np.int32)
+    return numbers
+
+
+def _signs(
+    low: npt.NDArray[np.int32], high: npt.NDArray[np.int32], ids: Sequence[bytes]
+) -> npt.NDArray[np.int8]:
+    rank = np.empty(len(ids), dtype=np.int32)
+    rank[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    return np.where(rank[low] < rank[high], np.int8(1), np.int8(-1))
+
+
+def _only(rows: npt.NDArray[_Kind], chosen: Chosen) -> npt.NDArray[_Kind]:
+    """The chosen rows; the array itself where that is all of them."""
+    return rows if chosen.all() else rows[chosen]
+
+
+def _blocks(count: int, size: int) -> Iterator[slice]:
+    return (slice(at, min(at + size, count)) for at in range(0, count, size))
+
+
+_NO_MASK = bytes(_SIZE)
+"""So many points are decoded together."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitContent:
+    """Holds what counts of a well-formed commit, besides its edges and proofs."""
+
+    self_mask: bytes
+    output: bytes
+    dealt: Dealt
+
+
+@dataclass(slots=True)
+class CommitRules(PhaseRules):
+    """Judges a round from the close of coins to that of commit."""
+
+    phase = Phase.COMMIT
+    unproved: ClassVar[tuple[str, str]] = (
+        "04-K3",
+        "no proof of an input in range, with its noise if there is any",
+    )
+    """What a commit breaks whose proof does not hold, and in words."""
+
+    _sorter: Sorter[CommitContent] = field(init=False)
+    _edges: Matching = field(init=False)
+    _proofs: CheckedAhead[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._edges = Matching(self.state.drawn)
+        self._proofs = self._checked_ahead()
+        self._sorter = self.sorter(
+            self._read, "04-K1", missing="04-K4", then=self._proofs.flush_full_batches
+        )
+
+    def awaited(self) -> Iterable[bytes]:
+        return self.state.authors(self.state.members)
+
+    def _checked_ahead(self) -> CheckedAhead[Any]:
+        tools = self.state.tools
+        return checked_with(tools, tools.toolkit.proofs.bad_noises)
+
+    def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
+        del given
+        state = self.state
+        found = self._sorter.sort(self.awaited(), cut)
+        verdicts = found.out
+        self._require_proofs(found.read, verdicts)
+        read = {state.places[author]: content for author, (_, content) in found.read.items()}
+        members = state.shortened(sorted(read), verdicts)
+        removed, faults = state.removed(verdicts, Phase.COMMIT), state.blamed(verdicts)
+        if state.too_few(members):
+            culprits = state.culprits(verdicts)
+            return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
+
+        def settle(message: Message) -> PhaseRules:
+            self._settle({place: read[place] for place in members})
+            state.commit_leaf = message.leaf
+            state.settle_list(Phase.COMMIT, cut, message, members)
+            return self._following(message)
+
+        return PhaseDecision(state.packed(members), removed, settle, faults, out=verdicts)
+
+    def _following(self, message: Message) -> PhaseRules:
+        return PublishRules(self.state, message)
+
+    def _read(self, message: Message) -> CommitContent:
+        commit, state = COMMIT.decode(message.body), self.state
+        self._require_sizes(commit, state.drawn.neighbours(state.places[message.author]).size)
+        # The identity as self-mask hides nothing once edges are open (attack `zero-self-mask`).
+        context, exact = state.context, state.manifest.terms.exact
+        points = [commit.self_mask] if context.committed_masks else []
+        points += [commit.output] if context.proved and not exact else []
+        if not all(good_points(state.group, [*points, *commit.coefficients])):
+            raise BreaksRule("04-K2", "a point that is not valid")
+        if context.proved:
+            self._proofs.add(message.leaf, self._claim(message.author, commit))
+        elif state.curious and commit.self_mask != _NO_MASK:
+            raise BreaksRule("04-K1", "there are no self-masks: 32 zeros")
+        self._edges.post(state.places[message.author], b"".join(commit.edges))
+        dealt = Dealt(b"".join(commit.coefficients), b"".join(commit.shares), message.index)
+        # Without noise the value is masked under the commitment to the input itself ([P1]).
+        shown = exact and context.committed_masks
+        output = state.inputs[state.places[message.author]] if shown else commit.output
+        return CommitContent(commit.self_mask, output, dealt)
+
+    def _require_sizes(self, commit: Commit, degree: int) -> None:
+        """Require the sizes that graph and mode prescribe ([K1], [K6]).
+
+        The log says how many items there are, and never the message: a party with fewer edges or
+        shares than it owes would be without masks, or could not be recovered (attacks
+        `missing-edge`, `no-shares`).
+        """
+        state, proved = self.state, self.state.context.proved
+        self._require_counts(commit, degree)
+        output = _SIZE if proved and not state.manifest.terms.exact else 0
+        if len(commit.output) != output or bool(commit.proof) != proved:
+            raise BreaksRule("04-K1", "output with proved noise, proof in full mode, only there")
+        if bool(commit.weighing) != (proved and state.manifest.weighted):
+            raise BreaksRule("04-K6", "a proof of weighing with weights, and only then")
+
+    def _require_counts(self, commit: Commit | RowCommit, degree: int) -> None:
+        shared = degree if self.state.recovers else 0
+        if len(commit.edges) != degree:
+            raise BreaksRule("04-K1", f"{degree} neighbours and {len(commit.edges)} edges")
+        coefficients = self.state.manifest.coefficients(degree)
+        if len(commit.coefficients) != coefficients or len(commit.shares) != shared:
+            raise BreaksRule("04-K1", f"{coefficients} coefficients and {shared} shares")
+
+    def _require_proofs(
+        self, read: dict[bytes, tuple[Message, CommitContent]], verdicts: dict[bytes, PartyVerdict]
+    ) -> None:
+        """Remove parties whose proof of input and noise, or of weights, does not hold ([K3], [K6]).
+
+        Stops inputs out of the range, which move the sum at will (attack `out-of-range-input`),
+        and noise that was not drawn (`zero-noise`, `noise-chosen-after-coins`).
+        """
+        self._proofs.require(read, verdicts, *self.unproved)
+
+    def _claim(self, author: bytes, commit: Commit) -> NoiseClaim:
+        state = self.state
+        place = state.places[author]
+        return NoiseClaim(
+            context=state.context,
+            acts_on=self.opened.leaf,
+            party=state.ids[place],
+            joint=state.joint,
+            given=state.inputs[place],
+            seed=b"" if state.manifest.terms.exact else state.seeds[place],
+            output=commit.output,
+            proof=commit.proof,
+            weighing=commit.weighing,
+        )
+
+    def _settle(self, commits: dict[int, CommitContent]) -> None:
+        """Keep what later phases need: which edges mask, what published values open, dealings."""
+        state = self.state
+        group = state.group if state.context.committed_masks else None
+        state.edges, masks = self._edges.settle(list(commits), state.ids, group)
+        state.committed = Commits(len(state.enrolled))
+        for place, commit in commits.items():
+            state.committed.add(place, commit.self_mask, commit.dealt)
+        state.inputs = state.seeds = ()
+        if group is not None and masks is not None:
+            state.value_commitments = masks + _own_points(group, commits, len(state.enrolled))
+        self._keep(commits)
+
+    def _keep(self, commits: dict[int, CommitContent]) -> None:
+        """Keep what else later phases need of the commits that are listed."""
+
+
+def _own_points(group: Group, commits: dict[int, CommitContent], parties: int) -> PointVec:
+    """D_u + B_u for each party that is listed; nothing for others."""
+    nobody, found = group.points([group.identity]), group.points([])
+    for at in range(0, parties, _AT_ONCE):
+        places = range(at, min(at + _AT_ONCE, parties))
+        listed = [commits[place] for place in places if place in commits]
+        outputs = group.decode_points(b"".join(each.output for each in listed), len(listed))
+        selves = group.decode_points(b"".join(each.self_mask for each in listed), len(listed))
+        row = iter(range(len(listed)))
+        rows = [next(row) if place in commits else len(listed) for place in places]
+        found = found.concat((outputs + selves).concat(nobody).gather(rows))
+    return found

@@ -1,0 +1,148 @@
+"""Masks a long vector: words that are published, and the carries that they leave behind.
+
+`specs/14-long-vectors.md`, [P4]: over the integers the words are the vector, its moved noise and
+all masks, less 2^w times the carries. Additions take a time that depends on no entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from commitments.group import PointVec, SecretScalarVec
+from gopa.contract.words import pack_words
+from gopa.rounds.context import RoundContext
+from gopa.rounds.masks.keys import EdgeContext, SelfContext
+from gopa.rounds.masks.words import Words64, edge_words, self_words
+from gopa.rounds.rows.challenges import shape_of, signed_permutation
+from gopa.rounds.rows.inputs import RowInput, RowNoise
+from gopa.rounds.rows.statements import encoded_rows
+from wire.randomness import Rng
+from wire.secret import Guarded, SecretBytes
+from zkp.rows.product_tests import draw_pads
+from zkp.rows.rows import HiddenPads, HiddenRows, hide_pads, hide_rows
+from zkp.rows.shape import Integers
+
+_SIGN_BIT: Final = 63
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LiveEdge(Guarded):
+    """Holds the key of an edge that masks, its neighbour's position and this end's sign."""
+
+    neighbour: int
+    sign: int
+    key: SecretBytes
+    context: EdgeContext
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LiveMasks(Guarded):
+    """Holds everything a party masks with in one round; edges in increasing position."""
+
+    edges: tuple[LiveEdge, ...]
+    seed: SecretBytes
+    own: SelfContext
+
+    @property
+    def neighbours(self) -> tuple[int, ...]:
+        """Where the other ends of the edges are on the roll."""
+        return tuple(edge.neighbour for edge in self.edges)
+
+    @property
+    def signs(self) -> tuple[int, ...]:
+        """What the masks of edges enter with."""
+        return tuple(edge.sign for edge in self.edges)
+
+    def words(self, context: RoundContext) -> Iterator[tuple[int, Words64]]:
+        """The words of each mask with its sign, one mask at a time."""
+        count, width, group = context.dimension, context.manifest.word_width, context.group
+        for edge in self.edges:
+            yield edge.sign, edge_words(edge.key, count, width, group=group)
+        yield 1, self_words(self.seed, self.own, count, width, group=group)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MaskedVector(Guarded):
+    """Holds what a publish carries, and what is behind the rows of carries and pads."""
+
+    value: bytes
+    carries: HiddenRows
+    pads: HiddenPads
+
+    @property
+    def posted_carries(self) -> tuple[bytes, ...]:
+        """The rows of carries."""
+        return encoded_rows(self.carries.points)
+
+    @property
+    def posted_pads(self) -> tuple[bytes, ...]:
+        """The rows of pads."""
+        return encoded_rows(self.pads.points)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class KeptCarries(Guarded):
+    """Holds what cannot be made again of a publish: blindings of its carries, and its pads."""
+
+    blindings: SecretScalarVec
+    points: PointVec
+    pads: HiddenPads
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class UnmaskedVector(Guarded):
+    """Holds what the words of a party are made of; the coins `joint` and its id move its noise."""
+
+    context: RoundContext
+    input: RowInput
+    noise: RowNoise
+    masks: LiveMasks
+    joint: bytes
+    party: bytes
+
+    def masked(self, *, rng: Rng) -> MaskedVector:
+        """The words of a publish, and rows of carries and fresh pads; raises `ComputationFault`."""
+        group, shape = self.context.group, shape_of(self.context)
+        value, carries = self._words_and_carries()
+        rows = hide_rows(group, shape, carries, self._carry_bits, rng=rng)
+        return MaskedVector(value, rows, hide_pads(group, shape, draw_pads(group, rng), rng=rng))
+
+    def masked_again(self, kept: KeptCarries) -> MaskedVector:
+        """The words that were published, from what was kept: no chance is in the others."""
+        value, carries = self._words_and_carries()
+        padded = shape_of(self.context).padded(carries)
+        rows = HiddenRows(padded, kept.blindings, kept.points, self._carry_bits)
+        return MaskedVector(value, rows, kept.pads)
+
+    @property
+    def _carry_bits(self) -> int:
+        """14-N1: no carry is larger."""
+        return (len(self.masks.edges) + 1).bit_length()
+
+    def _words_and_carries(self) -> tuple[bytes, Integers]:
+        context, width = self.context, self.context.manifest.word_width
+        permutation = signed_permutation(context, self.joint, self.party)
+        moved = permutation.applied(self.noise.rows.values)
+        total = (self.input.rows.values + moved)[: context.dimension]
+        words, carries = masked(total, self.masks.words(context), width)
+        return pack_words(words, width), carries
+
+
+def masked(
+    vector: Integers, masks: Iterable[tuple[int, Words64]], width: int
+) -> tuple[Words64, Integers]:
+    """The vector with all masks added: words of `width` bits, and what is above them."""
+    lowest = np.uint64((1 << width) - 1)
+    words, carries = vector.astype(np.uint64) & lowest, vector >> min(width, _SIGN_BIT)
+    for sign, mask in masks:
+        if sign > 0:
+            words = (words + mask) & lowest
+            carries = carries + (words < mask)
+        else:
+            carries = carries - (words < mask)
+            words = (words - mask) & lowest
+    return words, carries

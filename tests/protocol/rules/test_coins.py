@@ -1,0 +1,129 @@
+"""The close of coins: nonces, withheld ones, wrong closes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gopa.contract.organiser import Abort, AbortReason, Coins, RemovalCause, pack_members
+from gopa.contract.party import REVEAL, Reveal
+from gopa.contract.phases import Phase
+from gopa.graph import Graph
+from gopa.rounds.context import RoundContext
+from gopa.rounds.graph import graph_of_round
+from tests.protocol.rules.worlds import baseline, make, require
+from tests.protocol.scribe import Change, changed
+from wire.errors import UsageError
+
+
+def test_a_nonce_fits_its_hash() -> None:
+    baseline()
+    world = make()
+    world.run(change={Phase.COINS: {3: changed(nonce=bytes(32))}})
+    removed = [(3, Phase.COINS, RemovalCause.INVALID, "04-V1")]
+    found = require(world, removed, [(3, "04-V1")], [0, 1, 2, 4])
+    assert found.rounds[0].withheld == 1
+
+
+def test_graph_and_edges_are_asked_for_behind_the_close_that_sets_them() -> None:
+    world = make()
+    world.run(until=Phase.COINS)
+    state = world.ledger._session_rounds()._state
+    assert state is not None
+    for early in ("drawn", "matched"):
+        with pytest.raises(UsageError):
+            getattr(state, early)
+    world.run(until=Phase.PUBLISH)
+    assert state.drawn is state.graph
+    assert state.matched is state.edges
+
+
+def sparse(context: RoundContext, *rest: Any) -> Graph:
+    """The graph of the round with two choices for each party."""
+    agreed = context.manifest
+    fewer = replace(agreed, terms=replace(agreed.terms, k=2))
+    return graph_of_round(replace(context, manifest=fewer), *rest)
+
+
+def test_withholding_takes_away_ones_own_choices_only() -> None:
+    """The graph over the others is the same whether or not party 3 reveals ([V2])."""
+    baseline()
+    world = make(graph=sparse)
+    world.run(until=Phase.COMMIT)
+    other = make(graph=sparse)
+    other.run(skip={Phase.COINS: [3]}, until=Phase.COMMIT)
+    graphs = world.view.graph, other.view.graph
+    assert graphs[0] is not None
+    assert graphs[1] is not None
+    keep = [0, 1, 2, 4]
+    assert world.view.roll == other.view.roll
+    with_choices = {(int(u), int(v)) for u, v in zip(*graphs[0].induced(keep).edges(), strict=True)}
+    without = {(int(u), int(v)) for u, v in zip(*graphs[1].induced(keep).edges(), strict=True)}
+    assert without == with_choices
+    assert graphs[1].degrees[3] == 0
+
+
+def test_too_many_withheld_nonces_abort() -> None:
+    baseline()
+    world = make()
+    world.run(skip={Phase.COINS: [0, 1, 4]})
+    ended = world.view.ended
+    assert isinstance(ended, Abort)
+    assert (ended.reason, ended.culprits) == (AbortReason.TOO_MANY_WITHHELD, (0, 1, 4))
+    removed = [(place, Phase.COINS, RemovalCause.ABSENT, "04-V1") for place in (0, 1, 4)]
+    require(world, removed)
+
+
+def test_too_few_members_abort() -> None:
+    baseline()
+    world = make(survivors=4, loss=1, parties=5)
+    world.run(skip={Phase.JOIN: [0], Phase.COINS: [1]})
+    ended = world.view.ended
+    assert isinstance(ended, Abort)
+    assert (ended.reason, ended.culprits) == (AbortReason.TOO_FEW_LEFT, (0,))
+    require(world, [(0, Phase.COINS, RemovalCause.ABSENT, "04-V1")])
+
+
+def other_nonces(close: object) -> object:
+    content: Coins = close.content  # type: ignore[attr-defined]
+    nonces = (bytes(32), *content.nonces[1:])
+    return replace(close, content=replace(content, nonces=nonces))  # type: ignore[type-var]
+
+
+def leave_out(close: object) -> object:
+    content: Coins = close.content  # type: ignore[attr-defined]
+    fewer = Coins(pack_members(range(4), 5), content.nonces[:4], b"", b"")
+    return replace(close, content=fewer)  # type: ignore[type-var]
+
+
+def quote_a_beacon(close: object) -> object:
+    content: Coins = close.content  # type: ignore[attr-defined]
+    return replace(close, content=replace(content, signature=b"\x01" * 48))  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [(other_nonces, "04-C3"), (leave_out, "04-C3"), (quote_a_beacon, "04-V4")],
+    ids=["nonces", "members", "beacon"],
+)
+def test_a_wrong_close_ends_the_session(change: Change, rule: str) -> None:
+    baseline()
+    world = make()
+    world.run(until=Phase.COINS)
+    world.phase()
+    world.control(change=change)
+    require(world, (), [("organiser", rule)])
+    assert world.ledger.state.failed
+
+
+def test_nonces_of_parties_outside_the_roll_change_nothing() -> None:
+    baseline()
+    world = make()
+    world.run(skip={Phase.JOIN: [4]}, until=Phase.COINS)
+    body = REVEAL.encode(Reveal(world.view.acts_on, bytes(32)))
+    world.post(world.parties[4].key, Phase.COINS, body)
+    world.run()
+    found = require(world, included=range(4))
+    assert [note.rule for note in found.notes] == ["04-J6"]

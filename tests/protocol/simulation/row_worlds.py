@@ -1,0 +1,275 @@
+"""Small sessions that prove vectors row by row, and what parties say there that is not so."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from commitments import VectorPedersen
+from gopa.contract.bodies import bodies_of
+from gopa.contract.manifest import Path
+from gopa.contract.phases import KIND_IN, Phase
+from gopa.contract.row_terms import origin
+from gopa.contract.rows import Prove
+from gopa.contract.terms import Terms
+from gopa.contract.words import pack_words, unpack_words
+from gopa.protocol.organiser import SessionSetting
+from gopa.protocol.party import Post
+from gopa.protocol.party.context import PartyContext
+from gopa.protocol.party.rows import prove_words, said_of, shown_masks
+from gopa.protocol.party.states import Published
+from gopa.protocol.simulation import RoundRecord, Script, Simulation, SimulationOptions, permissive
+from gopa.protocol.simulation.access import PartyAccess, body_of
+from gopa.protocol.simulation.script import Honest
+from gopa.rounds.masks import sign
+from gopa.rounds.rows.showing import ShownMasks, equation_points_at
+from gopa.rounds.toolkit import Toolkit
+from tests.protocol.simulation.worlds import SCALAR
+from tests.randomness import seeded
+from zkp.noise_table import GaussianTable
+
+MANY_ROWS = replace(
+    SCALAR,
+    dimension=40,
+    low=Decimal(-1),
+    steps=40,
+    squared_sensitivity=400,
+    squared_norm=100,
+    noise=GaussianTable.with_scale("10", bits=24, rows=57),
+    noise_square=14_468,
+    spike=38,
+    epsilon=Decimal(30),
+    late=3,
+)
+"""Vectors of length 10 around the middle; three parties may go missing behind publish."""
+
+ROWS = replace(MANY_ROWS, parties=5, k=4, survivors=3, loss=2, late=2)
+
+WEIGHTED = replace(
+    ROWS,
+    steps=20,
+    weight_length=1,
+    weight_scale=4,
+    squared_norm=1300,
+    squared_sensitivity=864,
+    noise=GaussianTable.with_scale("16", bits=24, rows=99),
+    noise_square=39_476,
+    spike=65,
+)
+"""Vectors no longer than their private weight allows."""
+RECOVERING = replace(MANY_ROWS, threshold_numerator=1, threshold_denominator=2)
+IN_ROWS = SessionSetting()
+
+
+def vectors_for(terms: Terms, seed: int = 1) -> list[list[int]]:
+    """A vector on the grid for each party, no longer than it may be."""
+    source, zero = random.Random(seed), origin(terms)
+    rows = [[zero] * terms.dimension for _ in range(terms.parties)]
+    for row in rows:
+        for place in source.sample(range(terms.dimension), 20):
+            row[place] += source.choice((-2, -1, 1, 2))
+    return rows
+
+
+def simulate_rows(
+    terms: Terms = ROWS,
+    script: Script | None = None,
+    *,
+    seed: int | str = 1,
+    setting: SessionSetting = IN_ROWS,
+    weighted: bool = False,
+    toolkit: Toolkit | None = None,
+) -> Simulation:
+    """A session that remembers the noise of all parties."""
+    options = SimulationOptions(remember_noise=True, toolkit=toolkit)
+    setting = replace(setting, weighted=weighted)
+    return Simulation(terms, rng=seeded(seed), setting=setting, script=script, options=options)
+
+
+def sum_in_the_open(
+    simulation: Simulation, record: RoundRecord, inputs: Sequence[Sequence[int]]
+) -> tuple[int, ...]:
+    """What the result has to be: lengths from zero and noise of the included, added up."""
+    zero, number = origin(simulation.manifest.terms), record.attempts[-1].number
+    rows = [
+        [
+            x - zero + a
+            for x, a in zip(inputs[i], simulation.noise_for_tests[number, i], strict=True)
+        ]
+        for i in record.included
+    ]
+    return tuple(map(sum, zip(*rows, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class SaysInstead(Honest):
+    """Says something else in its message of a phase; `alter` makes it of what it would say."""
+
+    phase: Phase
+    alter: Callable[[Any], Any]
+
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        if post.phase is not self.phase:
+            return [post]
+        codec = bodies_of(Path.ROWS)[KIND_IN[self.phase]]
+        return [access.altered(post, codec, self.alter)]
+
+
+@dataclass(frozen=True, slots=True)
+class ProvesOther(Honest):
+    """Proves its words with other masks than its own: `alter` moves what is said about them."""
+
+    alter: Callable[[PartyAccess, Published, ShownMasks], ShownMasks]
+
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        stage = access.before.stage
+        if post.phase is not Phase.PROVE or not isinstance(stage, Published):
+            return [post]
+        leaf = body_of(post.entries)[:32]
+        said = self.alter(access, stage, shown_masks(stage, leaf, listed_at(access)))
+        return [proved_anyway(access, stage, said, leaf)]
+
+
+@dataclass(frozen=True, slots=True)
+class AddsToTheSum(Honest):
+    """Publishes words that are larger by so much in the first place, with a proof that holds.
+
+    The masks that it proves with make up for it: its own, or that of the edge to a neighbour.
+    """
+
+    amount: int
+    neighbour: int | None = None
+
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        width, dimension = access.manifest.word_width, access.manifest.terms.dimension
+
+        def larger(value: bytes) -> bytes:
+            words = unpack_words(value, dimension, width)
+            words[0] += self.amount
+            return pack_words(words, width)
+
+        if post.phase is Phase.PUBLISH:
+            say = SaysInstead(Phase.PUBLISH, lambda said: replace(said, value=larger(said.value)))
+            return say.says(access, post)
+        stage = access.before.stage
+        if post.phase is not Phase.PROVE or not isinstance(stage, Published):
+            return [post]
+        assert stage.unproved is not None
+        masked = stage.unproved.masked
+        moved = replace(masked, value=larger(masked.value))
+        stage = replace(stage, unproved=replace(stage.unproved, masked=moved))
+        leaf = body_of(post.entries)[:32]
+        return [proved_anyway(access, stage, self._shown(access, stage, leaf), leaf)]
+
+    def _shown(self, access: PartyAccess, stage: Published, leaf: bytes) -> ShownMasks:
+        context, listed = stage.view.context, listed_at(access)
+        group, said = context.group, shown_masks(stage, leaf, listed)
+        first = np.zeros(context.dimension, np.uint64)
+        first[0] = self.amount
+        more = equation_points_at(context, leaf, listed).at(first)
+        hiding = group.random_scalars(1, access.rng)[0]
+        point = VectorPedersen(group, len(more)).commit(more, hiding).points[0]
+        values, blinding = said.total.values + more, said.total.blinding + hiding
+        said = replace(said, total=replace(said.total, values=values, blinding=blinding))
+        if self.neighbour is None:
+            return replace(said, self_mask=_plus(stage, said.self_mask, point, 1))
+        edges = said_of(stage.keys, said)
+        sense = sign(stage.view.own_id, stage.view.id_of(self.neighbour))
+        edges[self.neighbour] = _plus(stage, edges[self.neighbour], point, sense)
+        return replace(said, edges=tuple(edges.values()))
+
+
+def listed_at(access: PartyAccess) -> int:
+    """How many the close of publish lists that a party has just heard of."""
+    stage = access.state.stage
+    assert isinstance(stage, Published)
+    return stage.published
+
+
+def proved_anyway(access: PartyAccess, stage: Published, said: ShownMasks, leaf: bytes) -> Post:
+    """The message that proves the words of a stage with these masks."""
+    party = PartyContext(
+        access.manifest,
+        access.session,
+        access.key,
+        permissive(access.manifest.terms),
+        access.toolkit,
+        access.rng,
+    )
+    body = prove_words(party, stage, said, leaf, listed_at(access))
+    return access.sign(Phase.PROVE, body)
+
+
+def shifted(*neighbours: int) -> ProvesOther:
+    """Says other things about the edges to these, and makes up for it in its own mask or edge.
+
+    Of one edge the difference goes to its own mask, of two it goes from one to the other. An edge
+    that is not live is left alone.
+    """
+
+    def alter(access: PartyAccess, stage: Published, said: ShownMasks) -> ShownMasks:
+        del access
+        if not set(neighbours) <= stage.keys.keys():
+            return said
+        view, moved = stage.view, _moved(stage, b"alone")
+        first = sign(view.own_id, view.id_of(neighbours[0]))
+        edges = said_of(stage.keys, said)
+        edges[neighbours[0]] = _plus(stage, edges[neighbours[0]], moved, first)
+        if len(neighbours) == 1:
+            own = _plus(stage, said.self_mask, moved, -1)
+            return replace(said, edges=tuple(edges.values()), self_mask=own)
+        second = -sign(view.own_id, view.id_of(neighbours[1]))
+        edges[neighbours[1]] = _plus(stage, edges[neighbours[1]], moved, second)
+        return replace(said, edges=tuple(edges.values()))
+
+    return ProvesOther(alter)
+
+
+def shifted_together(other: int) -> ProvesOther:
+    """Says the same false thing about an edge as its other end, and makes up for it in its mask."""
+
+    def alter(access: PartyAccess, stage: Published, said: ShownMasks) -> ShownMasks:
+        del access
+        if other not in stage.keys:
+            return said
+        edges, moved = said_of(stage.keys, said), _moved(stage, b"together")
+        edges[other] = _plus(stage, edges[other], moved, 1)
+        sense = -sign(stage.view.own_id, stage.view.id_of(other))
+        own = _plus(stage, said.self_mask, moved, sense)
+        return replace(said, edges=tuple(edges.values()), self_mask=own)
+
+    return ProvesOther(alter)
+
+
+def in_turn(*lies: ProvesOther) -> ProvesOther:
+    """Tells all of these lies in one message."""
+
+    def alter(access: PartyAccess, stage: Published, said: ShownMasks) -> ShownMasks:
+        for lie in lies:
+            said = lie.alter(access, stage, said)
+        return said
+
+    return ProvesOther(alter)
+
+
+def _moved(stage: Published, name: bytes) -> Any:
+    """A commitment to 5: a session so small has one point."""
+    group = stage.view.context.group
+    blinding = group.random_scalars(1, seeded(name.decode()))[0]
+    return VectorPedersen(group, 1).commit(group.secret_scalars([5]), blinding).points[0]
+
+
+def _plus(stage: Published, encoding: bytes, point: Any, times: int) -> bytes:
+    moved = stage.view.context.group.decode_point(encoding)
+    return bytes((moved + point if times > 0 else moved - point).to_bytes())
+
+
+def swapped(content: Prove) -> Prove:
+    """What is said about the first two edges, each in the other's place."""
+    first, second, *others = content.edges
+    return replace(content, edges=(second, first, *others))

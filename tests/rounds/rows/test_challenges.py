@@ -1,0 +1,200 @@
+"""What coins and closes decide about long vectors: twice computed, published, and bound."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from commitments.group import Group
+from gopa.rounds.context import RoundContext
+from gopa.rounds.masks import (
+    EdgeContext,
+    EquationPoints,
+    SelfContext,
+    edge_equation,
+    self_equation,
+    signed_sum,
+)
+from gopa.rounds.masks.self_masks import self_key
+from gopa.rounds.masks.words import edge_words, self_words
+from gopa.rounds.rows.challenges import (
+    carry_tests,
+    input_tests,
+    point_count,
+    points_of,
+    shape_of,
+    signed_permutation,
+)
+from tests.contract.samples import row_manifest, row_terms
+from tests.group.backends import proving_groups
+from tests.rounds.rows import independent as slow
+from tests.rounds.rows.row_rounds_vectors import (
+    JOINT,
+    KEY,
+    LEAF,
+    NUMBER,
+    OTHER,
+    PARTY,
+    SEED,
+    SESSION,
+    context,
+    records,
+)
+from wire.errors import UsageError
+from wire.secret import SecretBytes
+from zkp.rows.product_tests import ProductTests
+
+FILE: Any = json.loads(
+    (Path(__file__).resolve().parents[3] / "specs" / "vectors" / "row_rounds.json").read_text()
+)
+GROUP = proving_groups()[-1]
+EDGE = EdgeContext.between(SESSION, NUMBER, PARTY, OTHER)
+OWN = SelfContext(SESSION, NUMBER, PARTY)
+DIMENSIONS = (2, 31, 32, 33, 40, 300, 1025)
+
+
+def bits_of(tests: ProductTests) -> slow.Tests:
+    """The strings of each test, as lists of bits."""
+    shape, parts = tests.shape, (*tests.rows, tests.columns)
+    counts = [shape.rows] * len(tests.rows) + [shape.width]
+    found = []
+    for at in range(slow.KAPPA):
+        one = []
+        for part, count in zip(parts, counts, strict=True):
+            size = -(-count // 8)
+            row = np.frombuffer(part[size * at : size * (at + 1)], np.uint8)
+            one.append(np.unpackbits(row, count=count, bitorder="little").tolist())
+        found.append(tuple(one))
+    return found
+
+
+def test_vectors_are_up_to_date(group: Group) -> None:
+    assert records(group) == FILE
+
+
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+def test_challenges_are_those_of_the_text(dimension: int) -> None:
+    where = context(dimension, GROUP)
+    shape = shape_of(where)
+    assert slow.shape(dimension) == (shape.column_bits, shape.rows, shape.row_bits, shape.bits)
+    place = SESSION, NUMBER
+    assert bits_of(input_tests(where, JOINT)) == slow.input_tests(dimension, JOINT, *place)
+    assert bits_of(carry_tests(where, LEAF)) == slow.carry_tests(dimension, *place, LEAF)
+    found = signed_permutation(where, JOINT, PARTY)
+    places, signs = slow.permutation(dimension, JOINT, *place, PARTY)
+    assert found.places.tolist() == places
+    drawn = np.frombuffer(found.signs, np.uint8)
+    assert np.unpackbits(drawn, count=dimension, bitorder="little").tolist() == signs
+    for count in (1, 3):
+        z = [point.ints() for point in points_of(where, LEAF, count)]
+        assert z == slow.points(dimension, *place, LEAF, count)
+
+
+def test_permutations_are_applied_as_the_text_says() -> None:
+    where = context(40, GROUP)
+    noise = np.arange(-7, 57, dtype=np.int64)  # with padding
+    moved = signed_permutation(where, JOINT, PARTY).applied(noise)
+    places, signs = slow.permutation(40, JOINT, SESSION, NUMBER, PARTY)
+    expected = [(-1 if signs[j] else 1) * int(noise[places[j]]) for j in range(40)]
+    assert moved.tolist() == expected + noise[40:].tolist()
+
+
+@pytest.mark.parametrize("width", [16, 31, 32, 33, 63, 64])
+def test_masks_at_points_are_those_of_the_text(width: int) -> None:
+    where = context(40, GROUP)
+    z = slow.points(40, SESSION, NUMBER, LEAF, 2)
+    points = EquationPoints.of(GROUP, LEAF, points_of(where, LEAF, 2), dimension=40, width=width)
+    key, seed = SecretBytes(KEY), SecretBytes(SEED)
+    masks = slow.words(KEY, b"gopa/v1/masks/edge-words", 40, width)
+    assert edge_words(key, 40, width, group=GROUP).tolist() == masks
+    expected = slow.equation(GROUP, z, LEAF, KEY, EDGE.to_bytes(), "edge", masks)
+    assert edge_equation(points, key, EDGE).commitment()[0] == expected
+    own = self_key(seed, OWN).reveal()
+    masks = slow.words(own, b"gopa/v1/masks/self-words", 40, width)
+    assert self_words(seed, OWN, 40, width, group=GROUP).tolist() == masks
+    expected = slow.equation(GROUP, z, LEAF, own, OWN.to_bytes(), "self", masks)
+    assert self_equation(points, seed, OWN).commitment()[0] == expected
+
+
+def test_commitments_of_masks_add_up_with_their_signs() -> None:
+    where = context(40, GROUP)
+    points = EquationPoints.of(GROUP, LEAF, points_of(where, LEAF, 3), dimension=40, width=32)
+    keys = [SecretBytes(bytes([each]) * 32) for each in (1, 2, 3)]
+    edges = [edge_equation(points, key, EDGE) for key in keys]
+    own = self_equation(points, SecretBytes(SEED), OWN)
+    first, second, third = (edge.commitment()[0] for edge in edges)
+    total = own.commitment()[0] + first - second + third
+    assert signed_sum(own, edges, (1, -1, 1)).commitment()[0] == total
+    assert signed_sum(own, edges, (1, 1, 1)).commitment()[0] != total
+
+
+def test_everything_depends_on_everything_that_decides_it() -> None:
+    """Nobody's permutation, and no close's points, are those of another."""
+    where = context(40, GROUP)
+    others = [
+        replace(where, round=4),
+        replace(where, session=OTHER),
+    ]
+
+    def seen(at: RoundContext, joint: bytes, party: bytes, leaf: bytes, count: int) -> list[Any]:
+        z = points_of(at, leaf, count)
+        points = EquationPoints.of(GROUP, leaf, z, dimension=40, width=32)
+        moved = signed_permutation(at, joint, party)
+        edge = EdgeContext.between(at.session, at.round, party, OTHER)
+        own = SelfContext(at.session, at.round, party)
+        return [
+            bits_of(input_tests(at, joint)),
+            (moved.places.tolist(), moved.signs),
+            bits_of(carry_tests(at, leaf)),
+            z[0].ints(),
+            edge_equation(points, SecretBytes(KEY), edge).commitment().to_bytes(),
+            self_equation(points, SecretBytes(SEED), own).commitment().to_bytes(),
+        ]
+
+    base = seen(where, JOINT, PARTY, LEAF, 1)
+    assert base == seen(where, JOINT, PARTY, LEAF, 1)
+
+    def same(*given: Any) -> list[bool]:
+        return [one == other for one, other in zip(base, seen(*given), strict=True)]
+
+    yes, no = True, False
+    assert same(others[0], JOINT, PARTY, LEAF, 1) == [no] * 6
+    assert same(others[1], JOINT, PARTY, LEAF, 1) == [no] * 6
+    assert same(where, OTHER, PARTY, LEAF, 1) == [no, no, yes, yes, yes, yes]
+    assert same(where, JOINT, SEED, LEAF, 1) == [yes, no, yes, yes, no, no]
+    assert same(where, JOINT, PARTY, JOINT, 1) == [yes, yes, no, no, no, no]
+    assert same(where, JOINT, PARTY, LEAF, 2) == [yes, yes, yes, no, no, no]
+
+
+def test_blindings_depend_on_the_close_and_not_on_the_points_alone() -> None:
+    """Two closes with the same points, which no hash gives, would still have other blindings."""
+    where = context(40, GROUP)
+    z = points_of(where, LEAF, 1)
+    made = {
+        leaf: EquationPoints.of(GROUP, leaf, z, dimension=40, width=32) for leaf in (LEAF, JOINT)
+    }
+    first, second = (edge_equation(made[leaf], SecretBytes(KEY), EDGE) for leaf in (LEAF, JOINT))
+    assert first.values.reveal().ints() == second.values.reveal().ints()
+    assert int(first.blinding.reveal()) != int(second.blinding.reveal())
+
+
+@pytest.mark.parametrize("listed", [3, 4, 5])
+def test_points_follow_from_who_is_listed(listed: int) -> None:
+    where = context(40, GROUP)
+    assert point_count(where, listed) == 1
+    many = row_terms(parties=1000, corrupt=90, survivors=880, loss=0, late=100, k=9)
+    large = RoundContext(row_manifest(many, word_width=32), SESSION, NUMBER, GROUP)
+    assert [point_count(large, each) for each in (880, 890, 1000)] == [1, 1, 3]
+
+
+@pytest.mark.parametrize("count", [0, -1, 2**16, 1.5])
+def test_a_count_of_points_is_one(count: Any) -> None:
+    where = context(40, GROUP)
+    points_of(where, LEAF, 1)
+    with pytest.raises(UsageError):
+        points_of(where, LEAF, count)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from bulletin_board.tree import leaf_hash
 from wire.codec import Codec, fixed, opaque, record, u8, u16, u32, u64
@@ -116,23 +116,42 @@ _known_key = lru_cache(maxsize=65_536)(PublicKey)
 """A key that is seen again is not looked at again: a log has many entries of each author."""
 
 
+_Head: TypeAlias = tuple[
+    int, bytes, int, int, int, int, int, bytes, int, bytes, int, bytes, int, PublicKey
+]
+
+
+def _well_formed(raw: bytes) -> _Head | None:
+    """An entry's head and its author's key; None if anything is not as it should be."""
+    if len(raw) < SMALLEST_ENTRY or type(raw) is not bytes:
+        return None
+    head = _HEAD.unpack_from(raw)
+    length = head[12]
+    sized = length <= LARGEST_BODY and len(raw) == _HEAD.size + length + SIGNATURE.max_size
+    if head[0] != VERSION or head[5] >= head[6] or not sized:
+        return None
+    try:
+        return *head, _known_key(head[7])
+    except MalformedMessage:
+        return None
+
+
 def _decoded(raw: bytes) -> SignedEntry:
     """Decodes as `SIGNED_ENTRY` does in a fifth of the time; whatever is wrong, that says it."""
-    if len(raw) < SMALLEST_ENTRY or type(raw) is not bytes:
+    head = _well_formed(raw)
+    if head is None:
         return SIGNED_ENTRY.decode(raw)
-    *head, length = _HEAD.unpack_from(raw)
-    version, session, phase, kind, number, chunk, chunks, author, seq, own, size, root = head
-    end = _HEAD.size + length
-    sized = length <= LARGEST_BODY and len(raw) == end + SIGNATURE.max_size
-    if version != VERSION or chunk >= chunks or not sized:
-        return SIGNED_ENTRY.decode(raw)
-    try:
-        key = _known_key(author)
-    except MalformedMessage:
-        return SIGNED_ENTRY.decode(raw)
+    end = _HEAD.size + head[12]
     body = raw[_HEAD.size : end]
-    place = version, session, phase, kind, number, chunk, chunks, key
-    return SignedEntry(Entry(*place, seq, own, size, root, body), raw[end:])
+    return SignedEntry(Entry(*head[:7], head[13], *head[8:12], body), raw[end:])
+
+
+def slot_of(raw: bytes) -> Slot:
+    """The slot of an encoded entry. Decodes strictly; raises `MalformedMessage`."""
+    head = _well_formed(raw)
+    if head is None:
+        return SIGNED_ENTRY.decode(raw).entry.slot
+    return Slot(head[1], head[7], head[2], head[4], head[8])
 
 
 class Submission(NamedTuple):
@@ -171,25 +190,33 @@ def verify_entry(submission: Submission) -> None:
 
 
 _KEY: Final = Struct(">IIBHI")
+_RECENT: Final = 4_096
 
 
 class SlotTable:
     """Remembers slots, in about 30 bytes each, and 45 for each author and session."""
 
-    __slots__ = ("_authors", "_sessions", "_slots")
+    __slots__ = ("_authors", "_recent", "_sessions", "_slots")
 
     def __init__(self) -> None:
         self._sessions = KeyTable(32)
         self._authors = KeyTable(32)
         self._slots = KeyTable(_KEY.size)
+        self._recent: dict[tuple[bytes, bytes], tuple[int, int]] = {}
 
     def __len__(self) -> int:
         return len(self._slots)
 
     def add(self, slot: Slot) -> int:
         """Remember a slot and return its number, which is what `len` was before if it is new."""
-        session, author = self._sessions.add(slot.session), self._authors.add(slot.author)
-        return self._slots.add(_KEY.pack(session, author, slot.phase, slot.round, slot.seq))
+        who = slot.session, slot.author
+        numbers = self._recent.get(who)
+        if numbers is None:
+            numbers = self._sessions.add(slot.session), self._authors.add(slot.author)
+            if len(self._recent) == _RECENT:
+                self._recent.clear()
+            self._recent[who] = numbers
+        return self._slots.add(_KEY.pack(*numbers, slot.phase, slot.round, slot.seq))
 
     def find(self, slot: Slot) -> int | None:
         """The number of the slot; None if it was never used."""

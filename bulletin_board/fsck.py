@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bulletin_board.entry import Slot, SlotTable, Submission, verify_entry
+from bulletin_board.entry import Slot, SlotTable, Submission, slot_of, verify_entry
 from bulletin_board.note import Checkpoint
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import CHECKPOINT, DirectorySource, Source, resource_limit
@@ -102,12 +102,11 @@ class EntryChecks:
         Raises `MalformedMessage`, or `InvalidProof` (05-F6) for a full slot.
         """
         try:
-            submission = Submission.decode(raw, leaf)
+            self._slots.take(index, slot_of(raw), leaf)
         except MalformedMessage as error:
             raise MalformedMessage(error.message, f"entry {index}", error.offset) from None
-        self._slots.take(index, submission.entry.slot, submission.leaf)
         if self._verify:
-            self._waiting.append(submission)
+            self._waiting.append(Submission.decode(raw, leaf))
             if len(self._waiting) == _SIGNATURES_IN_A_TASK:
                 self._hand_out()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from bulletin_board.tree.merkle import EMPTY_ROOT, HASH_SIZE, node_hash
@@ -253,28 +254,29 @@ class RightEdge:
                 raise UsageError(f"{tile.path} has {tile.width} hashes, not {len(hashes)}")
             self._level(tile.level).extend(hashes)
 
-    def append(self, leaf: bytes) -> Iterator[TileContent]:
-        """Add one leaf hash; yields the tiles that it completes, lowest level first.
+    def extend(self, leaves: Iterable[bytes]) -> list[TileContent]:
+        """Add leaf hashes; returns the tiles that they complete, in the order of their last leaf.
 
-        The iterator must be run to its end; `extend` does so.
+        Of those that one leaf completes the lowest comes first.
         """
-        self.size += 1
-        level, carried = 0, leaf
-        while True:
-            hashes = self._level(level)
-            hashes.append(carried)
-            if len(hashes) < TILE_WIDTH:
-                return
+        completed: list[TileContent] = []
+        rest = iter(leaves)
+        while more := list(islice(rest, TILE_WIDTH - self.size % TILE_WIDTH)):
+            self.size += len(more)
+            self._level(0).extend(more)
+            completed += self._completed()
+        return completed
+
+    def _completed(self) -> Iterator[TileContent]:
+        """Take out the tiles that are full now, lowest level first."""
+        level = 0
+        while len(hashes := self._level(level)) == TILE_WIDTH:
             full = tuple(hashes)
             hashes.clear()
+            index = (self.size >> TILE_HEIGHT * (level + 1)) - 1
+            yield TileContent(Tile(level, index, TILE_WIDTH), full)
             level += 1
-            index = (self.size >> TILE_HEIGHT * level) - 1
-            yield TileContent(Tile(level - 1, index, TILE_WIDTH), full)
-            carried = tile_root(full)
-
-    def extend(self, leaves: Iterable[bytes]) -> list[TileContent]:
-        """Add leaf hashes; returns the tiles that they complete."""
-        return [full for leaf in leaves for full in self.append(leaf)]
+            self._level(level).append(tile_root(full))
 
     def partial(self) -> list[TileContent]:
         """The partial tiles, lowest level first."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from gopa.aggregation.engine import Carried, Excluded, Mode, Trust
 from gopa.aggregation.errors import RoundAborted, exact_remark
-from gopa.aggregation.off_lists import crossing
 from gopa.contract.organiser import AbortReason, RemovalCause
 from gopa.contract.phases import Phase
 from gopa.contract.row_terms import sums_of_positions
@@ -45,16 +44,13 @@ class Account:
         if last is None or last.sums is None:
             raise self._aborted(attempts)
         included = self._parties(last, set(last.final or ()))
-        crossed = self._crossed(last)
-        stays = self.trust == "honest-but-curious"
-        variance = self.terms.mask_deviation**2 + 1 / 12
         sums = sums_of_positions(self.terms, last.sums, len(included))
         return Carried(
             sums=np.array(sums, dtype=np.int64),
             included=included,
             excluded=self._excluded(attempts, included),
             rolled_back=self._parties(last, {outside for _, outside in _undone(last)}),
-            residual=len(crossed) * variance if stays else 0.0,
+            residual=self._residual(last),
             attempts=len(attempts),
             vetoes=sum(attempt.released for attempt in attempts[:-1]),
             organiser_vetoes=sum(bool(attempt.veto) for attempt in attempts),
@@ -107,15 +103,16 @@ class Account:
             fates.setdefault(party, Excluded(party, phase.name, RemovalCause.ABSENT.name))
         return fates
 
-    def _crossed(self, found: RoundFindings) -> list[tuple[int, int]]:
-        """Live edges from the result to parties that had committed to them."""
+    def _residual(self, found: RoundFindings) -> float:
+        """The variance of masks that stay in the sum: of live edges that nobody opens."""
+        if self.trust != "honest-but-curious" or found.graph is None:
+            return 0.0
         committed = next((each.members for each in found.lists if each.phase is Phase.COMMIT), ())
         final = found.final or ()
-        if found.graph is None:
-            return []
-        pairs = crossing(found.graph, final, set(committed).difference(final))
-        void = {frozenset(pair) for pair in found.void}
-        return [pair for pair in pairs if frozenset(pair) not in void]
+        outside, void = set(committed).difference(final), set(map(frozenset, found.void))
+        ends = ((u, int(v)) for u in final for v in found.graph.neighbours(u))
+        crossed = sum(v in outside and frozenset((u, v)) not in void for u, v in ends)
+        return crossed * (self.terms.mask_deviation**2 + 1 / 12)
 
     def _privacy(self, findings: Findings, found: RoundFindings) -> PrivacyStatement | None:
         if self.terms.exact:

@@ -20,7 +20,6 @@ from gopa.aggregation.dropouts import AnyScript, leaving
 from gopa.aggregation.encoding import Encoded, Encoding, Plain
 from gopa.aggregation.engine import Carried, Engine, Mode, Trust
 from gopa.aggregation.intake import Absent, Values, values_of, weights_of
-from gopa.aggregation.off_lists import Conditions
 from gopa.aggregation.off_mode import OffMode
 from gopa.aggregation.reading import Reading, result_of
 from gopa.aggregation.result import Result
@@ -43,13 +42,10 @@ if TYPE_CHECKING:
 def make_engine(terms: Terms, settings: Settings, group: Group, rng: Rng) -> Engine:
     """The engine for these settings; `UsageError` where plan and settings do not fit."""
     if settings.mode == "off":
-        conditions = Conditions(
-            terms=terms,
-            one_close=settings.trust == "honest-but-curious",
-            max_rollbacks=settings.max_rollbacks,
-        )
+        if settings.trust == "honest-but-curious" and terms.mask != "gaussian":
+            raise UsageError("masks that stay in the sum are Gaussian: plan with them", "trust")
         script = leaving(settings.script, terms.parties)
-        return OffMode(conditions, group, rng, script, settings.progress)
+        return OffMode(terms, group, rng, script, settings.progress)
     from gopa.aggregation.sessions import LocalSession
 
     return LocalSession(terms, settings, rng)
@@ -70,7 +66,8 @@ class LocalAggregator(AggregatorBase):
     parties that drop out in the sum, as further noise. `max_weight` is the largest
     weight; with it every round takes weights, and the plan has one dimension more than
     the values. `storage` is a directory for the log, which is otherwise kept in memory.
-    `seed` makes everything reproducible. `script` says who drops out when. `beacon` is
+    `seed` makes everything reproducible. `script` says who drops out when: in mode off, which has
+    no phases, nobody leaves after join. `beacon` is
     where the coins come from: "test" for coins from the log alone, or "commit-reveal".
     `progress` shows a bar on long rounds (None), on all (True) or never (False), on
     terminals and in notebooks. With `clip`, values the plan does not allow are moved to the

@@ -186,7 +186,7 @@ def test_who_leaves_is_not_in_the_round_and_too_many_end_it_alone() -> None:
 
 
 def _leaving(round_number: int) -> dict[int, str]:
-    return {1: {0: "JOIN"}, 2: dict.fromkeys(range(7), "COMMIT")}.get(round_number, {})
+    return {1: {0: "JOIN"}, 2: dict.fromkeys(range(7), "JOIN")}.get(round_number, {})
 
 
 def _nobody(_: int) -> dict[int, str]:

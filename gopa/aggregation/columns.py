@@ -17,19 +17,19 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from commitments.group import Stream
-from gopa.aggregation.bounds import length
 from gopa.aggregation.encoding import (
     Encoded,
     Encoding,
     NoisySum,
     ValueEstimate,
     checked_count,
+    length,
 )
-from gopa.aggregation.errors import OutOfRange
 from gopa.aggregation.options import Number, ends_of, exact
-from gopa.aggregation.structure import Floats, Structure, Value, keys_of
+from gopa.aggregation.values import OutOfRange, Structure, Value, keys_of
 from gopa.aggregation.weighting import WeightedRange
 from gopa.planning import Terms
+from gopa.support.arrays import Floats
 from gopa.support.wording import meant
 from wire.errors import UsageError
 

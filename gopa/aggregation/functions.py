@@ -7,15 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
 
-from gopa.aggregation.bounds import Bounds
+from gopa.aggregation.aggregator import LocalAggregator
 from gopa.aggregation.columns import UNIT, ByColumn, Columns, Norms, Ranges, Span
-from gopa.aggregation.encoding import checked_count
+from gopa.aggregation.encoding import Bounds, checked_count
 from gopa.aggregation.grid import Grid
-from gopa.aggregation.intake import Values, count_absent, require_integers, weights_of
-from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of
 from gopa.aggregation.result import Result
-from gopa.aggregation.structure import Structure, Value
+from gopa.aggregation.values import (
+    Structure,
+    Value,
+    Values,
+    count_absent,
+    require_integers,
+    weights_of,
+)
 from gopa.aggregation.weighting import WeightedRows, Weights, largest_weight
 from gopa.planning import Plan
 from gopa.planning.request import python_number

@@ -18,9 +18,8 @@ import numpy.typing as npt
 
 from bulletin_board import Submission
 from gopa.aggregation import Result
-from gopa.aggregation.result import report_lines
-from gopa.aggregation.result_record import privacy_record
-from gopa.aggregation.structure import flat
+from gopa.aggregation.result import privacy_record, report_lines
+from gopa.aggregation.values import flat
 from gopa.cli.options import read_value
 from gopa.contract.terms import Terms
 from gopa.planning import Plan

@@ -13,7 +13,7 @@ import pytest
 
 import gopa
 from gopa import InvalidValue, UsageError
-from gopa.aggregation.intake import entries_of, require_integers, values_of, weights_of
+from gopa.aggregation.values import entries_of, require_integers, values_of, weights_of
 from gopa.cli import commands
 from tests.aggregation.plans import planned, terms
 

@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gopa.aggregation.off_mode as module
+import gopa.aggregation.engine as module
 from commitments import ristretto255
 from gopa import LocalAggregator
-from gopa.aggregation.dropouts import leaving
-from gopa.aggregation.engine import Excluded
-from gopa.aggregation.errors import RoundAborted
-from gopa.aggregation.off_mode import OffMode
+from gopa.aggregation.engine import Excluded, OffMode, RoundAborted, leaving
 from gopa.contract.terms import MOST_PARTIES, MOST_STEPS
 from gopa.planning import Terms
 from gopa.rounds import unproved_noise

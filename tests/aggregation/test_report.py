@@ -13,8 +13,8 @@ from rich.console import Console
 
 import gopa
 from gopa import LocalAggregator, Result
-from gopa.aggregation import progress as phase_module
-from gopa.aggregation.progress import PhaseBar
+from gopa.aggregation import sessions as phase_module
+from gopa.aggregation.sessions import PhaseBar
 from gopa.contract.phases import Phase
 from gopa.support import progress as progress_module
 from gopa.support.progress import LONG, shown, watch

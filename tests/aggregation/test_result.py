@@ -20,7 +20,7 @@ import pytest
 
 import gopa
 from gopa import BackendError, Result, UsageError
-from gopa.aggregation.result_record import FORMAT
+from gopa.aggregation.result import FORMAT
 from tests.aggregation.plans import lasting, terms
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"

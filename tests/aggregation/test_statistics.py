@@ -20,7 +20,7 @@ import pytest
 
 from gopa import LocalAggregator, Result
 from gopa.aggregation import sessions
-from gopa.aggregation.structure import flat
+from gopa.aggregation.values import flat
 from gopa.aggregation.variances import Moments, variance_of
 from gopa.planning import Terms
 from tests.aggregation.plans import lasting, planned, terms

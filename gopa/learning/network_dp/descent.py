@@ -17,9 +17,8 @@ from gopa.learning.data import Table
 from gopa.learning.data import Users as Problem
 from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import Recorder
-from gopa.learning.network_dp.closed_forms import central_sigma, local_sigma
 from gopa.learning.network_dp.counting import WALKED, claimed, outcome, require_supported
-from gopa.learning.network_dp.laws import WalkLaw, graph_law, sgd_law
+from gopa.learning.network_dp.laws import WalkLaw, central_sigma, graph_law, local_sigma, sgd_law
 from gopa.learning.network_dp.walks import Flags, Floats, GraphWalk, Users, Walk, carry
 from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
 from gopa.learning.outcome import Outcome

@@ -19,8 +19,8 @@ from gopa.learning.data import Users as Problem
 from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.network_dp.closed_forms import local_sigma
 from gopa.learning.network_dp.counting import SHARED, claimed, require_supported, width_of
+from gopa.learning.network_dp.laws import local_sigma
 from gopa.learning.network_dp.walks import Floats
 from gopa.learning.outcome import Outcome
 from gopa.learning.privacy import Privacy

@@ -18,8 +18,8 @@ from gopa.adversary.privacy.audited_plan import terms_from
 from gopa.aggregation.engine import Mode
 from gopa.aggregation.result import report_lines
 from gopa.auditing import Verdict, audit
+from gopa.auditing.described import warning_of
 from gopa.auditing.html.page import to_html
-from gopa.auditing.noise import warning_of
 from gopa.cli import commands
 from gopa.cli.plan import as_record
 from gopa.planning import Terms, guarantee

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Final
 
+from gopa.auditing.described import ReadTerms, warning
 from gopa.auditing.html import drawing, view
 from gopa.auditing.html.details import (
     abort_of,
@@ -30,7 +31,6 @@ from gopa.auditing.html.details import (
 )
 from gopa.auditing.html.figures import between, short, with_error
 from gopa.auditing.html.report_object import LONGEST_NAME, ReportObject, cut
-from gopa.auditing.noise import ReadTerms, warning
 from gopa.support import wording
 from gopa.support.version import VERSION
 

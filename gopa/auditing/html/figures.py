@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from types import MappingProxyType
 from typing import Final
+
 from gopa.support.rounding import rounded
 from wire.errors import UsageError
 

@@ -14,13 +14,12 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.graph import Graph
-from gopa.learning.checks import whole
+from gopa.learning.checks import require_seed, whole
 from gopa.learning.clocks import EdgeClock
 from gopa.learning.data import Users
-from gopa.learning.fitting import Progress, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome
+from gopa.learning.outcome import Outcome, Progress, told
 from gopa.learning.pairwise.kernels import Between, Floats, Kernel, Pairs, Places
 from gopa.learning.pairwise.local import Cells, reports_of
 from gopa.learning.privacy import Privacy

@@ -12,7 +12,7 @@ from gopa.graph import complete, from_edges
 from gopa.learning import Privacy
 from gopa.learning.clocks import InTurn, Poisson, Replayed, Synchronous
 from gopa.learning.personalised import Collaboration, Links, fit_admm, fit_descent, propagated
-from gopa.learning.personalised.turns import turns
+from gopa.learning.personalised.descent import turns
 from tests.learning.personalised.problems import problem_of
 
 

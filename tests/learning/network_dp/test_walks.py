@@ -12,7 +12,8 @@ from gopa import UsageError
 from gopa.graph import Graph, complete, from_edges, grid, ring
 from gopa.learning.clocks import Clock, ClockLaw, EdgeClock, InTurn, Poisson, Replayed, events
 from gopa.learning.network_dp import GraphWalk, Visits, Walk, carry
-from gopa.learning.network_dp.walks import Flags, Floats, Users
+from gopa.learning.network_dp.walks import Flags, Users
+from gopa.support.arrays import Floats
 
 PATH = [0, 1, 0, 0, 2, 0, 1, 1, 0, 2]
 

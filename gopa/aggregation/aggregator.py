@@ -187,7 +187,6 @@ class LocalAggregator(AggregatorBase):
         seed: Seed = None,
         script: AnyScript | None = None,
         beacon: Coins = "test",
-        max_rollbacks: int = 8,
         progress: bool | None = None,
         clip: bool = False,
         absent: Absent = "none",
@@ -217,7 +216,6 @@ class LocalAggregator(AggregatorBase):
             executor=executor,
             jobs=python_number(jobs),
             beacon=beacon,
-            max_rollbacks=python_number(max_rollbacks),
             weighted=self._most is not None,
             remember_noise=remember_noise,
         )

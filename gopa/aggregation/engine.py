@@ -79,7 +79,6 @@ class Settings:
     executor: Executor | None
     jobs: int
     beacon: Coins
-    max_rollbacks: int
     weighted: bool
     remember_noise: bool
 
@@ -87,7 +86,6 @@ class Settings:
         check_name(self.mode, get_args(Mode), "mode")
         check_name(self.trust, get_args(Trust), "trust")
         check_name(self.beacon, get_args(Coins), "beacon")
-        check_integer(self.max_rollbacks, 0, 65_535, "max_rollbacks")
         check_integer(self.jobs, 1, MOST_JOBS, "jobs")
         if self.progress is not None and type(self.progress) is not bool:
             raise UsageError("must be true, false or None", "progress")

@@ -160,7 +160,6 @@ def _setting(terms: Terms, settings: Settings) -> SessionSetting:
         beacon=TestCoins() if settings.beacon == "test" else CommitReveal(),
         weighted=settings.weighted,
         simulation=True,
-        max_rollbacks=settings.max_rollbacks,
     )
 
 

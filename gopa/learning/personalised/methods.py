@@ -120,7 +120,7 @@ class PersonalMethod(ABC):
         }  # fmt: skip
 
 
-class Descent(PersonalMethod):
+class CoordinateDescent(PersonalMethod):
     """Coordinate descent: algorithms 2.1 and 2.2."""
 
     name: Literal["cd", "frank-wolfe"] = "cd"
@@ -136,7 +136,7 @@ class Descent(PersonalMethod):
         )  # fmt: skip
 
 
-class Combining(Descent):
+class Combining(CoordinateDescent):
     """Frank-Wolfe on combinations of base predictors."""
 
     name = "frank-wolfe"
@@ -180,7 +180,7 @@ class Meetings(PersonalMethod):
         return fit_admm(task.problem, **task.how)
 
 
-class Alone(PersonalMethod):
+class LearnedAlone(PersonalMethod):
     """A baseline: everybody learns alone."""
 
     algorithm = "models learned alone"
@@ -205,7 +205,7 @@ class Alone(PersonalMethod):
         return task.alone()
 
 
-class Pooled(Alone):
+class Pooled(LearnedAlone):
     """A baseline: one model for all, from all rows in one place."""
 
     algorithm = "one model for all"
@@ -216,11 +216,11 @@ class Pooled(Alone):
 
 METHODS: Final[Mapping[str, PersonalMethod]] = MappingProxyType(
     {
-        "cd": Descent(private=True),
+        "cd": CoordinateDescent(private=True),
         "frank-wolfe": Combining("combined"),
         "propagation": Propagation(graphs="given", private=True),
         "admm": Meetings(graphs="given"),
-        "local": Alone("either", "none", private=True),
+        "local": LearnedAlone("either", "none", private=True),
         "global": Pooled("either", "none"),
     }
 )

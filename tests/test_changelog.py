@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bulletin_board import archive, entry
-from gopa.aggregation import result_record
+from gopa.aggregation import result
 from gopa.auditing import evidence, report
 from gopa.contract import manifest
 from gopa.learning import ledger
@@ -27,7 +27,7 @@ WRITTEN = {
     "archive (`.gopa`)": archive.MAGIC.decode().strip(),
     "file of evidence": evidence.MAGIC.decode().strip(),
     "report as JSON": report.FORMAT,
-    "result as JSON": result_record.FORMAT,
+    "result as JSON": result.FORMAT,
     "contribution as JSON": contribution.FORMAT,
     "ledger of privacy": ledger.FORMAT,
     "seal of a vault": str(frames.VERSION),

@@ -12,12 +12,8 @@ from typing import Any, Final, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
-from gopa.aggregation.dropouts import AnyScript
-from gopa.aggregation.engine import Mode, Trust
-from gopa.aggregation.intake import Absent, values_of
-from gopa.aggregation.seeds import Seed
-from gopa.aggregation.settings import Coins
-from gopa.aggregation.structure import Value
+from gopa.aggregation.engine import AnyScript, Coins, Mode, Seed, Trust
+from gopa.aggregation.values import Absent, Value, values_of
 from gopa.planning import Plan, plan
 from gopa.planning.defaults import CORRUPT, DROPOUT
 from gopa.planning.request import NO_DELTA, no_such_keyword, python_number

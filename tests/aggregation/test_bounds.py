@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gopa.aggregation.bounds import Bounds
-from gopa.aggregation.errors import InvalidValue, OutOfRange
+from gopa.aggregation.encoding import Bounds
 from gopa.aggregation.grid import Grid
-from gopa.aggregation.structure import Structure
+from gopa.aggregation.values import InvalidValue, OutOfRange, Structure
 from tests.aggregation.plans import planned, terms
 
 BOX = Structure.of(np.zeros(4))

@@ -15,8 +15,8 @@ import pytest
 import gopa
 from commitments import ristretto255
 from gopa.aggregation.encoding import Encoded, NoisySum
-from gopa.aggregation.errors import OutOfRange
-from gopa.aggregation.seeds import fresh_stream
+from gopa.aggregation.engine import fresh_stream
+from gopa.aggregation.values import OutOfRange
 from gopa.aggregation.weighting import WeightedRows, Weights, encoding_with
 from gopa.auditing.described import estimates_of
 from gopa.contract.row_terms import middle, origin, sums_of_positions

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from commitments import ristretto255
 from commitments.group import Stream
 from gopa.aggregation.grid import Grid, round_exactly
-from gopa.aggregation.structure import Floats
+from gopa.support.arrays import Floats
 from tests.randomness import seeded
 from wire.domains import ROUNDING, stream_domain
 from wire.secret import SecretBytes

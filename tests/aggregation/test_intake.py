@@ -13,7 +13,7 @@ import pytest
 
 import gopa
 from gopa import InvalidValue, UsageError
-from gopa.aggregation.intake import entries_of, require_integers, values_of, weights_of
+from gopa.aggregation.values import entries_of, require_integers, values_of, weights_of
 from gopa.cli import commands
 from tests.aggregation.plans import planned, terms
 
@@ -275,7 +275,7 @@ def test_numpy_scalars_are_arguments_as_good_as_numbers() -> None:
         "range": (np.float64(0), np.int8(1)),
     }
     assert gopa.average(SOME, delta="1e-5", mode="off", **given).mean == result.mean
-    gone: Any = {np.int64(3): "publish"}
+    gone: Any = {np.int64(3): "join"}
     assert 3 not in gopa.average(SOME, script=gone, **TARGET).included
 
 

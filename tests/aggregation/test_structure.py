@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from gopa.aggregation.errors import InvalidValue
-from gopa.aggregation.structure import Structure, flat
+from gopa.aggregation.values import InvalidValue, Structure, flat
 
 Pair = namedtuple("Pair", ["slope", "offset"])  # noqa: PYI024
 

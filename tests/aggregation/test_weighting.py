@@ -12,9 +12,8 @@ import pytest
 
 from commitments import ristretto255
 from commitments.group import Stream
-from gopa.aggregation.bounds import Bounds
-from gopa.aggregation.encoding import Encoded, Encoding, NoisySum
-from gopa.aggregation.errors import InvalidWeight, OutOfRange
+from gopa.aggregation.encoding import Bounds, Encoded, Encoding, NoisySum
+from gopa.aggregation.values import InvalidWeight, OutOfRange
 from gopa.aggregation.weighting import (
     WeightedBall,
     WeightedRange,

@@ -8,9 +8,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from gopa.auditing.checks import BY_NUMBER, Status
-from gopa.auditing.report import AuditFault, CheckResult
-from gopa.auditing.tally import CheckTally
+from gopa.auditing.checks import BY_NUMBER, CheckTally
+from gopa.auditing.report import AuditFault, CheckResult, Status
 from gopa.contract.cutting import pieces_of
 from gopa.contract.framing import Message
 from gopa.contract.organiser import read_control

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from gopa.auditing.checks import CHECKS, Status
+from gopa.auditing.checks import CHECKS
 from gopa.auditing.report import (
     Anchor,
     Anchoring,
@@ -22,6 +22,7 @@ from gopa.auditing.report import (
     RoundReport,
     SessionReport,
     ShownEntry,
+    Status,
     Verdict,
     to_json_dict,
 )

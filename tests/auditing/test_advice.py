@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 import gopa.auditing
-from gopa.auditing.checks import Status
+from gopa.auditing.report import Status
 from gopa.auditing.session_checks import SESSION_CHECKS
 from gopa.cli.audit_screen import details_screen
 from tests.auditing.html_samples import report, with_status

@@ -8,10 +8,9 @@ import pytest
 import gopa
 from bulletin_board import KeyKind, NoteSigner, TrustPolicy
 from gopa.auditing import Anchors, Report, Verdict, audit
-from gopa.auditing.checks import Status
 from gopa.auditing.composing import not_anchored
 from gopa.auditing.options import read_anchors
-from gopa.auditing.report import Anchor
+from gopa.auditing.report import Anchor, Status
 from tests.auditing.logs import clean, ends, played
 from tests.auditing.transcripts import path_of
 from tests.randomness import seeded

@@ -8,8 +8,8 @@ from hashlib import sha256
 import pytest
 
 from bulletin_board import Submission
-from gopa.auditing import choice as choosing
-from gopa.auditing.choice import MOST_CANDIDATES, MOST_ENTRIES, SessionChoice
+from gopa.auditing import sources as choosing
+from gopa.auditing.sources import MOST_CANDIDATES, MOST_ENTRIES, SessionChoice
 from gopa.contract.framing import Posted
 from gopa.contract.phases import Phase
 from tests.auditing.logs import Log, clean, key_named, played

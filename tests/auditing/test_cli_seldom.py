@@ -8,8 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gopa.auditing.checks import Status
-from gopa.auditing.report import EMBEDDED_CODE
+from gopa.auditing.report import EMBEDDED_CODE, Status
 from gopa.cli.audit_evidence import replace as written
 from gopa.cli.audit_screen import details_screen
 from tests.auditing.conftest import Gopa

@@ -16,11 +16,9 @@ import pytest
 from markupsafe import Markup
 
 import gopa
-from gopa.auditing.checks import Status
-from gopa.auditing.html.filling import page_of
-from gopa.auditing.html.page import CONTENT_SECURITY_POLICY, render, to_html
-from gopa.auditing.html.report_object import ReportObject
-from gopa.auditing.report import Verdict
+from gopa.auditing.html.figures import ReportObject
+from gopa.auditing.html.page import CONTENT_SECURITY_POLICY, page_of, render, to_html
+from gopa.auditing.report import Status, Verdict
 from tests.auditing.html_reading import by_kind, nesting, page, replaced, words
 from tests.auditing.html_samples import EMBEDDED, as_json, bare, report, with_status
 from wire.errors import UsageError

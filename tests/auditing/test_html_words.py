@@ -14,9 +14,8 @@ import pytest
 import gopa
 from gopa.adversary.deeds import spoil_proof
 from gopa.auditing.auditor import audit
-from gopa.auditing.checks import Status
 from gopa.auditing.html.page import to_html
-from gopa.auditing.report import Report, Verdict
+from gopa.auditing.report import Report, Status, Verdict
 from gopa.contract.organiser import RemovalCause
 from gopa.contract.phases import Phase
 from gopa.protocol.simulation import Script

@@ -16,8 +16,8 @@ import pytest
 from bench.audit_session import made_session
 from commitments.group import SecretScalar
 from gopa.auditing.auditor import options_of, read_log
+from gopa.auditing.reading import LogState
 from gopa.auditing.sources import open_transcript
-from gopa.auditing.state import LogState
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.toolkit import Toolkit

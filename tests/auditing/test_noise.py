@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from gopa.auditing.described import warning_of
 from gopa.auditing.html.page import to_html
-from gopa.auditing.noise import warning_of
 from gopa.auditing.report import Report
 from gopa.cli.audit_screen import screen
 from tests.auditing.html_reading import page, words

@@ -18,8 +18,7 @@ from bulletin_board import ArchiveReader, Checkpoint, LogReader, Submission, sig
 from bulletin_board.archive import MAGIC, write_mirror
 from bulletin_board.reader import DirectorySource
 from gopa.auditing import Report, Verdict, audit
-from gopa.auditing.checks import Status
-from gopa.auditing.report import Culprit
+from gopa.auditing.report import Culprit, Status
 from gopa.auditing.sources import OpenLog
 from tests.auditing.logs import Log, archived, clean, ends, key_named, note_of, played
 from tests.vectors.transcripts.worlds import SIGNED, World

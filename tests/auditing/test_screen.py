@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gopa.auditing.checks import CHECKS, Status
-from gopa.auditing.report import EMBEDDED_CODE, Verdict
+from gopa.auditing.checks import CHECKS
+from gopa.auditing.report import EMBEDDED_CODE, Status, Verdict
 from gopa.cli.audit_screen import details_screen, screen
 from gopa.cli.folding import fold
 from tests.auditing.conftest import Gopa

@@ -14,12 +14,11 @@ from bulletin_board import ArchiveReader
 from commitments.group import Group
 from gopa.auditing import audit
 from gopa.auditing.auditor import options_of, run
-from gopa.auditing.checks import Status
 from gopa.auditing.evidence import Evidence, Messages, TwoEntries
 from gopa.auditing.judging import SELF_CONTAINED, judge
 from gopa.auditing.proving import evidence_of
-from gopa.auditing.report import Culprit, Report
-from gopa.auditing.state import LogState
+from gopa.auditing.reading import LogState
+from gopa.auditing.report import Culprit, Report, Status
 from gopa.rounds.toolkit import Toolkit
 from tests.auditing.logs import ends
 from tests.auditing.schema import problems

@@ -16,9 +16,8 @@ from bulletin_board import NoteSigner, TrustPolicy
 from bulletin_board.client.forks import FORK_EVIDENCE
 from bulletin_board.note import KeyKind, SignatureLine, SignedNote, cosign
 from gopa.auditing import Anchors, Verdict, audit
-from gopa.auditing.auditor import options_of, run
+from gopa.auditing.auditor import LogFollower, options_of, run
 from gopa.auditing.evidence import Evidence, FaultStatement, Fork
-from gopa.auditing.following import LogFollower
 from gopa.auditing.judging import judge
 from gopa.auditing.proving import evidence_of
 from gopa.auditing.report import Culprit, Report

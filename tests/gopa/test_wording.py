@@ -12,8 +12,7 @@ import pytest
 
 import gopa
 from gopa.aggregation.engine import Mode as AggregatorMode
-from gopa.auditing.checks import Status
-from gopa.auditing.report import Culprit, Verdict
+from gopa.auditing.report import Culprit, Status, Verdict
 from gopa.contract.organiser import AbortReason, RemovalCause
 from gopa.contract.parameters import Mode, Trust
 from gopa.contract.phases import Phase

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import gopa
-from gopa.aggregation.off_lists import Conditions, follow
 from gopa.contract.phases import Phase
 from gopa.contract.terms import Terms
 from gopa.graph import k_out_graph
 from gopa.planning.liveness import Liveness, LivenessTerms, liveness
 from tests.planning.classic import plan
+from tests.planning.lists import Conditions, follow
 from wire.errors import UsageError
 
 _PHASES = {

@@ -16,8 +16,7 @@ from commitments import ristretto255
 from gopa.adversary.setup import EXACT as EXACT_SETUP
 from gopa.adversary.setup import SMALL, SessionSetup
 from gopa.aggregation.encoding import Plain
-from gopa.aggregation.errors import RoundAborted
-from gopa.aggregation.seeds import fresh_stream
+from gopa.aggregation.engine import RoundAborted, fresh_stream
 from gopa.aggregation.weighting import Weights, encoding_with
 from gopa.contract.organiser import Abort, AbortReason, Released
 from gopa.protocol.party import Part

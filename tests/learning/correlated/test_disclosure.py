@@ -12,9 +12,9 @@ import pytest
 from gopa import UsageError
 from gopa.accounting import Loss
 from gopa.graph import Graph, complete, fixed, from_edges, grid, random_regular, ring
+from gopa.learning.clipping import DEVIATION
 from gopa.learning.correlated import Disclosure, Method, descend, disclosure
 from gopa.learning.correlated.disguises import InStates
-from gopa.learning.grid import DEVIATION
 from gopa.learning.objectives import SQUARED, Linear, Quadratic
 from gopa.learning.privacy import Unit
 from gopa.learning.rows import AgentRows

@@ -8,10 +8,10 @@ import pytest
 
 import gopa
 from gopa.learning import Privacy
-from gopa.learning.charges import Charge
 from gopa.learning.federated.setting import Mode, Setting
 from gopa.learning.federated.sums import SumSession
 from gopa.learning.ledger import PrivacyLedger
+from gopa.learning.privacy import Charge
 from tests.learning.federated.problems import NEAR
 
 

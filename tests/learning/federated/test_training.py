@@ -186,11 +186,11 @@ def test_who_leaves_is_not_in_the_round_and_too_many_end_it_alone() -> None:
 
 
 def _leaving(round_number: int) -> dict[int, str]:
-    return {1: {0: "COMMIT"}, 2: dict.fromkeys(range(7), "COMMIT")}.get(round_number, {})
+    return {1: {0: "JOIN"}, 2: dict.fromkeys(range(7), "JOIN")}.get(round_number, {})
 
 
 def _nobody(_: int) -> dict[int, str]:
-    return dict.fromkeys(range(7), "COMMIT")
+    return dict.fromkeys(range(7), "JOIN")
 
 
 def test_every_round_is_in_the_log_and_a_seed_is_a_run(tmp_path: Path) -> None:

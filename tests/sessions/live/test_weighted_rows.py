@@ -13,7 +13,7 @@ import pytest
 
 import gopa
 from gopa import LocalAggregator, Result, SessionAggregator, UsageError
-from gopa.aggregation.errors import OutOfRange
+from gopa.aggregation.values import OutOfRange
 from gopa.planning import Plan
 from gopa.protocol.organiser import SessionSetting
 from gopa.sessions.board_access import Together

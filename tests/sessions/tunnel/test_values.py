@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gopa.aggregation.errors import OutOfRange
+from gopa.aggregation.values import OutOfRange
 from gopa.protocol.organiser import SessionSetting
 from gopa.sessions.tunnel import Supply, TunnelInput
 from gopa.sessions.tunnel.messages import REPLY

@@ -1,7 +1,7 @@
-"""Decides who stays in a round without a board, by the same lists as in a session.
+"""The lists of rounds without a board, in which parties fall silent and never lie.
 
-Parties fail as a script says and never lie, so what is left of the rules are the lists:
-`specs/04-protocol.md`, sections 3, 6 and 8 to 11.
+Written from `specs/04-protocol.md`, sections 3, 6 and 8 to 11; it plays out the thousands of rounds
+that a printed chance is compared with. `tests/aggregation/test_sessions.py` holds it to sessions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Edge = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Says what decides whether a round goes on.
+    """What decides whether a round goes on.
 
     With `one_close` parties are honest but curious: the close of publish is final.
     """
@@ -34,7 +34,7 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Holds the lists of a round, by position on the roll; `abort` is None if there is a result."""
+    """The lists of a round, by position on the roll; `abort` is None if there is a result."""
 
     committed: tuple[int, ...]
     published: tuple[int, ...]

@@ -1,18 +1,13 @@
-"""States the closed forms of the thesis for tokens that walk, corrected, and the baselines.
+"""Closed forms of the thesis for tokens that walk, corrected, with which laws are compared.
 
-They hold where their conditions do, and are far from tight; `laws` and `responses` compute better
-numbers. Specification: `specs/13-network-dp.md`, section 7.
+They hold where their conditions do, and are far from tight. `specs/13-network-dp.md`, section 7.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-
-from scipy.optimize import brentq
 
 from gopa import UsageError
-from gopa.accounting import Loss, gaussian_sigma
 from gopa.learning.steps import Steps, root
 
 
@@ -22,7 +17,7 @@ def advanced(epsilon: float, delta: float, times: int, extra: float) -> tuple[fl
     return found + times * epsilon * math.expm1(epsilon), times * delta + extra
 
 
-def shuffled_rounds(  # noqa: PLR0913 - the numbers of a theorem
+def shuffled_rounds(
     beta: float, values: int, users: int, *, delta: float, rounds: int, extra: float
 ) -> tuple[float, float]:
     """Theorem 4.4, corrected: reports that are uniform with chance beta, on a ring.
@@ -72,32 +67,3 @@ def descent_error(diameter: float, slope: float, sigma: float, dimension: int, s
     """
     reach = 2 * diameter * math.hypot(slope, sigma * math.sqrt(dimension))
     return reach * (2 + math.log(steps)) / math.sqrt(steps)
-
-
-def local_sigma(epsilon: float, delta: float, times: int, sensitivity: float = 1.0) -> float:
-    """The noise of a user whose every message is seen by everybody."""
-    return gaussian_sigma(epsilon, delta, sensitivity * math.sqrt(times))
-
-
-@lru_cache(maxsize=32)
-def central_sigma(
-    epsilon: float, delta: float, users: int, steps: int, sensitivity: float = 1.0
-) -> float:
-    """The noise of a trusted curator who takes one user at random in each step.
-
-    By [A11] of specs/16-accounting.md; nobody else knows who was taken. At least a twentieth of
-    `sensitivity`.
-    """
-
-    def excess(log_sigma: float) -> float:
-        noise = Loss.gaussian(math.exp(log_sigma), sensitivity)
-        loss = noise.sampled_without_replacement(1 / users).repeated(steps)
-        return math.log(max(loss.epsilon(delta), 1e-9) / epsilon)
-
-    found = low = math.log(sensitivity / 20)
-    if excess(low) > 0:
-        high = math.log(local_sigma(epsilon, delta, steps, sensitivity))
-        found = float(brentq(excess, low, max(low, high), xtol=2e-4))
-    while excess(found) > 0:
-        found += 1e-4
-    return math.exp(found)

@@ -1,4 +1,4 @@
-"""Who stays in a round of mode off."""
+"""Who stays in a round that is played out in memory."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gopa.aggregation.off_lists import Conditions, Lists, crossing, follow
 from gopa.contract.organiser import AbortReason, RemovalCause
 from gopa.contract.phases import Phase
 from gopa.graph import Graph, complete, from_edges, k_out_graph, ring
 from tests.aggregation.plans import terms
+from tests.planning.lists import Conditions, Lists, crossing, follow
 
 PHASES = [Phase.COMMIT, Phase.PUBLISH, Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK, Phase.RECOVER]
 

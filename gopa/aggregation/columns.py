@@ -26,10 +26,11 @@ from gopa.aggregation.encoding import (
     checked_count,
 )
 from gopa.aggregation.errors import OutOfRange
-from gopa.aggregation.options import Number, ends_of, exact
+from gopa.aggregation.options import ends_of, exact
 from gopa.aggregation.structure import Floats, Structure, Value, keys_of
 from gopa.aggregation.weighting import WeightedRange
 from gopa.planning import Terms
+from gopa.planning.target import Number
 from gopa.support.wording import meant
 from wire.errors import UsageError
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from gopa.contract.phases import Phase
-from gopa.planning.request import python_number
+from gopa.planning.target import python_number
 from wire.errors import UsageError
 
 Dropouts: TypeAlias = Mapping[int, "str | Phase"]

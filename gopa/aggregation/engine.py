@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from gopa.aggregation.grid import Integers
 from gopa.planning import PrivacyStatement
+from gopa.planning.target import PlannedMode, PlannedTrust
 
 if TYPE_CHECKING:
     from gopa.protocol.simulation import Simulation
 
-Mode: TypeAlias = Literal["full", "signed", "off"]
-Trust: TypeAlias = Literal["malicious", "honest-but-curious"]
+Mode: TypeAlias = PlannedMode
+Trust: TypeAlias = PlannedTrust
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from gopa.aggregation.encoding import checked_count
 from gopa.aggregation.grid import Grid
 from gopa.aggregation.intake import Values, count_absent, require_integers, weights_of
 from gopa.aggregation.local import LocalAggregator
-from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of
+from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
 from gopa.aggregation.result import Result
 from gopa.aggregation.structure import Structure, Value
 from gopa.aggregation.weighting import WeightedRows, Weights, largest_weight
 from gopa.planning import Plan
-from gopa.planning.request import python_number
+from gopa.planning.target import Number, python_number
 from wire.errors import UsageError
 
 

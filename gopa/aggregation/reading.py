@@ -10,7 +10,7 @@ from gopa.aggregation.engine import Carried, Mode, Trust
 from gopa.aggregation.result import Result, WeightTooSmall
 from gopa.aggregation.structure import Structure, Value, names_of
 from gopa.planning import PrivacyStatement, Terms
-from gopa.planning.row_reasons import noise_of_liars
+from gopa.planning.explanation import noise_of_liars
 from gopa.planning.usefulness import NoisyNumber, numbers_warning
 from gopa.support.rounding import plus_minus
 

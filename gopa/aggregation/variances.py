@@ -32,10 +32,11 @@ from gopa.aggregation.encoding import (
 from gopa.aggregation.grid import Grid, Integers, round_exactly
 from gopa.aggregation.intake import Values, count_absent
 from gopa.aggregation.local import LocalAggregator
-from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of
+from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
 from gopa.aggregation.result import Result, numbers
 from gopa.aggregation.structure import Structure, Value
 from gopa.planning import Plan, Terms
+from gopa.planning.target import Number
 from gopa.planning.usefulness import NoisyNumber, numbers_warning
 from wire.errors import UsageError
 

@@ -241,17 +241,6 @@ def jobs_option(help: str) -> Callable[[_Command], _Command]:  # noqa: A002 - as
     return click.option("--jobs", type=most, default=1, show_default=True, metavar="N", help=help)
 
 
-def trust_option(help: str) -> Callable[[_Command], _Command]:  # noqa: A002 - as click calls it
-    """Adds `--trust`: whom a session withstands."""
-    return click.option(
-        "--trust",
-        type=click.Choice(["malicious", "honest-but-curious"]),
-        default="malicious",
-        show_default=True,
-        help=help,
-    )
-
-
 _certificate = click.Path(path_type=Path, exists=True)
 
 

@@ -17,7 +17,7 @@ from gopa.planning.attendance import (
 )
 from gopa.planning.expansion import Population, degree_tail, disconnected, flow_bound
 from gopa.planning.request import Request
-from gopa.planning.result import decimal_below
+from gopa.planning.target import decimal_below
 from gopa.planning.worth import TOLERANCE
 from wire.errors import UsageError
 

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context, Decimal
-from fractions import Fraction
+from decimal import Decimal
 from textwrap import fill
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from gopa.contract.terms import Terms
-from gopa.planning.defaults import CORRUPT, GOOD_CHANCE
 from gopa.planning.exposure import Exposure, epsilon_by_release
 from gopa.planning.liveness import Liveness
+from gopa.planning.target import CORRUPT, GOOD_CHANCE, PathName
 from gopa.planning.usefulness import terms_warning
 from gopa.support.rounding import blur
 from gopa.support.wording import hidden_among, promise_of
 from wire.brief import Brief
 
-LawName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
-
-NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
-"""A kind of law, or noise in long vectors of which lengths are proved."""
-
-PathName: TypeAlias = Literal["bits", "rows"]
-
-Objective: TypeAlias = Literal["error", "peers", "masks"]
-
-
 _WIDTH: Final = 100
+"""Columns of an explanation."""
+
 _FEW: Final = 3
 """With fewer honest parties in an exact sum each of them knows the other's value."""
-"""Columns of an explanation."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -183,14 +173,3 @@ class Plan:
         )
         found = epsilon_by_release(exposure, terms.noise, self.noise_delta)
         return found[terms.composed - 1 :: terms.composed]
-
-
-def float_below(value: Decimal) -> float:
-    """The largest float that is not above `value`: targets are met as written, not as rounded."""
-    nearest = float(value)
-    return math.nextafter(nearest, -math.inf) if Fraction(nearest) > Fraction(value) else nearest
-
-
-def decimal_below(value: float, digits: int = 3) -> Decimal:
-    """A short decimal that is at most `value`."""
-    return Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value))

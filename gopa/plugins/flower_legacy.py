@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import gopa
 from gopa.planning import Plan
-from gopa.planning.defaults import CORRUPT
+from gopa.planning.target import CORRUPT
 from gopa.plugins.fixed_point import FixedPoint
 from gopa.plugins.flower import VerifiableGrid, gopa_mod
 from gopa.plugins.flower.mod import GopaMod

@@ -22,7 +22,7 @@ from declearn.secagg.messaging import SecaggMessage
 import gopa
 from bulletin_board.display import visible
 from gopa.contract.manifest import Mode
-from gopa.planning.defaults import CORRUPT
+from gopa.planning.target import CORRUPT
 from gopa.plugins.declearn.messages import (
     GopaAggregate,
     GopaQuery,

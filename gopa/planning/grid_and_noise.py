@@ -16,8 +16,7 @@ from gopa.accounting.gaussian import gaussian_mu, renyi_mu
 from gopa.contract.terms import MOST_SENSITIVITY, MOST_SQUARE, check_integer
 from gopa.planning.exposure import Exposure, delta_of
 from gopa.planning.request import Request
-from gopa.planning.target import EXACT_STEPS, EXACT_VECTOR_STEPS, NoiseName
-from gopa.planning.worth import TOLERANCE
+from gopa.planning.target import EXACT_STEPS, EXACT_VECTOR_STEPS, TOLERANCE, NoiseName
 from wire.errors import UsageError
 from zkp.noise_table import (
     DEFAULT_BITS,

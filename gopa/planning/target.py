@@ -90,6 +90,9 @@ THRESHOLDS: Final = (
 MOST_WITHHELD: Final = 32
 """With more parties than that expected to withhold their nonces, coins come from a beacon."""
 
+TOLERANCE: Final = Fraction(1, 1000)
+"""Half of the band around delta in which nothing is decided, and of that around beta."""
+
 NO_DELTA: Final = "the chance that more than epsilon gets out: name it, such as delta=1e-6"
 
 

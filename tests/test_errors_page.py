@@ -12,6 +12,7 @@ from gopa.auditing import report
 from gopa.auditing.report import Verdict
 from gopa.cli import exits
 from gopa.cli.audit_screen import ADVICE
+from gopa.support import what_to_do
 from gopa.support.wording import ABORTS
 from tests import errors_page
 from tests.architecture.floors import ROOT
@@ -40,8 +41,8 @@ def test_the_page_is_what_the_code_says() -> None:
 
 def test_every_error_says_what_it_means_and_what_to_do() -> None:
     found = errors_page.errors()
-    assert {kind.__name__ for kind in found} == set(errors_page.ERRORS_TO_DO)
-    assert len(found) == len(errors_page.ERRORS_TO_DO)
+    assert {kind.__name__ for kind in found} == set(what_to_do.ERRORS)
+    assert len(found) == len(what_to_do.ERRORS)
     assert all(errors_page.meaning_of(kind).endswith(".") for kind in found)
 
 
@@ -82,7 +83,7 @@ def test_every_error_has_its_code() -> None:
 
 
 def test_every_verdict_abort_refusal_and_advice_is_there() -> None:
-    assert set(errors_page.VERDICTS_TO_DO) == set(Verdict)
-    assert set(errors_page.ABORTS_TO_DO) == set(ABORTS)
-    assert set(errors_page.REFUSALS_TO_DO) == set(RefusalReason)
+    assert set(what_to_do.VERDICTS) == {each.value for each in Verdict}
+    assert set(what_to_do.ABORTS) == set(ABORTS)
+    assert set(what_to_do.REFUSALS) == {each.code for each in RefusalReason}
     assert ADVICE

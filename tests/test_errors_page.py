@@ -16,6 +16,13 @@ from gopa.support import what_to_do
 from gopa.support.wording import ABORTS
 from tests import errors_page
 from tests.architecture.floors import ROOT
+from wire.errors import (
+    FaultyBoard,
+    FaultyParty,
+    MalformedMessage,
+    SuspectedPartyOrBoard,
+    UsageError,
+)
 
 
 def exit_constants(folder: Path) -> dict[str, int]:
@@ -87,3 +94,18 @@ def test_every_verdict_abort_refusal_and_advice_is_there() -> None:
     assert set(what_to_do.ABORTS) == set(ABORTS)
     assert set(what_to_do.REFUSALS) == {each.code for each in RefusalReason}
     assert ADVICE
+
+
+class Forked(FaultyBoard):
+    """A board with two histories."""
+
+
+def test_last_words_say_what_to_do_where_somebody_is_to_blame() -> None:
+    for error, name in (
+        (Forked("two"), "FaultyBoard"),
+        (FaultyParty("lied", bytes(32)), "FaultyParty"),
+        (SuspectedPartyOrBoard("silent", bytes(32)), "SuspectedPartyOrBoard"),
+    ):
+        assert what_to_do.last_words(error) == f"{error}. {what_to_do.ERRORS[name]}"
+    for other in (UsageError("wrong", "field"), MalformedMessage("short"), OSError("full")):
+        assert what_to_do.last_words(other) == str(other)

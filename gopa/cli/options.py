@@ -29,6 +29,7 @@ from bulletin_board.policy import TrustPolicy
 from bulletin_board.storage.directory import BoardDirectory, read_secret, write_secret
 from bulletin_board.storage.files import make_private_directory, replace_file, require_private
 from gopa.cli.exits import USAGE_EXIT, complain, exit_code
+from gopa.support.what_to_do import last_words
 from wire.ed25519 import PublicKey
 from wire.errors import MalformedMessage, ProtocolError, UsageError
 from wire.randomness import draw
@@ -180,7 +181,7 @@ def reporting() -> Iterator[None]:
     try:
         yield
     except ProtocolError as error:
-        complain(visible(str(error), 1_000))
+        complain(visible(last_words(error), 1_000))
         sys.exit(exit_code(error))
     except BrokenPipeError:
         raise  # whoever read the output has gone: click ends quietly

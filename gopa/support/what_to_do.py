@@ -1,7 +1,7 @@
 """What to do about an error, a refusal of a board, a round without a result, and a verdict.
 
-`docs/errors.md` is made from these tables, and a command that ends because of what it received, or
-of its storage, says the words of its error. Errors are named and not imported: whatever fails does
+`docs/errors.md` is made from these tables, and a command that ends because a board or a party is at
+fault says the words of its error. Errors are named and not imported: whatever fails does
 not load the rest of the library to say so. Exit codes have their words in `gopa/cli/exits.py`,
 checks of an audit in `gopa/cli/audit_screen.py`.
 """
@@ -135,7 +135,11 @@ VERDICTS: Final = {
 """By the names of an audit's verdicts."""
 
 
-def remedy(error: BaseException) -> str:
-    """What to do about this error: the words of its class, or of the nearest one above it."""
-    found = (ERRORS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in ERRORS)
-    return next(found, "")
+_BLAMING: Final = ("FaultyBoard", "FaultyParty", "SuspectedPartyOrBoard")
+
+
+def last_words(error: BaseException) -> str:
+    """What an error says, and what to do where it blames somebody: nothing can be mended then."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    blamed = next((ERRORS[name] for name in _BLAMING if name in kinds), "")
+    return f"{error}. {blamed}" if blamed else str(error)

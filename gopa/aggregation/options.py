@@ -1,4 +1,4 @@
-"""Reads the keywords of `gopa.average` and its like, and makes the plan that they ask for."""
+"""The keywords of `gopa.average` and its like, and the plan that they ask for."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _TARGET: Final = frozenset(PlanKeywords.__annotations__) - _RUN
 
 @dataclass(frozen=True, slots=True)
 class AggregationRequest:
-    """Holds what the caller asked for: a target, or a plan, and settings."""
+    """What the caller asked for: a target, or a plan, and settings."""
 
     given: Plan | None
     target: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Runs `gopa plan`: what a session needs for a privacy target, and why.
+"""The command `gopa plan`: what a session needs for a privacy target, and why.
 
 Other commands that begin with a plan take its options from here.
 """
@@ -48,13 +48,13 @@ def _option(name: str) -> str:
 
 
 def as_options(message: str) -> str:
-    """Spells the keywords of `gopa.plan` that a message names as options."""
+    """The message with the keywords of `gopa.plan` that it names spelled as options."""
     spelled = _AS_KEYWORD.sub(lambda each: f"{_option(each[1])} {each[2]}", message)
     return _AS_NAME.sub(lambda each: _option(each[1]), spelled)
 
 
 def make_plan(**asked: Any) -> Plan:
-    """Makes the plan; what is wrong with the target is said in options.
+    """The plan; what is wrong with the target is said in options.
 
     An epsilon that nobody gave is never taken for the word that asks for an exact sum.
     """
@@ -155,13 +155,13 @@ def plan(*, as_json: bool, plot: Path | None, **wanted: Any) -> None:
 
 
 def warn(made: Plan) -> None:
-    """Says what whoever runs the plan should know first."""
+    """Print what whoever runs the plan should know first."""
     for warning in made.warnings:
         click.echo(f"gopa: warning: {warning}", err=True)
 
 
 def as_record(made: Plan) -> dict[str, object]:
-    """Shows the plan to programs: exact numbers as integers and decimal strings."""
+    """The plan for programs: exact numbers as integers and decimal strings."""
     terms = {
         name: str(value) if isinstance(value, Decimal) else value
         for name, value in asdict(made.terms).items()
@@ -217,7 +217,7 @@ def _table(made: Plan) -> Table:
 
 
 def _lines(made: Plan) -> Group:
-    """The same for a terminal that has no room for three columns."""
+    """The rows of a plan for a terminal that has no room for three columns."""
     found: list[RenderableType] = []
     for name, value, why in _rows(made):
         found.append(Text(f"{name}: {value}", style="bold"))
@@ -228,7 +228,7 @@ def _lines(made: Plan) -> Group:
 def setting_option(
     name: str, words: str, *, without: Collection[str] = ()
 ) -> Callable[[_Command], _Command]:
-    """Adds the option for a keyword whose choices mean something of their own to a command."""
+    """A decorator that adds the option for a keyword, in words of the command's own."""
     keyword = KEYWORDS[name]
     return click.option(
         _option(name),
@@ -245,7 +245,7 @@ _NOT_HERE: Final = frozenset({"as_json", "plot", "mode", "trust", "anyone", "wei
 def plan_options(
     *, without: Collection[str] = (), optional: Collection[str] = ()
 ) -> Callable[[click.Command], click.Command]:
-    """Adds the options of `gopa plan` behind a command's own: one place says what they mean."""
+    """A decorator that adds the options of `gopa plan` behind a command's own."""
 
     def add(command: click.Command) -> click.Command:
         for option in plan.params:

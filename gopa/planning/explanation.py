@@ -1,4 +1,4 @@
-"""Explains a plan to people: why each number of it is what it is, and three pictures.
+"""The words of a plan for people: why each number is what it is, and three pictures.
 
 Pictures need matplotlib (the extra `plot`), which is imported here only.
 """
@@ -43,7 +43,7 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
     errors: Errors,
     alive: Liveness,
 ) -> tuple[PlanReason, ...]:
-    """Gives one line for each number, in the order in which they depend on each other."""
+    """One line for each number, in the order in which they depend on each other."""
     return (
         PlanReason(
             "parties that join",
@@ -99,13 +99,13 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
 
 
 def _idle_norm(request: Request) -> tuple[PlanReason, ...]:
-    """That a norm bounds nothing, where somebody named one."""
+    """The line that a norm bounds nothing, where the caller named one."""
     why = "no vector in the range is longer, so the plan is the one for the range alone"
     return (PlanReason("norm", request.idle_norm, why),) if request.idle_norm else ()
 
 
 def _less_epsilon(request: Request, terms: Terms) -> tuple[PlanReason, ...]:
-    """That the plan keeps less epsilon than was asked for, and so that as well."""
+    """The line that the plan keeps less epsilon than was asked for, and so that as well."""
     if request.wished is None:
         return ()
     why = (
@@ -117,7 +117,7 @@ def _less_epsilon(request: Request, terms: Terms) -> tuple[PlanReason, ...]:
 
 
 def describe_noise(terms: Terms) -> str:
-    """Names the law and its parameters in one phrase."""
+    """The law of noise and its parameters in one phrase."""
     law = terms.noise
     if isinstance(law, GaussianTable):
         scale = math.sqrt(law.square)
@@ -149,7 +149,7 @@ def _why_error(terms: Terms, errors: Errors) -> str:
 
 
 def describe_masks(terms: Terms) -> str:
-    """Names the law of the masks in one phrase."""
+    """The law of the masks in one phrase."""
     if terms.mask == "uniform":
         return "uniform"
     return f"rounded Gaussian, deviation {terms.mask_deviation} steps"
@@ -192,7 +192,7 @@ def _why_charged(terms: Terms) -> str:
 
 
 def advice(terms: Terms, alive: Liveness) -> str:
-    """Says what makes a result likelier."""
+    """What makes a result likelier."""
     withheld = terms.parties * alive.dropout / 8
     if terms.beacon == "commit-reveal" and withheld > terms.loss / 2:
         return "take coins from a beacon (beacon='drand'), as too many would withhold theirs"
@@ -282,7 +282,7 @@ def check_picture(out: Path) -> None:
 
 
 def model_errors(plan: Plan, parties: int, epsilon: float) -> tuple[float, float, float]:
-    """Estimates the error of the mean for local privacy, GOPA and a curator, by the Gaussian limit.
+    """Estimated errors of the mean for local privacy, GOPA and a curator, by the Gaussian limit.
 
     The plan's ratios of honest to all parties and of releases are kept.
     """

@@ -51,7 +51,7 @@ BETA_SHARE: Final = 0.1
 """At most this part of delta pays for graphs that are worse than assumed."""
 
 EXACT_BETA_SHARE: Final = 0.9
-"""The same where there is nothing else to pay for."""
+"""The part of delta of an exact sum, which has no noise to pay for."""
 
 MASK_SHARE: Final[dict[Objective, float]] = {"error": 0.002, "peers": 0.02, "masks": 0.5}
 """The part of the squared shift that Gaussian masks may cost."""

@@ -1,6 +1,8 @@
-"""Plans a session for a privacy target: chooses everything a manifest needs and says why.
+"""The plan of a session for a privacy target: everything that a manifest needs, and why.
 
-Specification: `specs/03-privacy.md`, section 10.
+`plan` tries the paths of full mode (in rows or with bits: specification 14, rule Y6) and thresholds
+of recovery, with `parameters.py` for the numbers of one try; where none works it says which close
+target would. Specification: `specs/03-privacy.md`, section 10.
 """
 
 from __future__ import annotations
@@ -14,14 +16,13 @@ from fractions import Fraction
 from typing import Any, Final, Unpack, get_args
 
 from gopa.contract.terms import (
-    Terms,
     check_decimal,
     check_name,
 )
 from gopa.planning.explanation import advice
 from gopa.planning.parameters import plan_of
 from gopa.planning.request import Request, counts_only
-from gopa.planning.result import Errors, Plan
+from gopa.planning.result import Plan
 from gopa.planning.target import (
     BITS_UP_TO,
     CORRUPT,
@@ -30,6 +31,7 @@ from gopa.planning.target import (
     SIGNATURE,
     SURE_CHANCE,
     THRESHOLDS,
+    Means,
     NoiseName,
     PathName,
     Target,
@@ -100,7 +102,7 @@ def plan(n: int, **target: Unpack[Target]) -> Plan:
     try:
         made = _made(asked, least_chance)
     except UsageError as error:
-        raise with_what_works(error, asked, lambda other: _made(other, least_chance)) from None
+        raise _with_what_works(error, asked, lambda other: _made(other, least_chance)) from None
     # Whoever accepts any chance, as simulations do, hears it from the result.
     for warning in made.warnings if least_chance else ():
         _LOG.warning("%s", warning)
@@ -112,32 +114,39 @@ plan.__signature__ = SIGNATURE  # type: ignore[attr-defined]
 
 def _made(asked: Mapping[str, Any], least_chance: float) -> Plan:
     """The plan that is asked for, by the first path that has one; else what the last one lacks."""
-    asked = without_idle_norm(asked)
-    first, *others = paths_for(asked)
+    asked = _without_idle_norm(asked)
+    first, *others = _paths_for(asked)
     if not others:
-        why = why_bits(asked) if first == "bits" else ""
+        why = _why_bits(asked) if first == "bits" else ""
         return _on_path(asked, first, why, least_chance)
     try:
         in_rows = _on_path(asked, first, "", least_chance)
     except UsageError as error:
-        return _on_path(asked, "bits", no_rows(error), least_chance)
+        why = f"rows, which would, have no plan here ({error})"
+        return _on_path(asked, "bits", why, least_chance)
     if in_rows.wished is None:
         return in_rows
+    why = (
+        "rows, which would, leave proofs enough of delta at an epsilon of "
+        f"{in_rows.terms.epsilon} at most, and their error would be more than {MOST_NOISE} times "
+        "as large"
+    )
     try:
-        bits = _on_path(asked, "bits", noisier_rows(in_rows.terms), least_chance)
+        bits = _on_path(asked, "bits", why, least_chance)
     except UsageError:
         return in_rows
-    return bits if worth_bits(in_rows.errors, bits.errors) else in_rows
+    return bits if in_rows.errors.planned > MOST_NOISE * bits.errors.planned else in_rows
 
 
 def _on_path(given: Mapping[str, Any], path: PathName, why: str, least_chance: float) -> Plan:
     """The plan of this path; with recovery "auto" one without it where it is impossible."""
     asked = {**given, "path": path, "why_bits": why}
     made = _automatic(asked) if asked["recovery"] == "auto" else plan_of(Request.checked(asked))
-    return accepted(replace(made, colluding=asked["corrupt"]), least_chance)
+    return _accepted(replace(made, colluding=asked["corrupt"]), least_chance)
 
 
 def _automatic(asked: Mapping[str, Any]) -> Plan:
+    """The plan with the best threshold of recovery, or with none where none is possible."""
     without = {**asked, "recovery": None}
     if asked["trust"] != "malicious":  # without self-masks there is nothing to recover
         return plan_of(Request.checked(without))
@@ -171,7 +180,7 @@ def _with_recovery(asked: Mapping[str, Any], refused: list[UsageError]) -> Plan 
 def _recovering(
     asked: Mapping[str, Any], threshold: Fraction, refused: list[UsageError]
 ) -> Plan | None:
-    """None where corrupt neighbours could open self-masks, or no noise or masks are wide enough."""
+    """The plan; None where neighbours could open self-masks, or no noise or mask is wide enough."""
     try:
         return plan_of(Request.checked({**asked, "recovery": threshold}))
     except UsageError as error:
@@ -197,7 +206,7 @@ def _first_threshold(request: Request) -> int:
     return len(THRESHOLDS) - 1
 
 
-def accepted(made: Plan, least_chance: float) -> Plan:
+def _accepted(made: Plan, least_chance: float) -> Plan:
     """The plan; `UsageError` if its session would get a result too rarely.
 
     Warnings are logged, but for whoever accepts any chance: simulations do, and know who fails.
@@ -218,17 +227,12 @@ def accepted(made: Plan, least_chance: float) -> Plan:
 ASKED: Final = "asked for"
 NAMED: Final = "a law of noise is named, and rows prove none"
 FEW: Final = f"fewer than {ROWS_FROM} numbers cost no more that way, and nobody names a norm"
-_IMPOSSIBLE: Final = "rows, which would, have no plan here ({})"
-_NOISIER: Final = (
-    "rows, which would, leave proofs enough of delta at an epsilon of {} at most, and their error "
-    "would be more than {} times as large"
-)
 
 MOST_NOISE: Final = 1.5
 """Rows for less epsilon than was asked for are taken up to so many times the error of bits."""
 
 
-def paths_for(asked: Mapping[str, Any]) -> tuple[PathName, ...]:
+def _paths_for(asked: Mapping[str, Any]) -> tuple[PathName, ...]:
     """The paths to try in turn for these keywords of `plan`.
 
     Raises:
@@ -252,8 +256,8 @@ def paths_for(asked: Mapping[str, Any]) -> tuple[PathName, ...]:
     return ("rows",) if only else ("rows", "bits")
 
 
-def without_idle_norm(asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same, without a norm that no vector in the range exceeds: it bounds nothing.
+def _without_idle_norm(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The target without a norm that no vector in the range exceeds: it bounds nothing.
 
     Noise and rows for it would be made for vectors that are not there. What is no number, or bounds
     single ones, is left for others to refuse.
@@ -275,22 +279,7 @@ def without_idle_norm(asked: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**asked, "norm": None, "idle_norm": str(norm)}
 
 
-def no_rows(refused: UsageError) -> str:
-    """Why numbers are proved one by one: what rows have no plan for."""
-    return _IMPOSSIBLE.format(refused)
-
-
-def noisier_rows(terms: Terms) -> str:
-    """Why numbers are proved one by one: rows in these terms would have more noise."""
-    return _NOISIER.format(terms.epsilon, MOST_NOISE)
-
-
-def worth_bits(in_rows: Errors, in_bits: Errors) -> bool:
-    """Whether rows that keep less epsilon than was asked for cost too much accuracy."""
-    return in_rows.planned > MOST_NOISE * in_bits.planned
-
-
-def why_bits(asked: Mapping[str, Any]) -> str:
+def _why_bits(asked: Mapping[str, Any]) -> str:
     """Why numbers are proved one by one and not in rows, where these were not tried.
 
     Nothing for single numbers, of which there are no rows, and where nothing is proved.
@@ -323,21 +312,15 @@ _MORE_PARTIES: Final = (1, 2, 3, 4, 6, 8, 12, 20, 40, 80)
 _LARGER: Final = (2, 5, 10, 20, 50, 100)
 _MOST_EPSILON: Final = 10.0
 
-_OPTIONS: Final = (
-    "noise",
-    "recovery",
-    "steps",
-    "mask",
-    "charged",
-    "attempts",
-    "beacon",
-    "objective",
-    "integers",
+_OPTIONS: Final = tuple(
+    each
+    for each in (*Means.__annotations__, "beacon", "integers")
+    if each not in {"path", "least_chance"}
 )
-"""Keywords that may be left out."""
+"""Keywords whose absence is tried, where the caller named them."""
 
 
-def with_what_works(
+def _with_what_works(
     error: UsageError, asked: Mapping[str, Any], make: Callable[[Mapping[str, Any]], Plan]
 ) -> UsageError:
     """The error with the smallest changes of each kind for which `make` finds a plan.
@@ -397,14 +380,14 @@ Kind = Iterator[tuple[str, dict[str, Any]]]
 
 
 def _dropouts(error: UsageError, asked: Mapping[str, Any]) -> Kind:
-    """Fewer that fail; that nobody does only where too few would remain."""
+    """Smaller chances to fail; that nobody does only where too few would remain."""
     for dropout in (*DROPOUTS, *((0.0,) if error.field == "corrupt" else ())):
         if dropout < asked["dropout"]:
             yield f"dropout={dropout:g}", {"dropout": dropout}
 
 
 def _fewer(asked: Mapping[str, Any]) -> Kind:
-    """Fewer that collude, where somebody said how many."""
+    """Smaller numbers of colluding parties, where the caller named one."""
     corrupt = asked["corrupt"]
     if not _named(asked):
         return
@@ -415,13 +398,14 @@ def _fewer(asked: Mapping[str, Any]) -> Kind:
 
 
 def _parties(asked: Mapping[str, Any]) -> Kind:
+    """More parties."""
     for more in _MORE_PARTIES:
         parties = asked["parties"] + more
         yield f"{parties} parties", {"parties": parties}
 
 
 def _epsilons(error: UsageError, asked: Mapping[str, Any]) -> Kind:
-    """Less privacy, where the noise would be too wide."""
+    """Larger epsilons, where the noise would be too wide."""
     if error.field != "noise" or asked["epsilon"] is None:
         return
     for factor in _LARGER:

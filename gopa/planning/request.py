@@ -88,7 +88,7 @@ class Request:
 
     @classmethod
     def checked(cls, asked: Mapping[str, Any]) -> Request:
-        """The same target with every field checked; the first wrong one is named."""
+        """The target with every field checked; the first wrong one is named."""
         _check_kinds(asked)
         _check_exact(asked)
         found = {**asked, **_retries(asked)}
@@ -164,7 +164,7 @@ class Request:
             raise UsageError("words are masked uniformly where lengths are proved", "mask")
 
     def lowered(self, epsilon: Decimal) -> Request:
-        """The same with less epsilon than was asked for, which keeps what was asked for."""
+        """The request for less epsilon than was asked for, which keeps what was asked for."""
         wished = self.exact_epsilon if self.wished is None else self.wished
         return replace(self, exact_epsilon=epsilon, wished=wished)
 

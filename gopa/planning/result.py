@@ -1,4 +1,4 @@
-"""Holds what a plan is: numbers for a manifest, and the reason for each."""
+"""The plan that `gopa.plan` returns: numbers for a manifest, and the reason for each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FEW: Final = 3
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlanReason(Brief):
-    """Explains one number of a plan: what it is and why."""
+    """One number of a plan with its name and its reason."""
 
     name: str
     value: str
@@ -35,7 +35,7 @@ class PlanReason(Brief):
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Holds standard errors of the mean, in units of the input's range."""
+    """Standard errors of the mean, in units of the input's range."""
 
     planned: float
     curator: float
@@ -44,7 +44,7 @@ class Errors:
 
 @dataclass(frozen=True, slots=True)
 class PlanCost:
-    """Estimates what one party pays in one round, from measured costs of single steps."""
+    """What one party pays in one round, estimated from measured costs of single steps."""
 
     peers: float
     bytes_posted: int
@@ -53,7 +53,7 @@ class PlanCost:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan:
-    """Holds a plan that meets its target. `gopa.plan` makes it; `terms` goes into the manifest.
+    """A plan that meets its target. `gopa.plan` makes it; `terms` goes into the manifest.
 
     Where `terms.epsilon` is None the exact sum is released, and what follows about delta is
     the chance that more than that sum gets out (`specs/03-privacy.md`, section 13). Else:
@@ -128,7 +128,7 @@ class Plan:
         return str(Markup("<table>{}</table>").format(Markup().join(rows)))
 
     def explain(self) -> str:
-        """Says what each number of the plan is and why, below its warnings."""
+        """What each number of the plan is and why, below its warnings."""
         width = max(len(reason.name) for reason in self.reasons)
         warned = [f"warning: {warning}" for warning in self.warnings]
         lines = [

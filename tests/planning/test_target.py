@@ -128,6 +128,14 @@ def test_averages_take_all_that_their_values_do_not_decide() -> None:
     assert KEYWORDS["epsilon"].kind == Number | None
 
 
+@pytest.mark.parametrize("ask", [gopa.average, gopa.sum, gopa.variance, gopa.LocalAggregator])
+def test_keywords_that_others_spell_have_the_same_defaults(ask: Any) -> None:
+    shown = inspect.signature(ask).parameters
+    same = {name for name in shown.keys() & KEYWORDS.keys() if name != "beacon"}  # of simulations
+    assert same
+    assert {name: shown[name].default for name in same} == {name: DEFAULTS[name] for name in same}
+
+
 def test_learning_lets_users_choose_some_and_decides_the_others() -> None:
     """Whoever adds a keyword decides here which of both: a wrong one may break what is hidden."""
     decided = {"epsilon", "delta", "mask", "noise", "path", "objective", "least_chance"}

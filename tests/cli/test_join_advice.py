@@ -10,7 +10,7 @@ import pytest
 
 from gopa.cli.join import ACCEPT, advised, join
 from gopa.cli.plan import plan
-from gopa.planning.defaults import CORRUPT
+from gopa.planning.target import CORRUPT
 from gopa.protocol.party import LocalPolicy, Refusal
 
 OPTIONS = {name for option in join.params for name in option.opts}

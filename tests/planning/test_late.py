@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy.stats import binom
 
-from gopa.planning.late import planned_late
+from gopa.planning.parameters import planned_late
 
 
 @pytest.mark.parametrize("parties", [20, 1000, 20_000])

@@ -20,7 +20,6 @@ from gopa.rounds.masks import (
     self_equation,
     signed_sum,
 )
-from gopa.rounds.masks.self_masks import self_key
 from gopa.rounds.masks.words import edge_words, self_words
 from gopa.rounds.rows.challenges import (
     carry_tests,
@@ -32,7 +31,6 @@ from gopa.rounds.rows.challenges import (
 )
 from tests.contract.samples import row_manifest, row_terms
 from tests.group.backends import proving_groups
-from tests.rounds.rows import independent as slow
 from tests.rounds.rows.row_rounds_vectors import (
     JOINT,
     KEY,
@@ -45,6 +43,7 @@ from tests.rounds.rows.row_rounds_vectors import (
     context,
     records,
 )
+from tests.verifier.test_parts import part
 from wire.errors import UsageError
 from wire.secret import SecretBytes
 from zkp.rows.product_tests import ProductTests
@@ -56,21 +55,26 @@ GROUP = proving_groups()[-1]
 EDGE = EdgeContext.between(SESSION, NUMBER, PARTY, OTHER)
 OWN = SelfContext(SESSION, NUMBER, PARTY)
 DIMENSIONS = (2, 31, 32, 33, 40, 300, 1025)
+TAG = SESSION + NUMBER.to_bytes(2)
+"""Session and round, as the second verifier takes them."""
 
 
-def bits_of(tests: ProductTests) -> slow.Tests:
-    """The strings of each test, as lists of bits."""
-    shape, parts = tests.shape, (*tests.rows, tests.columns)
-    counts = [shape.rows] * len(tests.rows) + [shape.width]
-    found = []
-    for at in range(slow.KAPPA):
-        one = []
-        for part, count in zip(parts, counts, strict=True):
-            size = -(-count // 8)
-            row = np.frombuffer(part[size * at : size * (at + 1)], np.uint8)
-            one.append(np.unpackbits(row, count=count, bitorder="little").tolist())
-        found.append(tuple(one))
-    return found
+def coins_of(tests: ProductTests) -> tuple[list[list[int]], list[int]]:
+    """The bits of all tests as integers: of the rows of each vector, and of the columns."""
+    counts = [tests.shape.rows] * len(tests.rows) + [tests.shape.width]
+
+    def numbers(data: bytes, count: int) -> list[int]:
+        size, mask = -(-count // 8), (1 << count) - 1
+        places = range(0, len(data), size)
+        return [int.from_bytes(data[at : at + size], "little") & mask for at in places]
+
+    *rows, columns = map(numbers, (*tests.rows, tests.columns), counts)
+    return rows, columns
+
+
+def below(count: int, numbers: list[int]) -> list[int]:
+    """What counts of drawn bits: the program keeps those that fill up the last byte."""
+    return [each & (1 << count) - 1 for each in numbers]
 
 
 def test_vectors_are_up_to_date(group: Group) -> None:
@@ -79,46 +83,56 @@ def test_vectors_are_up_to_date(group: Group) -> None:
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 def test_challenges_are_those_of_the_text(dimension: int) -> None:
-    where = context(dimension, GROUP)
-    shape = shape_of(where)
-    assert slow.shape(dimension) == (shape.column_bits, shape.rows, shape.row_bits, shape.bits)
-    place = SESSION, NUMBER
-    assert bits_of(input_tests(where, JOINT)) == slow.input_tests(dimension, JOINT, *place)
-    assert bits_of(carry_tests(where, LEAF)) == slow.carry_tests(dimension, *place, LEAF)
+    where, coins = context(dimension, GROUP), part("row_coins")
+    shape, own = shape_of(where), part("row_proofs").shape_of(dimension)
+    assert (own.s, own.h, own.r, own.v) == (
+        shape.column_bits, shape.rows, shape.row_bits, shape.bits,
+    )  # fmt: skip
+    for library, second in (
+        (input_tests(where, JOINT), coins.input_tests(JOINT, TAG, own)),
+        (carry_tests(where, LEAF), coins.carry_tests(TAG, LEAF, own)),
+    ):
+        rows, columns = (
+            [below(own.h, each) for each in second.rows],
+            below(1 << own.s, second.columns),
+        )
+        assert len(columns) == 360
+        assert coins_of(library) == (rows, columns)
     found = signed_permutation(where, JOINT, PARTY)
-    places, signs = slow.permutation(dimension, JOINT, *place, PARTY)
+    places, signs = coins.signed_permutation(JOINT, TAG, PARTY, dimension)
     assert found.places.tolist() == places
     drawn = np.frombuffer(found.signs, np.uint8)
     assert np.unpackbits(drawn, count=dimension, bitorder="little").tolist() == signs
     for count in (1, 3):
         z = [point.ints() for point in points_of(where, LEAF, count)]
-        assert z == slow.points(dimension, *place, LEAF, count)
+        assert z == coins.equation_points(TAG, LEAF, count, own.v)
 
 
 def test_permutations_are_applied_as_the_text_says() -> None:
     where = context(40, GROUP)
     noise = np.arange(-7, 57, dtype=np.int64)  # with padding
     moved = signed_permutation(where, JOINT, PARTY).applied(noise)
-    places, signs = slow.permutation(40, JOINT, SESSION, NUMBER, PARTY)
+    places, signs = part("row_coins").signed_permutation(JOINT, TAG, PARTY, 40)
     expected = [(-1 if signs[j] else 1) * int(noise[places[j]]) for j in range(40)]
     assert moved.tolist() == expected + noise[40:].tolist()
 
 
 @pytest.mark.parametrize("width", [16, 31, 32, 33, 63, 64])
 def test_masks_at_points_are_those_of_the_text(width: int) -> None:
-    where = context(40, GROUP)
-    z = slow.points(40, SESSION, NUMBER, LEAF, 2)
+    where, v = context(40, GROUP), part("row_proofs").shape_of(40).v
+    z = part("row_coins").equation_points(TAG, LEAF, 2, v)
     points = EquationPoints.of(GROUP, LEAF, points_of(where, LEAF, 2), dimension=40, width=width)
+    masks = part("masks").Masks(SESSION, NUMBER.to_bytes(2), 40, 0, width)
+    second = part("row_coins").Equations(masks, LEAF, z)
     key, seed = SecretBytes(KEY), SecretBytes(SEED)
-    masks = slow.words(KEY, b"gopa/v1/masks/edge-words", 40, width)
-    assert edge_words(key, 40, width, group=GROUP).tolist() == masks
-    expected = slow.equation(GROUP, z, LEAF, KEY, EDGE.to_bytes(), "edge", masks)
-    assert edge_equation(points, key, EDGE).commitment()[0] == expected
-    own = self_key(seed, OWN).reveal()
-    masks = slow.words(own, b"gopa/v1/masks/self-words", 40, width)
-    assert self_words(seed, OWN, 40, width, group=GROUP).tolist() == masks
-    expected = slow.equation(GROUP, z, LEAF, own, OWN.to_bytes(), "self", masks)
-    assert self_equation(points, seed, OWN).commitment()[0] == expected
+    words = below(width, masks.edge(KEY)[0])
+    assert edge_words(key, 40, width, group=GROUP).tolist() == words
+    assert edge_equation(points, key, EDGE).commitment().to_bytes() == second.edge(
+        KEY, PARTY, OTHER
+    )
+    words = below(width, masks.own(SEED, PARTY)[0])
+    assert self_words(seed, OWN, 40, width, group=GROUP).tolist() == words
+    assert self_equation(points, seed, OWN).commitment().to_bytes() == second.own(SEED, PARTY)
 
 
 def test_commitments_of_masks_add_up_with_their_signs() -> None:
@@ -148,9 +162,9 @@ def test_everything_depends_on_everything_that_decides_it() -> None:
         edge = EdgeContext.between(at.session, at.round, party, OTHER)
         own = SelfContext(at.session, at.round, party)
         return [
-            bits_of(input_tests(at, joint)),
+            coins_of(input_tests(at, joint)),
             (moved.places.tolist(), moved.signs),
-            bits_of(carry_tests(at, leaf)),
+            coins_of(carry_tests(at, leaf)),
             z[0].ints(),
             edge_equation(points, SecretBytes(KEY), edge).commitment().to_bytes(),
             self_equation(points, SecretBytes(SEED), own).commitment().to_bytes(),

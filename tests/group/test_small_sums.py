@@ -108,6 +108,6 @@ def test_rows_of_another_length_or_kind(group: Group, bits: int | None) -> None:
     for row in bad:
         with pytest.raises(UsageError):
             points.msms([good, row], bits=bits)
-    for rows in (5, None, good):
+    for other in (5, None, good):
         with pytest.raises(UsageError):
-            points.msms(rows, bits=bits)  # type: ignore[arg-type]
+            points.msms(other, bits=bits)  # type: ignore[arg-type]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -11,32 +10,17 @@ import pytest
 
 from commitments.group import Group
 from tests.randomness import seeded
-from tests.zkp import (
-    gaussian_noise_vectors,
-    range_vectors,
-    vector_range_vectors,
-    weighted_noise_vectors,
-)
 from tests.zkp.proof_vectors import Case, transcript
+from tests.zkp.test_proof_vectors import FILES
 from wire.errors import InvalidProof, ProtocolError
 from zkp.batch import ProofClaim, verify_batch
-from zkp.gaussian_noise import verify_gaussian_noise
-from zkp.range import verify_range, verify_vector_range
-from zkp.weighted_noise import verify_weighted_noise
-
-SOURCES: dict[Any, Callable[..., None]] = {
-    range_vectors: verify_range,
-    vector_range_vectors: verify_vector_range,
-    gaussian_noise_vectors: verify_gaussian_noise,
-    weighted_noise_vectors: verify_weighted_noise,
-}
 
 
 @lru_cache
 def accepted(group: Group) -> tuple[Case[Any], ...]:
     """Every valid case of every kind, checked by itself."""
     found: list[Case[Any]] = []
-    for source, verify in SOURCES.items():
+    for source, verify in FILES.values():
         valid = [made for made in source.cases(group) if made.base is None]
         for made in valid:
             verify(made.statement, made.proof, transcript(made.context))
@@ -73,14 +57,15 @@ def test_all_kinds_hold_together(group: Group, chunk: int, monkeypatch: pytest.M
     assert culprits(changed) == tuple(sorted(bad | {3, 8}))
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__name__.split(".")[-1])
-def test_a_batch_refuses_what_is_refused_alone(group: Group, source: Any) -> None:
+@pytest.mark.parametrize("name", FILES)
+def test_a_batch_refuses_what_is_refused_alone(group: Group, name: str) -> None:
     """All published cases in one batch: the culprits are those with an error."""
+    source, verify = FILES[name]
     cases = list(source.cases(group))
     alone = []
     for place, made in enumerate(cases):
         try:
-            SOURCES[source](made.statement, made.proof, transcript(made.context))
+            verify(made.statement, made.proof, transcript(made.context))
         except ProtocolError:
             alone.append(place)
     assert 0 < len(alone) < len(cases)

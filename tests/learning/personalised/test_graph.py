@@ -30,7 +30,7 @@ from gopa.learning.personalised.descent import ModelDescent
 from gopa.learning.personalised.graph_learning import learned
 from gopa.learning.personalised.turns import schedule, turns
 from tests.learning.personalised.problems import Floats, problem_of, within_three_errors
-from tests.learning.personalised.test_theory import INSTANCES
+from tests.learning.personalised.test_objective import INSTANCES
 
 
 def made(seed: int, users: int) -> tuple[Collaboration, Floats, np.random.Generator]:

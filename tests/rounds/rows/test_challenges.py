@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commitments.group import Group
+from commitments import derive_generators
+from commitments.group import Group, PointVec
 from gopa.rounds.context import RoundContext
 from gopa.rounds.masks import (
     EdgeContext,
@@ -29,6 +33,7 @@ from gopa.rounds.rows.challenges import (
     shape_of,
     signed_permutation,
 )
+from gopa.rounds.rows.known_points import KnownPoints
 from tests.contract.samples import row_manifest, row_terms
 from tests.group.backends import proving_groups
 from tests.rounds.rows.row_rounds_vectors import (
@@ -44,18 +49,30 @@ from tests.rounds.rows.row_rounds_vectors import (
     records,
 )
 from tests.verifier.test_parts import part
-from wire.errors import UsageError
+from wire.errors import MalformedMessage, UsageError
 from wire.secret import SecretBytes
 from zkp.rows.product_tests import ProductTests
 
 FILE: Any = json.loads(
     (Path(__file__).resolve().parents[3] / "specs" / "vectors" / "row_rounds.json").read_text()
 )
+
+
 GROUP = proving_groups()[-1]
+
+
 EDGE = EdgeContext.between(SESSION, NUMBER, PARTY, OTHER)
+
+
 OWN = SelfContext(SESSION, NUMBER, PARTY)
+
+
 DIMENSIONS = (2, 31, 32, 33, 40, 300, 1025)
+
+
 TAG = SESSION + NUMBER.to_bytes(2)
+
+
 """Session and round, as the second verifier takes them."""
 
 
@@ -212,3 +229,93 @@ def test_a_count_of_points_is_one(count: Any) -> None:
     points_of(where, LEAF, 1)
     with pytest.raises(UsageError):
         points_of(where, LEAF, count)
+
+
+class Counting:
+    """A group that says how often it has decoded."""
+
+    def __init__(self, group_known: Group) -> None:
+        self.group, self.count = group_known, 0
+
+    def decode_points(self, data: bytes, count: int) -> PointVec:
+        self.count += 1
+        return self.group.decode_points(data, count)
+
+
+@pytest.fixture(params=proving_groups(), ids=lambda group_known: group_known.backend)
+def group_known(request: pytest.FixtureRequest) -> Any:
+    return Counting(request.param)
+
+
+def encoded(group_known: Any, family: bytes, count: int = 6) -> bytes:
+    return derive_generators(group_known.group, family, count).to_bytes()
+
+
+def test_points_are_decoded_once(group_known: Any) -> None:
+    known, data = KnownPoints(100), encoded(group_known, b"one")
+    found = known.decoded(group_known, data, 6)
+    assert found.to_bytes() == data
+    assert known.decoded(group_known, data, 6) is found
+    assert group_known.count == 1
+    known.clear()
+    assert known.decoded(group_known, data, 6) == found
+    assert group_known.count == 2
+
+
+def test_what_was_used_last_is_kept(group_known: Any) -> None:
+    # With what an entry takes besides, three of them are as large as thirty points.
+    known, (a, b, c, d) = (
+        KnownPoints(30),
+        (encoded(group_known, each) for each in (b"a", b"b", b"c", b"d")),
+    )
+    for each in (a, b, c, a, d):
+        known.decoded(group_known, each, 6)
+    assert group_known.count == 4
+    for each in (a, c, d):
+        known.decoded(group_known, each, 6)
+    assert group_known.count == 4
+    known.decoded(group_known, b, 6)
+    assert group_known.count == 5
+
+
+def test_more_than_there_is_room_for_is_decoded_and_not_kept(group_known: Any) -> None:
+    known, data, few = KnownPoints(9), encoded(group_known, b"one"), encoded(group_known, b"few", 5)
+    known.decoded(group_known, few, 5)
+    for _ in range(2):
+        assert known.decoded(group_known, data, 6).to_bytes() == data
+    assert group_known.count == 3
+    known.decoded(group_known, few, 5)
+    assert group_known.count == 3
+
+
+def test_bad_points_are_refused_each_time(group_known: Any) -> None:
+    known, data = KnownPoints(100), encoded(group_known, b"one")
+    known.decoded(group_known, data, 6)
+    for bad in (data[:-32] + bytes(32), data[:-32] + b"\xff" * 32, data[:-1], data + data):
+        for _ in range(2):
+            with pytest.raises(MalformedMessage):
+                known.decoded(group_known, bad, 6)
+    with pytest.raises(MalformedMessage):
+        known.decoded(group_known, data, 5)
+
+
+def test_threads_may_share_it(group_known: Any) -> None:
+    known = KnownPoints(30)
+    given = [encoded(group_known, b"%d" % at) for at in range(5)] * 20
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda data: known.decoded(group_known, data, 6), given))
+    assert [points.to_bytes() for points in found] == given
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked")
+def test_a_forked_process_does_not_wait_for_a_thread_that_it_does_not_have(
+    group_known: Any,
+) -> None:
+    known, data = KnownPoints(100), encoded(group_known, b"one")
+    with known._turn:
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            os._exit(int(known.decoded(group_known, data, 6).to_bytes() != data))
+    _, status = os.waitpid(child, 0)
+    assert status == 0

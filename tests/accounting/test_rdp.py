@@ -261,7 +261,7 @@ REFUSED_CALIBRATION: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED_CALIBRATION)
-def test_nonsense_is_refused_calibration(name: str) -> None:
+def test_nonsense_is_not_calibrated(name: str) -> None:
     assert gaussian_sigma(1.0, 1e-6) > 0
     assert composed_epsilon([1.0], optimal_delta(1.0, 2, 1.0, 0.1)) > 0
     with pytest.raises(UsageError) as caught:

@@ -156,9 +156,7 @@ def test_h_is_no_small_multiple_of_the_other_bases(group: Group, scalar: int) ->
 
 @given(GROUPS, st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=6), st.integers(0, 99))
 @settings(max_examples=examples(25), deadline=None)
-def test_sums_and_multiples_open_to_sums_and_multiples_vector(
-    group: Group, values: list[int], factor: int
-) -> None:
+def test_sums_and_multiples_of_vectors_open(group: Group, values: list[int], factor: int) -> None:
     key = VectorPedersen(group, len(values))
     secret = group.secret_scalars(values)
     first, first_opening = key.commit_fresh(secret, rng=seeded(1))

@@ -258,7 +258,7 @@ def test_a_long_proof_stands_behind_its_head(kind: Kind, body: bytes, sizes: lis
 
 
 @pytest.mark.parametrize(("kind", "body", "sizes"), CASES)
-def test_the_second_verifier_cuts_alike_heads(kind: Kind, body: bytes, sizes: list[int]) -> None:
+def test_the_second_verifier_cuts_heads_alike(kind: Kind, body: bytes, sizes: list[int]) -> None:
     """It has the rule in other words: where each chunk begins."""
     board = part("board")
     cut = board.cut_of(int(kind), body[: sizes[0]], len(sizes))

@@ -412,7 +412,7 @@ def test_bad_tables(group: Group, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BAD_BUFFERS)
-def test_bad_buffers_wide(group: Group, name: str) -> None:
+def test_bad_buffers_of_wide_draws(group: Group, name: str) -> None:
     made, buffer, untouched = stream(group), BAD_BUFFERS[name](), BAD_BUFFERS[name]()
     with pytest.raises(UsageError):
         made.add_wide_draws_to(buffer, 1, group.wide_table(SMALL))
@@ -421,7 +421,7 @@ def test_bad_buffers_wide(group: Group, name: str) -> None:
 
 
 @pytest.mark.parametrize("sign", [0, 2, -2, 1.0, "1", None, True])
-def test_bad_signs_wide(group: Group, sign: Any) -> None:
+def test_bad_signs_of_wide_draws(group: Group, sign: Any) -> None:
     made = stream(group)
     array: Any = np.arange(6)
     with pytest.raises(UsageError):

@@ -340,7 +340,7 @@ def one_by_one_averaging(
 
 
 @pytest.mark.parametrize("method", ["asynchronous", "synchronous"])
-def test_runs_side_by_side_are_the_algorithms_as_they_are_written_averaging(
+def test_averages_side_by_side_are_those_of_the_text(
     method: MethodAveraging,
 ) -> None:
     graph = GRAPHS["lollipop"]
@@ -500,7 +500,7 @@ def test_reports_of_rows_lead_to_a_model() -> None:
         ({"seed": -1}, "seed"),
     ],
 )
-def test_parts_that_do_not_fit_are_refused_averaging(change: dict[str, Any], field: str) -> None:
+def test_parts_that_averaging_cannot_use_are_refused(change: dict[str, Any], field: str) -> None:
     right: dict[str, Any] = {"graph": ring(7), "seed": 1, "steps": 20}
     fit_dual_averaging(people(), **right)
     with pytest.raises(UsageError) as caught:

@@ -256,7 +256,7 @@ def test_values_come_from_the_streams_of_the_self_key(group: Group, dimension: i
 
 
 @dimensions
-def test_commitments_open_own(group: Group, dimension: int) -> None:
+def test_commitments_to_own_masks_open(group: Group, dimension: int) -> None:
     mask = self_mask(group, secret("seed"), OWN, dimension)
     if dimension == 1:
         made = Pedersen(group).commit(mask.values, group.secret_scalars([1]) * mask.blinding)
@@ -287,7 +287,7 @@ def test_a_seed_and_an_edge_key_of_the_same_bytes_give_different_masks(group: Gr
 
 
 @pytest.mark.parametrize("dimension", [0, -1, 2**25, 1.0, None])
-def test_dimensions_are_checked_own(group: Group, dimension: Any) -> None:
+def test_dimensions_of_own_masks_are_checked(group: Group, dimension: Any) -> None:
     assert len(self_mask(group, secret("seed"), OWN, 1).values) == 1
     with pytest.raises(UsageError):
         self_mask(group, secret("seed"), OWN, dimension)

@@ -388,7 +388,7 @@ def test_commitments_do_not_follow_from_the_seed(group: Group) -> None:
     assert not {each.to_bytes() for each in points[0]} & {each.to_bytes() for each in points[1]}
 
 
-def test_wrong_shares_are_named_seed(group: Group) -> None:
+def test_wrong_shares_of_a_seed_are_named(group: Group) -> None:
     dealing = dealing_of_seed(group)
     shares = by_point(dealing)
     check_share(dealing.commitments, 2, shares[2])

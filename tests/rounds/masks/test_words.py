@@ -344,7 +344,7 @@ BAD_ARRAYS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", BAD_ARRAYS)
-def test_arrays_are_checked_packing(name: str) -> None:
+def test_arrays_to_pack_are_checked(name: str) -> None:
     assert pack_words(np.arange(3, dtype="u4"), 8) == b"\0\1\2"
     with pytest.raises(UsageError):
         pack_words(BAD_ARRAYS[name], 8)

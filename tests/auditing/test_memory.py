@@ -23,7 +23,7 @@ from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.toolkit import Toolkit
 from tests import verified
 from tests.auditing.logs import archived, clean, note_of
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from wire import ed25519
 from wire.randomness import Rng
 

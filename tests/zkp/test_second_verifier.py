@@ -1,4 +1,4 @@
-"""The library and a verifier written from the text alone give the same answers."""
+"""The library and `specs/verifier`, which is written from the text, give the same answers."""
 
 from __future__ import annotations
 
@@ -12,21 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commitments.group import Group, Point
+from commitments import ristretto255
+from commitments.group import Group
 from tests.group.backends import proving_groups
 from tests.pace import examples
-from tests.zkp import gaussian_noise_vectors, weighted_noise_vectors
+from tests.verifier.test_parts import part
+from tests.zkp import second_verifier
 from tests.zkp.bits.samples import KINDS, Sample, sample, transcript
-from tests.zkp.independent.bit_argument import Statement, verify
-from tests.zkp.independent.range_statements import (
-    last_largest_statement,
-    range_statement,
-    vector_statement,
-)
-from tests.zkp.independent.reading import Answer, answer, independent_answer, read
-from tests.zkp.proof_vectors import published
-from tests.zkp.proof_vectors import transcript as vector_transcript
-from wire.errors import InvalidProof
+from tests.zkp.proof_vectors import PROTOCOL, published
+from tests.zkp.second_verifier import Answer, Record, answer, read, script_of, second_answer
+from tests.zkp.test_proof_vectors import FILES
 from zkp.bits import (
     BitForm,
     CommittedValue,
@@ -35,37 +30,62 @@ from zkp.bits import (
     Public,
     commit_bits,
     prove_committed,
+    verify,
 )
-from zkp.bits import verify as library_verify
 
 GROUPS = st.sampled_from(proving_groups())
 MIXTURES = st.lists(st.sampled_from(KINDS), min_size=1, max_size=4)
-Record = dict[str, Any]
 
 
-def interval(text: str) -> tuple[int, int]:
-    low, high = text.split("..")
-    return int(low), int(high)
+def bind_table(script: Any, record: Record) -> None:
+    """[R8] of 07."""
+    coins = b"".join(int(each).to_bytes(8, "little") for each in record["coins"].split())
+    script.bind(b"gaussian-noise/table", second_verifier.law_of(record["table"]).hash)
+    script.bind(b"gaussian-noise/coins", coins)
 
 
-def points(group: Group, text: str) -> list[Point]:
-    data = bytes.fromhex(text)
-    return [group.decode_point(data[at : at + 32]) for at in range(0, len(data), 32)]
+def bind_weights(script: Any, record: Record) -> None:
+    """[R13] of 07."""
+    script.bind(b"weighted-noise/law", second_verifier.law_of(record["law"]).hash)
+    script.bind(b"weighted-noise/coins", bytes(map(int, record["coins"])))
 
 
-def range_of(group: Group, record: Record) -> Statement:
-    intervals = [interval(each) for each in record["intervals"].split()]
-    return range_statement(points(group, record["commitments"]), intervals)
+def bind_nothing(_script: Any, _record: Record) -> None:
+    """What the bits do not say by themselves: nothing."""
 
 
-def vector_of(group: Group, record: Record) -> Statement:
-    (commitment,) = points(group, record["commitment"])
-    return vector_statement(commitment, int(record["dimension"]), interval(record["interval"]))
+READ: dict[str, tuple[Callable[[Record], second_verifier.Statement], Callable[..., None]]] = {
+    "range": (second_verifier.range_of, bind_nothing),
+    "vector_range": (second_verifier.vector_of, bind_nothing),
+    "last_largest": (second_verifier.last_largest_of, bind_nothing),
+    "gaussian_noise": (second_verifier.gaussian_of, bind_table),
+    "weighted_noise": (second_verifier.weighted_of, bind_weights),
+}
 
 
-def last_largest_of(group: Group, record: Record) -> Statement:
-    (commitment,) = points(group, record["commitment"])
-    return last_largest_statement(commitment, int(record["dimension"]), int(record["maximum"]))
+def test_every_file_is_read() -> None:
+    assert READ.keys() == FILES.keys()
+
+
+@pytest.mark.parametrize("name", READ)
+def test_every_record_gets_the_published_answer(name: str) -> None:
+    """The program's answer, and for proofs that hold also that of its one check of all."""
+    statement_of, bind = READ[name]
+    records = published(name)["proofs"]
+    assert {record["error"] for record in records} == {None, "InvalidProof", "MalformedMessage"}
+    for record in records:
+        statement, proof = statement_of(record), bytes.fromhex(record["proof"])
+        early = bytes.fromhex(record.get("A", ""))
+        answers = []
+        for judge in (second_answer, holds):
+            script = script_of(PROTOCOL, bytes.fromhex(record["context"]))
+            bind(script, record)
+            answers.append(judge(script, statement, proof, early))
+        assert answers == [expected(record), record["error"] is None], record["name"]
+
+
+def holds(script: Any, statement: Any, proof: bytes, early: bytes) -> bool:
+    return bool(part("proofs").bits_hold(script, *statement, proof, early))
 
 
 def expected(record: Record) -> Answer:
@@ -75,46 +95,23 @@ def expected(record: Record) -> Answer:
     return str(record["error"]), str(record.get("check", record.get("field"))), at
 
 
-@pytest.mark.parametrize(
-    ("name", "statement_of"),
-    [("range", range_of), ("vector_range", vector_of), ("last_largest", last_largest_of)],
-)
-def test_every_record_gets_the_published_answer(
-    group: Group, name: str, statement_of: Callable[[Group, Record], Statement]
-) -> None:
+@pytest.mark.parametrize("name", READ)
+def test_the_library_writes_statements_as_the_text_says(name: str) -> None:
+    """In bits, entry by entry."""
     records = published(name)["proofs"]
-    assert {record["error"] for record in records} == {None, "InvalidProof", "MalformedMessage"}
     for record in records:
-        statement, proof = statement_of(group, record), bytes.fromhex(record["proof"])
-        onto = vector_transcript(bytes.fromhex(record["context"]))
-
-        def check(statement: Any = statement, proof: Any = proof, onto: Any = onto) -> None:
-            verify(group, statement, proof, onto)
-
-        assert answer(check) == expected(record), record["name"]
+        library = FILES[name][0].statement_of(ristretto255(), record).as_bits()
+        assert read(library) == READ[name][0](record), record["name"]
 
 
-@pytest.mark.parametrize(
-    ("name", "source"),
-    [("gaussian_noise", gaussian_noise_vectors), ("weighted_noise", weighted_noise_vectors)],
-)
-def test_every_noise_record_gets_the_published_answer(group: Group, name: str, source: Any) -> None:
-    """The library reads the record and writes it in bits; what follows is independent."""
-    records = published(name)["proofs"]
-    assert {record["error"] for record in records} == {None, "InvalidProof", "MalformedMessage"}
-    for record in records:
-        statement, proof = source.statement_of(group, record), bytes.fromhex(record["proof"])
-        onto = vector_transcript(bytes.fromhex(record["context"]))
-        statement.bind(onto)
-        early = getattr(statement, "committed", None)
-        given = independent_answer(statement.as_bits(), proof, onto, published=early)
-        assert given == expected(record), record["name"]
+def script(context: bytes = b"context") -> Any:
+    return script_of(b"tests of the bit argument", context)
 
 
 def answers(made: Sample, proof: bytes, context: bytes = b"context") -> tuple[Answer, Answer]:
     return (
         answer(lambda: made.verify(proof, transcript(context))),
-        independent_answer(made.statement(), proof, transcript(context)),
+        second_answer(script(context), read(made.statement()), proof),
     )
 
 
@@ -253,14 +250,10 @@ def test_both_demand_the_published_bits(group: Group, bit_count: int) -> None:
     statement, openings = made.statement(), made.secret_openings()
     proof = prove_committed(statement, early, openings, transcript(), rng=bytes)
 
-    def library(point: Point) -> None:
-        library_verify(statement, proof, transcript(), committed=point)
-
-    def independent(point: Point) -> None:
-        verify(group, read(statement), proof, transcript(), published=point)
-
-    for check in (library, independent):
-        check(early.point)
-        with pytest.raises(InvalidProof) as refused:
-            check(-early.point)
-        assert refused.value.check == "06-A12"
+    for point in (early.point, -early.point):
+        library = answer(
+            lambda point=point: verify(statement, proof, transcript(), committed=point)  # type: ignore[misc]
+        )
+        second = second_answer(script(), read(statement), proof, point.to_bytes())
+        assert library == second
+        assert library == (None if point == early.point else ("InvalidProof", "06-A12", None))

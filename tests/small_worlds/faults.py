@@ -26,7 +26,7 @@ from gopa.adversary.deeds import (
     wrong_seed,
 )
 from gopa.contract.party import About
-from gopa.contract.phases import Phase
+from gopa.contract.phases import TABLE, Phase, course
 from gopa.protocol.simulation import Behaviour
 from gopa.protocol.simulation.script import (
     Drop,
@@ -54,15 +54,10 @@ from tests.small_worlds.behaviours import (
 Acted: TypeAlias = Callable[[bytes], Behaviour]
 """The behaviour, given the key of the party that the fault is about."""
 
-ORDER: Final = (
-    Phase.JOIN,
-    Phase.COINS,
-    Phase.COMMIT,
-    Phase.PUBLISH,
-    Phase.ROLLBACK,
-    Phase.CONFIRM,
-    Phase.UNMASK,
-    Phase.RECOVER,
+ORDER: Final = tuple(
+    phase
+    for phase in course(rows=False, trusted=False, recovers=True)
+    if TABLE[phase].beside is None
 )
 
 UNREADABLE: Final = {

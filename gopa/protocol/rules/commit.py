@@ -25,7 +25,6 @@ from gopa.graph import Graph
 from gopa.protocol.rules.checked_ahead import CheckedAhead, checked_with
 from gopa.protocol.rules.findings import BreaksRule, PartyVerdict
 from gopa.protocol.rules.mailbox import Sorter
-from gopa.protocol.rules.publish import PublishRules
 from gopa.protocol.rules.roll_and_edges import (
     Commits,
     Dealt,
@@ -262,16 +261,12 @@ class CommitRules(PhaseRules):
             culprits = state.culprits(verdicts)
             return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
 
-        def settle(message: Message) -> PhaseRules:
+        def settle(message: Message) -> None:
             self._settle({place: read[place] for place in members})
             state.commit_leaf = message.leaf
             state.settle_list(Phase.COMMIT, cut, message, members)
-            return self._following(message)
 
         return PhaseDecision(state.packed(members), removed, settle, faults, out=verdicts)
-
-    def _following(self, message: Message) -> PhaseRules:
-        return PublishRules(self.state, message)
 
     def _read(self, message: Message) -> CommitContent:
         commit, state = COMMIT.decode(message.body), self.state

@@ -347,10 +347,9 @@ class UnmaskRules(PhaseRules):
             return replace(failed, settle=lambda _: state.unmask(seeds), convicted=convicted)
         members = tuple(seeds)
 
-        def settle(message: Message) -> PhaseRules:
+        def settle(message: Message) -> None:
             state.unmask(seeds)
             state.settle_list(Phase.UNMASK, cut, message, members)
-            return RecoverRules(state, message)
 
         said = state.packed(members)
         return PhaseDecision(
@@ -414,9 +413,8 @@ class ConfirmRules(PhaseRules):
         if state.too_few(confirmed) or state.losing(everybody, confirmed):
             return fails(AbortReason.NOT_CONFIRMED, missing, (), faults, laggards, out=found.out)
 
-        def settle(message: Message) -> PhaseRules:
+        def settle(message: Message) -> None:
             state.confirmed = state.settle_list(Phase.CONFIRM, cut, message, confirmed)
-            return UnmaskRules(state, message)
 
         said = state.packed(confirmed)
         return PhaseDecision(said, (), settle, faults, laggards=laggards, out=found.out)

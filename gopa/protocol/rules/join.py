@@ -27,7 +27,6 @@ from gopa.contract.parameters import CommitReveal, DrandBeacon, OpenAdmission, R
 from gopa.contract.party import JOIN, REVEAL, Reveal
 from gopa.contract.phases import Phase
 from gopa.contract.rows import ROW_JOIN
-from gopa.protocol.rules.commit import CommitRules
 from gopa.protocol.rules.findings import BreaksRule, PartyVerdict, invalid
 from gopa.protocol.rules.mailbox import Sorter
 from gopa.protocol.rules.roll_and_edges import PackedRoll
@@ -39,7 +38,6 @@ from gopa.protocol.rules.round_state import (
     RoundState,
     fails,
 )
-from gopa.protocol.rules.row_commit import RowCommitRules
 from gopa.protocol.rules.row_messages import JoinedRows, require_rows
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
@@ -148,15 +146,13 @@ class CoinsRules(PhaseRules):
     ) -> PhaseDecision:
         state = self.state
 
-        def settle(message: Message) -> PhaseRules:
+        def settle(message: Message) -> None:
             state.joint, state.withheld = joint, len(state.enrolled) - len(members)
             roll = state.enrolled.roll()
             state.graph = state.tools.toolkit.graph(
                 state.context, roll, state.roll_leaf, members, coins, joint
             )
             state.settle_list(Phase.COINS, cut, message, members)
-            by_rows = state.context.in_rows
-            return RowCommitRules(state, message) if by_rows else CommitRules(state, message)
 
         return PhaseDecision(
             coins, state.removed(out, Phase.COINS), settle, state.blamed(out), out=out
@@ -290,9 +286,8 @@ class JoinRules(PhaseRules):
             beacon_round,
         )
 
-        def settle(message: Message) -> PhaseRules:
+        def settle(message: Message) -> None:
             _enrol(state, roll, message, [join for _, join in joins], cut)
-            return CoinsRules(state, message)
 
         return PhaseDecision(roll, removed, settle, faults, out=verdicts)
 

@@ -20,7 +20,6 @@ from gopa.protocol.rules.checked_ahead import CheckedAhead, checked_with
 from gopa.protocol.rules.equations import disputed_edges
 from gopa.protocol.rules.findings import BreaksRule, PartyVerdict
 from gopa.protocol.rules.mailbox import Sorter
-from gopa.protocol.rules.rollback import final_or_rollback
 from gopa.protocol.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, fails
 from gopa.protocol.rules.row_messages import Proved
 from gopa.rounds.proofs import MaskClaim
@@ -38,12 +37,13 @@ class ProveRules(PhaseRules):
 
     phase = Phase.PROVE
 
-    members: tuple[int, ...]
+    members: tuple[int, ...] = field(init=False)
     _sorter: Sorter[Proved] = field(init=False)
     _proofs: CheckedAhead[MaskClaim] = field(init=False)
 
     def __post_init__(self) -> None:
         state = self.state
+        self.members = state.members
         state.publish_leaf, state.published = self.opened.leaf, len(self.members)
         bad_masks = state.tools.toolkit.proofs.bad_masks
         self._proofs = checked_with(state.tools, bad_masks, batch=_BATCH)
@@ -71,11 +71,10 @@ class ProveRules(PhaseRules):
         if not final and not state.manifest.max_rollbacks:
             return fails(AbortReason.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
 
-        def settle(message: Message) -> PhaseRules:
+        def settle(message: Message) -> None:
             state.proved, state.disputed = proved, disputed
             state.rows, state.carried = {}, {}
-            listed = state.settle_list(Phase.PROVE, cut, message, members, final=final)
-            return final_or_rollback(state, message, listed, final=final)
+            state.settle_list(Phase.PROVE, cut, message, members, final=final)
 
         said = state.packed(members, final=final)
         return PhaseDecision(said, removed, settle, faults, out=verdicts)

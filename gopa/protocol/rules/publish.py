@@ -16,7 +16,6 @@ from gopa.protocol.rules.accusations import AccusationJudge, Conviction
 from gopa.protocol.rules.findings import Fault, PartyVerdict
 from gopa.protocol.rules.mailbox import Sorter
 from gopa.protocol.rules.roll_and_edges import ClaimedOpenings, wrong_openings
-from gopa.protocol.rules.rollback import final_or_rollback
 from gopa.protocol.rules.round_state import (
     CheckedOnce,
     CloseInputs,
@@ -93,7 +92,7 @@ class PublishRules(PhaseRules):
             failed = fails(AbortReason.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
             return replace(failed, heard=cut)
 
-        def settle(message: Message) -> PhaseRules:
+        def settle(message: Message) -> None:
             state.values = [b""] * len(state.enrolled)
             for place in members:
                 state.values[place] = read[place].data
@@ -101,14 +100,10 @@ class PublishRules(PhaseRules):
                 if rows is not None:
                     state.carried[place] = rows
             state.value_commitments = None
-            listed = state.settle_list(Phase.PUBLISH, cut, message, members, final=final)
-            return self._following(message, listed, final=final)
+            state.settle_list(Phase.PUBLISH, cut, message, members, final=final)
 
         said = state.packed(members, final=final)
         return PhaseDecision(said, removed, settle, faults, heard=cut, out=verdicts)
-
-    def _following(self, message: Message, members: tuple[int, ...], *, final: bool) -> PhaseRules:
-        return final_or_rollback(self.state, message, members, final=final)
 
     def _convicted(self, cut: int) -> dict[bytes, Conviction]:
         """Who is convicted by accusations below the cut ([A5]); later ones change no list."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from gopa.contract.manifest import Manifest
 from gopa.contract.organiser import Abort, RemovalCause
-from gopa.contract.phases import Phase
+from gopa.contract.phases import OWED_ONCE_COMMITTED
 from gopa.protocol.rules.round_state import RoundState
 
 _PROOFS: Final = frozenset({"04-J3", "04-K3", "14-P3"})
@@ -75,7 +75,7 @@ class Bars:
             if row.cause in {RemovalCause.STRUCK, RemovalCause.CONVICTED} or row.rule in _PROOFS:
                 self.forever.add(row.author)
             failed = row.cause in _FAILED and row.rule != _CUT_OFF
-            if failed and row.phase in {Phase.PUBLISH, Phase.PROVE, Phase.ROLLBACK}:
+            if failed and row.phase in OWED_ONCE_COMMITTED:
                 self.retry.add(row.author)
         self.retry |= state.laggards
         self.forever.update(state.convicted, convicted)

@@ -10,7 +10,6 @@ from gopa.contract.organiser import AbortReason, RemovalCause
 from gopa.contract.party import OPENING, EdgeOpenings
 from gopa.contract.phases import Phase
 from gopa.protocol.rules.equations import false_equation, liars_about_edges
-from gopa.protocol.rules.final_phases import ConfirmRules, CuriousResultRules
 from gopa.protocol.rules.findings import BreaksRule, Fault, PartyVerdict, absent
 from gopa.protocol.rules.mailbox import Sorter
 from gopa.protocol.rules.roll_and_edges import ClaimedOpenings, wrong_openings
@@ -32,8 +31,7 @@ class RollbackRules(PhaseRules):
 
     phase = Phase.ROLLBACK
 
-    step: int
-    members: tuple[int, ...]
+    members: tuple[int, ...] = field(init=False)
     owed: Mapping[int, Mapping[int, int]] = field(init=False)
     """For each party that owes something: the edge to each neighbour that is gone.
 
@@ -46,7 +44,7 @@ class RollbackRules(PhaseRules):
 
     def __post_init__(self) -> None:
         state = self.state
-        state.publish_leaves.add(self.opened.leaf)
+        self.step, self.members = state.lists[-1].step + 1, state.members
         self.owed = owed_edges(state, self.members, state.disputed if self.step == 1 else ())
         self._sorter = self.sorter(self._read, "04-O1")
         fault = "a key that does not make the edge's commitment"
@@ -86,19 +84,12 @@ class RollbackRules(PhaseRules):
             for edge in opening.edges
         }
 
-        def settle(message: Message) -> PhaseRules:
+        def settle(message: Message) -> None:
             state.openings |= opened
             state.stray_openings += [
                 each for each in state.mail.many(Phase.ROLLBACK) if each.leaf not in counted
             ]
-            listed = state.settle_list(
-                Phase.ROLLBACK, cut, message, members, self.step, final=final
-            )
-            if not final:
-                return RollbackRules(state, message, self.step + 1, listed)
-            state.final = listed
-            state.publish_leaves.add(message.leaf)
-            return ConfirmRules(state, message)
+            state.settle_list(Phase.ROLLBACK, cut, message, members, self.step, final=final)
 
         said = state.packed(members, final=final)
         return PhaseDecision(said, removed, settle, faults, convicted=convicted, out=verdicts)
@@ -249,18 +240,3 @@ def wrong_keys(state: RoundState, keys: list[tuple[int, SecretBytes]]) -> frozen
     return wrong_openings(
         ClaimedOpenings(state.key, rows, masks.blindings.reveal(), points), state.tools.rng
     )
-
-
-def final_or_rollback(
-    state: RoundState, message: Message, members: tuple[int, ...], *, final: bool
-) -> PhaseRules:
-    """The rules behind the first list of parties whose values are in: the next phase follows it.
-
-    Confirm if no edge leads out of the list ([P3]); where parties are trusted the result; else the
-    first rollback.
-    """
-    if not final:
-        return RollbackRules(state, message, 1, members)
-    state.final = members
-    state.publish_leaves.add(message.leaf)
-    return CuriousResultRules(state, message) if state.curious else ConfirmRules(state, message)

@@ -25,7 +25,7 @@ from gopa.contract.organiser import (
     pack_members,
 )
 from gopa.contract.parameters import Trust
-from gopa.contract.phases import Phase
+from gopa.contract.phases import MAY_BE_FINAL, Phase
 from gopa.contract.row_terms import losses_allowed
 from gopa.graph import Graph
 from gopa.protocol.rules.findings import (
@@ -112,17 +112,17 @@ Said: TypeAlias = Content | Sums | Failure
 
 @dataclass(frozen=True, slots=True)
 class PhaseDecision:
-    """Says what the rules demand with one cut, and what follows once it is posted.
+    """What the rules demand with one cut.
 
-    `settle` stores what the decision established and returns the rules of the phase that the
-    posted message opens. `laggards` did not do what the final list obliges them to ([X5]);
-    `convicted` are members of it that are barred for good ([U5]). Accusations below `heard` have
-    been judged. `out` says why a message does not count, for everybody whose message does not.
+    `settle` stores what it established, once it is posted. `laggards` did not do what the final
+    list obliges them to (04-X5); `convicted` are members of it that are barred for good (04-U5).
+    Accusations below `heard` have been judged. `out` says why a message does not count, for
+    everybody whose message does not.
     """
 
     said: Said
     removed: tuple[Removed, ...]
-    settle: Callable[[Message], PhaseRules | None]
+    settle: Callable[[Message], None]
     faults: tuple[Fault, ...] = ()
     laggards: frozenset[bytes] = frozenset()
     heard: int = 0
@@ -371,6 +371,10 @@ class RoundState:
             everybody, last = self.lists[0].members, self.members
             members = last if members == last else tuple(everybody[each] for each in members)
         self.lists.append(Listed(phase, step, cut, message.index, members, final))
+        if phase in MAY_BE_FINAL:
+            self.publish_leaves.add(message.leaf)
+        if final:
+            self.final = members
         return members
 
     def removal_rows(self) -> Iterator[Removal]:

@@ -9,7 +9,7 @@ from gopa.contract.cutting import pieces_of
 from gopa.contract.framing import Broken, Equivocation, Message
 from gopa.contract.manifest import Manifest
 from gopa.contract.organiser import Abort, AbortReason, Close, Open, ResultMessage, read_control
-from gopa.contract.phases import Kind, Phase
+from gopa.contract.phases import ORDER, TABLE, Kind, Phase
 from gopa.protocol.rules.accusations import AccusationJudge
 from gopa.protocol.rules.closes import (
     OrganiserStatement,
@@ -21,7 +21,14 @@ from gopa.protocol.rules.closes import (
     require_given,
     stated,
 )
+from gopa.protocol.rules.commit import CommitRules
 from gopa.protocol.rules.cutting import CutOff, cut_off, excused
+from gopa.protocol.rules.final_phases import (
+    ConfirmRules,
+    CuriousResultRules,
+    RecoverRules,
+    UnmaskRules,
+)
 from gopa.protocol.rules.findings import (
     BreaksRule,
     Control,
@@ -30,12 +37,14 @@ from gopa.protocol.rules.findings import (
     RoundFindings,
     RoundPicture,
 )
-from gopa.protocol.rules.join import JoinRules
+from gopa.protocol.rules.join import CoinsRules, JoinRules
 from gopa.protocol.rules.late_evidence import LateEvidence, judge_late
 from gopa.protocol.rules.mailbox import Mailbox
+from gopa.protocol.rules.prove import ProveRules
 from gopa.protocol.rules.publish import PublishRules
 from gopa.protocol.rules.records import Notes, Views
 from gopa.protocol.rules.retry import Bars, Due, following, releases_of
+from gopa.protocol.rules.rollback import RollbackRules
 from gopa.protocol.rules.round_state import (
     CloseInputs,
     Failure,
@@ -46,12 +55,28 @@ from gopa.protocol.rules.round_state import (
     Tools,
 )
 from gopa.protocol.rules.routing import note_above_cut, note_late, route
+from gopa.protocol.rules.row_commit import RowCommitRules
+from gopa.protocol.rules.row_publish import RowPublishRules
 from gopa.protocol.rules.view import reported, viewed
 from gopa.rounds.context import RoundContext
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 _WITH_BEACON: Final = frozenset({Phase.JOIN, Phase.COINS})
 """In these phases the decision depends on what the organiser gives."""
+
+_RULES: Final[dict[Phase | None, type[PhaseRules]]] = {
+    Phase.JOIN: JoinRules,
+    Phase.COINS: CoinsRules,
+    Phase.COMMIT: CommitRules,
+    Phase.PUBLISH: PublishRules,
+    Phase.PROVE: ProveRules,
+    Phase.ROLLBACK: RollbackRules,
+    Phase.CONFIRM: ConfirmRules,
+    Phase.UNMASK: UnmaskRules,
+    Phase.RECOVER: RecoverRules,
+    None: CuriousResultRules,
+}
+_OF_ROWS: Final = _RULES | {Phase.COMMIT: RowCommitRules, Phase.PUBLISH: RowPublishRules}
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +326,8 @@ class RoundSequence:
             earlier_releases=self.releases if due.attempt else 0,
             mail=mail,
         )
-        self._rules, self._judge = JoinRules(self._state, self._state.opened), None
+        self._judge = None
+        self._begin(self._state, ORDER[0], message)
         self._cut, self._tried = message.first, None
 
     def _finish_last(self, due: Due) -> None:
@@ -392,14 +418,21 @@ class RoundSequence:
             state.blamed_for_abort = left.culprits
             self._note_veto(state, left, message)
         note_above_cut(state, rules, self._notes, said.cut, message.first)
-        next_rules = decision.settle(message)
+        decision.settle(message)
         if not isinstance(said, Close):
             self._leave(state, message, said, heard=decision.heard)
             return
         self._forget(state, rules.phase, decision.heard)
-        self._rules, self._cut, self._tried = next_rules, said.cut, None
-        if isinstance(next_rules, PublishRules):
-            self._judge = next_rules.judge
+        turn = self.manifest.turn_after(said.phase, final=state.lists[-1].final)
+        self._begin(state, TABLE[said.phase].then[turn], message)
+        self._cut, self._tried = said.cut, None
+
+    def _begin(self, state: RoundState, phase: Phase | None, opened: Message) -> None:
+        """Make the rules of the phase that a message opens; None: the result is due."""
+        kinds = _OF_ROWS if state.context.in_rows else _RULES
+        self._rules = rules = kinds[phase](state, opened)
+        if isinstance(rules, PublishRules):
+            self._judge = rules.judge
 
     def _note_veto(self, state: RoundState, left: CutOff, message: Message) -> None:
         """Note a veto: an abort of a round that the log before it would have carried on ([X7]).

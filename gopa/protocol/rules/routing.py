@@ -6,7 +6,7 @@ from typing import Final
 
 from gopa.contract.framing import Message
 from gopa.contract.parameters import Roster
-from gopa.contract.phases import Phase
+from gopa.contract.phases import Phase, is_open
 from gopa.protocol.rules.join import used_seed
 from gopa.protocol.rules.records import Notes
 from gopa.protocol.rules.round_state import PhaseRules, RoundState
@@ -25,7 +25,7 @@ def route(state: RoundState, rules: PhaseRules | None, notes: Notes, message: Me
         seed = used_seed(message, state.context)
         if seed is not None:
             state.memory.seeds.note(seed, message.index, message.author)
-    if _is_open(rules, phase):
+    if rules is not None and is_open(phase, rules.phase):
         _receive(state, phase, message)
     elif _is_ahead(state, rules, phase):
         state.mail.spoil(phase, message.author, message.index)
@@ -85,16 +85,9 @@ def _keep_late(state: RoundState, phase: Phase, message: Message) -> None:
         state.stray_openings.append(message)
 
 
-def _is_open(rules: PhaseRules | None, phase: Phase) -> bool:
-    if rules is None:
-        return False
-    return phase is rules.phase or (phase is Phase.ACCUSE and rules.phase is Phase.PUBLISH)
-
-
 def _is_ahead(state: RoundState, rules: PhaseRules | None, phase: Phase) -> bool:
     """Whether the phase may still open."""
     if rules is None or rules.phase is None:
         return False
-    now = Phase.ACCUSE if rules.phase is Phase.PUBLISH else rules.phase
     rolled_past = phase is Phase.ROLLBACK and state.final is not None
-    return phase.place > now.place and not rolled_past
+    return phase.place > rules.phase.place and not rolled_past

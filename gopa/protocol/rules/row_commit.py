@@ -11,9 +11,7 @@ from gopa.protocol.rules.checked_ahead import CheckedAhead, checked_with
 from gopa.protocol.rules.commit import CommitContent, CommitRules
 from gopa.protocol.rules.findings import BreaksRule
 from gopa.protocol.rules.roll_and_edges import Dealt, good_points
-from gopa.protocol.rules.round_state import PhaseRules
 from gopa.protocol.rules.row_messages import CommittedRows
-from gopa.protocol.rules.row_publish import RowPublishRules
 from gopa.rounds.proofs import LengthClaim
 from wire.errors import MalformedMessage
 from zkp.rows.product_tests import check_tests
@@ -73,6 +71,3 @@ class RowCommitRules(CommitRules):
             for place, commit in commits.items()
         }
         state.joined = ()
-
-    def _following(self, message: Message) -> PhaseRules:
-        return RowPublishRules(self.state, message)

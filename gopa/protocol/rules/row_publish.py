@@ -11,9 +11,7 @@ from typing import ClassVar
 from gopa.contract.framing import Message
 from gopa.contract.rows import ROW_PUBLISH
 from gopa.contract.words import check_words
-from gopa.protocol.rules.prove import ProveRules
 from gopa.protocol.rules.publish import Masked, PublishRules
-from gopa.protocol.rules.round_state import PhaseRules
 from gopa.protocol.rules.row_messages import PublishedRows, require_rows
 from gopa.rounds.rows.challenges import shape_of
 
@@ -32,7 +30,3 @@ class RowPublishRules(PublishRules):
         require_rows(context, publish.carries, shape.rows)
         require_rows(context, publish.pads, shape.pad_rows)
         return Masked(publish.value, None, None, PublishedRows(publish.carries, publish.pads))
-
-    def _following(self, message: Message, members: tuple[int, ...], *, final: bool) -> PhaseRules:
-        del final
-        return ProveRules(self.state, message, members)

@@ -23,15 +23,14 @@ from gopa.protocol.party.confirming import narrow
 from gopa.protocol.party.context import PartyContext
 from gopa.protocol.party.states import PartyState, Published
 from gopa.protocol.party.view import RoundView
-from gopa.protocol.rules.accusations import AccusationJudge
+from gopa.protocol.rules.closes import Bars, CutOff, Due, following
 from gopa.protocol.rules.commit import CommitContent, CommitRules
-from gopa.protocol.rules.cutting import CutOff
 from gopa.protocol.rules.final_phases import RecoverRules
-from gopa.protocol.rules.findings import BreaksRule, PartyVerdict, Removed, absent, invalid
+from gopa.protocol.rules.findings import Removed
 from gopa.protocol.rules.join import CoinsRules, JoinRules
 from gopa.protocol.rules.ledger import Ledger
-from gopa.protocol.rules.mailbox import Sorted, Sorter
-from gopa.protocol.rules.retry import Bars, Due, following
+from gopa.protocol.rules.mailbox import BreaksRule, PartyVerdict, Sorted, Sorter, absent, invalid
+from gopa.protocol.rules.publish import AccusationJudge
 from gopa.protocol.rules.rollback import RollbackRules
 from gopa.protocol.rules.round_state import CloseInputs, Failure, PhaseDecision, RoundState
 from gopa.protocol.rules.rounds import RoundSequence
@@ -346,7 +345,7 @@ UNWITNESSED: Final = together(
 
 NO_RECORD: Final = replaced(RoundState, "removed", _nobody_removed)
 ANY_KEY: Final = replaced(module("gopa.protocol.rules.rollback"), "wrong_keys", _none)
-NO_STRAYS: Final = replaced(module("gopa.protocol.rules.late_evidence"), "_stray_faults", _none)
+NO_STRAYS: Final = replaced(module("gopa.protocol.rules.rollback"), "_stray_faults", _none)
 
 
 # Long vectors

@@ -15,13 +15,12 @@ from gopa.protocol.rules.findings import (
     Removed,
     Role,
     RoundFindings,
-    RoundPicture,
     RuleNote,
-    SessionState,
     outcome_of,
 )
 from gopa.protocol.rules.ledger import Ledger
 from gopa.protocol.rules.table import RULES
+from gopa.protocol.rules.view import RoundPicture, SessionState
 
 __all__ = [
     "RULES",

@@ -13,9 +13,8 @@ from typing import Final
 from bulletin_board.entry import Submission
 from bulletin_board.tree import PastRoots
 from gopa.contract.framing import Posted, signature_claim
-from gopa.protocol.rules.findings import Fault, Findings, Role, RuleNote
+from gopa.protocol.rules.findings import Fault, Findings, Role, RuleNote, Views
 from gopa.protocol.rules.ledger import Ledger
-from gopa.protocol.rules.records import Views
 from gopa.rounds.toolkit import Toolkit
 from wire.ed25519 import verify_many
 from wire.errors import InvalidSignature, MalformedMessage

@@ -1,18 +1,26 @@
-"""Makes the organiser's next message from the rules, and says which rule another one breaks.
+"""The organiser's next message as the rules have it, and which rule another message breaks.
 
-The same code makes the organiser's next message and judges the one it posted ([C3]).
+The same code makes the organiser's next message and judges the one that it posted (04-C3). The
+organiser chooses the cut, and has read the log when it does: so a message that stands in the log
+before its own counts for no list, but is held against nobody either (04-C6, 04-X7). Else a cut
+could bar its author from the retry (attack `early-cuts-bar`), or end a round whose result the
+organiser dislikes in somebody else's name (`early-cut`). Which round is next, and who sits it out:
+04-X3 to 04-X5.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
 from bulletin_board.note import SignedCheckpoint
 from bulletin_board.policy import TrustPolicy
 from gopa.contract.beacon import latest_cosignature_time
+from gopa.contract.framing import Message
+from gopa.contract.manifest import Manifest
 from gopa.contract.organiser import (
     ABORT,
     CLOSE,
@@ -26,12 +34,13 @@ from gopa.contract.organiser import (
     Open,
     OrganiserMessage,
     Released,
+    RemovalCause,
     ResultMessage,
     Roll,
 )
 from gopa.contract.parameters import DrandBeacon
-from gopa.contract.phases import Kind, Phase
-from gopa.protocol.rules.findings import BeaconValue
+from gopa.contract.phases import OWED_ONCE_COMMITTED, Kind, Phase
+from gopa.protocol.rules.findings import BeaconValue, Removed
 from gopa.protocol.rules.round_state import (
     CloseInputs,
     Failure,
@@ -224,3 +233,151 @@ def _differing_close(demanded: OrganiserMessage, posted: Close) -> tuple[str, st
             return "04-C3", "another list than the log below the cut gives"
         return _ENDING[demanded.phase], "it is not the final close, or it is"
     return "04-C1", "another kind of list"
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """Judges a phase as its cut has it, and as it would be with the message's own index as the cut.
+
+    `late` are the authors whose message would have counted, with its index; `goes_on` says
+    whether the rules would have demanded a close or a result. `culprits` are those that an
+    abort names and that are to blame all the same.
+    """
+
+    late: Mapping[bytes, int]
+    goes_on: bool
+    culprits: tuple[int, ...]
+
+
+def cut_off(  # noqa: PLR0913, PLR0917 - the two cuts of a phase
+    state: RoundState,
+    rules: PhaseRules,
+    decision: PhaseDecision,
+    cut: int,
+    end: int,
+    given: CloseInputs,
+) -> CutOff:
+    """What stands in the log from `cut` on, below `end`, the message's own first index."""
+    between = _between(state, rules, cut, end)
+    whole = rules.demand(end, given) if between else decision
+    late = {
+        author: message.index
+        for author, message in between.items()
+        if _was_waited_for(rules, decision, author) and _counts(whole, author)
+    }
+    places = {state.places[author] for author in late if author in state.places}
+    at_recover = rules.phase is Phase.RECOVER
+    # There a share of another's mask excuses nobody: else two that keep their seeds could post
+    # in the gap between an honest cut and its abort, and the report would accuse the organiser.
+    spared = state.spared if at_recover else places
+    left = set(_named(decision)) & set(_named(whole)) - spared
+    closed = at_recover and set(_named(whole)) <= spared
+    goes_on = closed or not isinstance(whole.said, Failure)
+    return CutOff(late, goes_on, () if goes_on else tuple(sorted(left)))
+
+
+def excused(removed: tuple[Removed, ...], late: Mapping[bytes, int]) -> tuple[Removed, ...]:
+    """The removals, with the entry that was cut off and the rule that it was cut off by."""
+    return tuple(
+        replace(row, rule="04-C6", entry=late[row.author])
+        if row.author in late and row.cause is RemovalCause.ABSENT
+        else row
+        for row in removed
+    )
+
+
+def _between(state: RoundState, rules: PhaseRules, cut: int, end: int) -> dict[bytes, Message]:
+    """The message of each author that the cut left out; in rollback the first about this close."""
+    found: dict[bytes, Message] = {}
+    for message in () if rules.phase is None else state.mail.all(rules.phase):
+        other = rules.phase is Phase.ROLLBACK and message.body[:32] != rules.opened.leaf
+        if cut <= message.index < end and not other:
+            found.setdefault(message.author, message)
+    return found
+
+
+def _was_waited_for(rules: PhaseRules, decision: PhaseDecision, author: bytes) -> bool:
+    """Whether the author is out for want of a message. Whoever does not join is not missed."""
+    if rules.phase is Phase.JOIN:
+        return author not in decision.out
+    return author in decision.out and decision.out[author].cause is RemovalCause.ABSENT
+
+
+def _counts(whole: PhaseDecision, author: bytes) -> bool:
+    """Whether nothing is wrong with what the author said; neighbours that it lost are not."""
+    return author not in whole.out or whole.out[author].cause is RemovalCause.LOST
+
+
+def _named(decision: PhaseDecision) -> tuple[int, ...]:
+    return decision.said.culprits if isinstance(decision.said, Failure) else ()
+
+
+_PROOFS: Final = frozenset({"04-J3", "04-K3", "14-P3"})
+"""Rules that an invalid proof breaks."""
+
+_CUT_OFF: Final = "04-C6"
+"""Whoever was only late by the cut has posted in time, as far as the log shows."""
+
+_FAILED: Final = frozenset(
+    {RemovalCause.ABSENT, RemovalCause.INVALID, RemovalCause.STRUCK, RemovalCause.CONVICTED}
+)
+"""Not those who only lost too many neighbours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Names a round: its number, which logical round it serves, which attempt it is."""
+
+    number: int
+    logical: int
+    attempt: int
+
+
+FIRST: Final = Due(1, 0, 0)
+
+
+def following(manifest: Manifest, last: RoundState | None) -> Due | None:
+    """The round after the last one; None when all logical rounds are done.
+
+    No attempt is left after `attempts` rounds, or `charged` + 1 releases ([X4]): each attempt draws
+    coins, among which colluders could choose (attack `draws-until-it-likes`).
+    """
+    if last is None:
+        return FIRST
+    terms = manifest.terms
+    again = isinstance(last.ended, Abort)
+    used = last.attempt + 1 >= terms.attempts or last.releases > terms.charged
+    if again and not used:
+        return Due(last.number + 1, last.logical, last.attempt + 1)
+    if last.logical + 1 >= terms.rounds:
+        return None
+    return Due(last.number + 1, last.logical + 1, 0)
+
+
+@dataclass(slots=True)
+class Bars:
+    """Keeps who is barred: from the attempts left of this logical round, and for good."""
+
+    retry: set[bytes] = field(default_factory=set)
+    forever: set[bytes] = field(default_factory=set)
+
+    def learn(self, state: RoundState, convicted: Iterable[bytes]) -> None:
+        """Bar whoever failed in a round that is over, and those `convicted` too late for its lists.
+
+        Whoever made it fail sits out the retry, or a few could fail every attempt (attacks
+        `endless-refusals`, `refuse-confirm`, `refuse-unmask`).
+        """
+        for row in state.removals:
+            if row.cause in {RemovalCause.STRUCK, RemovalCause.CONVICTED} or row.rule in _PROOFS:
+                self.forever.add(row.author)
+            failed = row.cause in _FAILED and row.rule != _CUT_OFF
+            if failed and row.phase in OWED_ONCE_COMMITTED:
+                self.retry.add(row.author)
+        self.retry |= state.laggards
+        self.forever.update(state.convicted, convicted)
+
+    def for_round(self, due: Due, equivocators: Mapping[bytes, int]) -> frozenset[bytes]:
+        """Who sits out the round that opens now."""
+        if not due.attempt:
+            self.retry.clear()
+        return frozenset(self.retry | self.forever | equivocators.keys())

@@ -22,9 +22,7 @@ from gopa.contract.party import COMMIT, Commit
 from gopa.contract.phases import Phase
 from gopa.contract.rows import RowCommit
 from gopa.graph import Graph
-from gopa.protocol.rules.checked_ahead import CheckedAhead, checked_with
-from gopa.protocol.rules.findings import BreaksRule, PartyVerdict
-from gopa.protocol.rules.mailbox import Sorter
+from gopa.protocol.rules.mailbox import BreaksRule, CheckedAhead, PartyVerdict, Sorter, checked_with
 from gopa.protocol.rules.roll_and_edges import (
     Commits,
     Dealt,
@@ -246,7 +244,7 @@ class CommitRules(PhaseRules):
 
     def _checked_ahead(self) -> CheckedAhead[Any]:
         tools = self.state.tools
-        return checked_with(tools, tools.toolkit.proofs.bad_noises)
+        return checked_with(tools.rng, tools.executor, tools.toolkit.proofs.bad_noises)
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given

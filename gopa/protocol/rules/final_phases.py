@@ -23,13 +23,11 @@ from gopa.contract.organiser import AbortReason
 from gopa.contract.party import CONFIRM, RECOVER, UNMASK, Confirm, Recover, Unmask
 from gopa.contract.phases import Phase
 from gopa.contract.words import unpack_words, word_type
-from gopa.protocol.rules.accusations import dealt_commitments, share_point
 from gopa.protocol.rules.equations import false_equation, liars_about_seeds
-from gopa.protocol.rules.findings import BreaksRule, Fault, PartyVerdict, invalid
-from gopa.protocol.rules.mailbox import Sorter
-from gopa.protocol.rules.roll_and_edges import ClaimedOpenings, public, wrong_openings
+from gopa.protocol.rules.findings import Fault
+from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, PartyVerdict, Sorter, invalid
+from gopa.protocol.rules.roll_and_edges import ClaimedOpenings, public, share_point, wrong_openings
 from gopa.protocol.rules.round_state import (
-    CheckedOnce,
     CloseInputs,
     PhaseDecision,
     PhaseRules,
@@ -185,6 +183,9 @@ class RecoverRules(PhaseRules):
     def awaited(self) -> Iterable[bytes]:
         return self.state.authors(sorted(self.dealers))
 
+    def shares_owed(self) -> Mapping[int, tuple[int, ...]]:
+        return self.dealers
+
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
         state = self.state
@@ -250,7 +251,7 @@ class RecoverRules(PhaseRules):
     def _checked(self, place: int, dealer: int, data: bytes) -> Share | None:
         try:
             share = decode_share(self.state.group, data)
-            check_share(dealt_commitments(self.state, dealer), share_point(place), share)
+            check_share(self.state.dealt_commitments(dealer), share_point(place), share)
         except (MalformedMessage, InvalidProof):
             return None
         return share
@@ -262,7 +263,7 @@ class RecoverRules(PhaseRules):
         """
         if len(given_out) < self._needed(dealer):
             return None
-        commitments = dealt_commitments(self.state, dealer)
+        commitments = self.state.dealt_commitments(dealer)
         shares = {at: each.share for at, each in given_out.items()}
         if self.state.manifest.deals_seeds:
             return recover_seed(commitments, shares)

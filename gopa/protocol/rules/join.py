@@ -27,11 +27,9 @@ from gopa.contract.parameters import CommitReveal, DrandBeacon, OpenAdmission, R
 from gopa.contract.party import JOIN, REVEAL, Reveal
 from gopa.contract.phases import Phase
 from gopa.contract.rows import ROW_JOIN
-from gopa.protocol.rules.findings import BreaksRule, PartyVerdict, invalid
-from gopa.protocol.rules.mailbox import Sorter
+from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, PartyVerdict, Sorter, invalid
 from gopa.protocol.rules.roll_and_edges import PackedRoll
 from gopa.protocol.rules.round_state import (
-    CheckedOnce,
     CloseInputs,
     PhaseDecision,
     PhaseRules,

@@ -17,16 +17,18 @@ from gopa.contract.phases import Kind, Phase
 from gopa.planning.worth import Worth, guarantee, judge
 from gopa.protocol.rules.findings import (
     BeaconValue,
-    BreaksRule,
+    Chains,
     Control,
     Fault,
     Findings,
+    Notes,
     Role,
-    SessionState,
+    Views,
 )
-from gopa.protocol.rules.records import Chains, Notes, Views
+from gopa.protocol.rules.mailbox import BreaksRule
 from gopa.protocol.rules.round_state import CloseInputs, RootAt, Tools
 from gopa.protocol.rules.rounds import RoundSequence
+from gopa.protocol.rules.view import SessionState
 from gopa.rounds.toolkit import Toolkit
 from wire.errors import GopaError, MalformedMessage, UsageError
 from wire.randomness import Rng

@@ -16,10 +16,8 @@ from gopa.contract.framing import Message
 from gopa.contract.organiser import AbortReason
 from gopa.contract.phases import Phase
 from gopa.contract.rows import NOT_LIVE, PROVE, Prove
-from gopa.protocol.rules.checked_ahead import CheckedAhead, checked_with
 from gopa.protocol.rules.equations import disputed_edges
-from gopa.protocol.rules.findings import BreaksRule, PartyVerdict
-from gopa.protocol.rules.mailbox import Sorter
+from gopa.protocol.rules.mailbox import BreaksRule, CheckedAhead, PartyVerdict, Sorter, checked_with
 from gopa.protocol.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, fails
 from gopa.protocol.rules.row_messages import Proved
 from gopa.rounds.proofs import MaskClaim
@@ -46,7 +44,7 @@ class ProveRules(PhaseRules):
         self.members = state.members
         state.publish_leaf, state.published = self.opened.leaf, len(self.members)
         bad_masks = state.tools.toolkit.proofs.bad_masks
-        self._proofs = checked_with(state.tools, bad_masks, batch=_BATCH)
+        self._proofs = checked_with(state.tools.rng, state.tools.executor, bad_masks, batch=_BATCH)
         self._sorter = self.sorter(
             self._read, "14-P6", missing="14-P8", then=self._proofs.flush_full_batches
         )

@@ -1,20 +1,30 @@
-"""Judges the closes of rollback: who opened the edges to those that are gone ([O1] to [O4])."""
+"""Who opened which edges: the closes of rollback (04-O1 to 04-O4), and openings that came too late.
+
+Late evidence changes no list; it convicts by 04-A5, 04-E3, 04-F3 and 04-O5.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gopa.contract.framing import Message
 from gopa.contract.organiser import AbortReason, RemovalCause
 from gopa.contract.party import OPENING, EdgeOpenings
-from gopa.contract.phases import Phase
+from gopa.contract.phases import Kind, Phase
 from gopa.protocol.rules.equations import false_equation, liars_about_edges
-from gopa.protocol.rules.findings import BreaksRule, Fault, PartyVerdict, absent
-from gopa.protocol.rules.mailbox import Sorter
+from gopa.protocol.rules.findings import Fault
+from gopa.protocol.rules.mailbox import (
+    LEAF_SIZE,
+    BreaksRule,
+    CheckedOnce,
+    Conviction,
+    PartyVerdict,
+    Sorter,
+    absent,
+)
 from gopa.protocol.rules.roll_and_edges import ClaimedOpenings, wrong_openings
 from gopa.protocol.rules.round_state import (
-    CheckedOnce,
     CloseInputs,
     PhaseDecision,
     PhaseRules,
@@ -22,6 +32,7 @@ from gopa.protocol.rules.round_state import (
     fails,
 )
 from gopa.rounds.masks import edge_key_hash, edge_masks
+from wire.errors import MalformedMessage
 from wire.secret import SecretBytes
 
 
@@ -52,6 +63,9 @@ class RollbackRules(PhaseRules):
 
     def awaited(self) -> Iterable[bytes]:
         return self.state.authors(sorted(self.owed))
+
+    def edges_owed(self) -> Mapping[int, tuple[int, ...]]:
+        return {place: tuple(sorted(edges)) for place, edges in self.owed.items()}
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
@@ -240,3 +254,78 @@ def wrong_keys(state: RoundState, keys: list[tuple[int, SecretBytes]]) -> frozen
     return wrong_openings(
         ClaimedOpenings(state.key, rows, masks.blindings.reveal(), points), state.tools.rng
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LateEvidence:
+    """Lists convictions that bar from later rounds, faults, and edges public all the same."""
+
+    convicted: Mapping[bytes, Conviction]
+    faults: tuple[Fault, ...]
+    opened: tuple[tuple[int, int], ...]
+
+
+def judge_late(state: RoundState, convicted: Mapping[bytes, Conviction]) -> LateEvidence:
+    """What the late evidence of one round shows; it never changes a list or a result.
+
+    `convicted` are those whom late accusations convict.
+
+    Else a second signature could undo the final list when edges are open already (attack
+    `second-signature-after-the-final-close`).
+    """
+    faults = [
+        state.fault(each.author, each.rule, each.what, each.entry) for each in convicted.values()
+    ]
+    opened: set[tuple[int, int]] = set()
+    for message in state.stray_openings:
+        edges = _public_inside(state, message)
+        opened |= edges
+        faults += _stray_faults(state, message, edges)
+    return LateEvidence(convicted, tuple(faults), tuple(sorted(opened)))
+
+
+def _public_inside(state: RoundState, message: Message) -> set[tuple[int, int]]:
+    """Edges inside the final list whose keys this message gives away, whatever it acts on."""
+    opening = _decoded(message)
+    place, final = state.places[message.author], set(state.final or ())
+    if opening is None or place not in final:
+        return set()
+    keys: list[tuple[int, SecretBytes]] = []
+    for each in opening.edges:
+        edge = state.matched.find(place, each.neighbour) if each.neighbour in final else None
+        if edge is not None:
+            keys.append((edge, SecretBytes(each.key)))
+    wrong = wrong_keys(state, keys)
+    return {
+        state.matched.ends(edge) for number, (edge, _) in enumerate(keys) if number not in wrong
+    }
+
+
+def _stray_faults(
+    state: RoundState, message: Message, edges: set[tuple[int, int]]
+) -> Iterator[Fault]:
+    """Faults of a party in the final list: it opened an edge that may stay closed (`betray`).
+
+    Only if its message acts on a close of this log, and not of a forked one.
+    """
+    author, index = message.author, message.index
+    if state.final is None or state.places[author] not in state.final:
+        return
+    if message.kind != Kind.OPENING or message.body[:LEAF_SIZE] not in state.publish_leaves:
+        return
+    if edges:
+        yield state.fault(author, "04-O5", "it opened an edge inside the final list", index)
+    confirmed = state.confirmed_at.get(state.places[author], index)
+    # What it opened before it confirmed says nothing about what it does from then on.
+    if confirmed < index:
+        what = "it confirmed the final close and opens edges"
+        yield state.fault(author, "04-F3", what, confirmed, index)
+
+
+def _decoded(message: Message) -> EdgeOpenings | None:
+    if message.kind != Kind.OPENING or message.phase != Phase.ROLLBACK:
+        return None
+    try:
+        return OPENING.decode(message.body)
+    except MalformedMessage:
+        return None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, TypeAlias, TypeVar
+from typing import ClassVar, TypeAlias, TypeVar
 
-from commitments import Pedersen, VectorPedersen
+from commitments import Commitment, Pedersen, VectorPedersen
 from commitments.group import Group, PointVec
 from gopa.contract.framing import NO_LEAF, Message
-from gopa.contract.limits import largest_body
+from gopa.contract.limits import POINT, largest_body
 from gopa.contract.manifest import Manifest
 from gopa.contract.organiser import (
     Abort,
@@ -28,16 +28,8 @@ from gopa.contract.parameters import Trust
 from gopa.contract.phases import MAY_BE_FINAL, Phase
 from gopa.contract.row_terms import losses_allowed
 from gopa.graph import Graph
-from gopa.protocol.rules.findings import (
-    BeaconValue,
-    Fault,
-    Listed,
-    PartyVerdict,
-    Removed,
-    Role,
-    invalid,
-)
-from gopa.protocol.rules.mailbox import Mailbox, Sorter, nothing
+from gopa.protocol.rules.findings import BeaconValue, Fault, Listed, Removed, Role
+from gopa.protocol.rules.mailbox import Mailbox, PartyVerdict, Sorter, nothing
 from gopa.protocol.rules.roll_and_edges import (
     Commits,
     Edges,
@@ -49,7 +41,15 @@ from gopa.protocol.rules.roll_and_edges import (
 from gopa.protocol.rules.row_messages import CommittedRows, JoinedRows, Proved, PublishedRows
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import losses, peel
-from gopa.rounds.masks import EdgeContext, MaskLaw, RoundedGaussian, SelfContext, UniformMask
+from gopa.rounds.masks import (
+    EdgeContext,
+    MaskLaw,
+    RoundedGaussian,
+    SelfContext,
+    UniformMask,
+    decode_commitments,
+    decode_seed_commitments,
+)
 from gopa.rounds.masks.equations import EquationPoints
 from gopa.rounds.toolkit import Toolkit
 from wire.errors import UsageError
@@ -247,6 +247,11 @@ class RoundState:
         return self.lists[-1].members if self.lists else ()
 
     @property
+    def releases(self) -> int:
+        """Valid final closes of the logical round, this round included."""
+        return self.earlier_releases + (self.final is not None)
+
+    @property
     def drawn(self) -> Graph:
         """The graph; `UsageError` before the close of coins."""
         if self.graph is None:
@@ -272,6 +277,15 @@ class RoundState:
 
     def self_context(self, position: int) -> SelfContext:
         return SelfContext(self.context.session, self.context.round, self.ids[position])
+
+    def dealt_commitments(self, dealer: int) -> Commitment:
+        """C_0 .. C_(T-1) of a listed dealer with neighbours; C_0 is B_u unless it deals seeds."""
+        coefficients = self.committed.dealt(dealer).coefficients
+        count = len(coefficients) // POINT
+        if self.manifest.deals_seeds:
+            return decode_seed_commitments(self.group, coefficients, count)
+        own = Pedersen(self.group).decode(self.committed.self_mask(dealer), 1)
+        return decode_commitments(own, coefficients, count + 1)
 
     def neighbours(self, position: int) -> tuple[int, ...]:
         return tuple(self.drawn.neighbours(position).tolist())
@@ -426,6 +440,14 @@ class PhaseRules(ABC):
     def awaited(self) -> Iterable[bytes]:
         """Whose message the phase waits for."""
 
+    def edges_owed(self) -> Mapping[int, tuple[int, ...]]:
+        """The neighbours to which each party has to open an edge."""
+        return {}
+
+    def shares_owed(self) -> Mapping[int, tuple[int, ...]]:
+        """For each party that may give shares, whose."""
+        return {}
+
     def sorter(
         self,
         read: Callable[[Message], T],
@@ -451,31 +473,3 @@ class PhaseRules(ABC):
             then=then,
             strikes=strikes,
         )
-
-
-@dataclass(slots=True)
-class CheckedOnce(Generic[T]):
-    """Checks what a message claims once, however often a cut is tried.
-
-    `wrong` gets the messages that are new, by their authors' keys, and says at which positions
-    claims do not hold. Their authors are out by `rule`, with `fault` in words.
-    """
-
-    rule: str
-    fault: str
-    wrong: Callable[[Sequence[tuple[Message, T]]], Collection[int]]
-    _right: dict[bytes, bool] = field(default_factory=dict)
-
-    def require(
-        self, read: dict[bytes, tuple[Message, T]], verdicts: dict[bytes, PartyVerdict]
-    ) -> None:
-        """Move whoever claims what does not hold from `read` to `verdicts`."""
-        new = [read[author] for author in sorted(read) if read[author][0].leaf not in self._right]
-        wrong = self.wrong(new)
-        for number, (message, _) in enumerate(new):
-            self._right[message.leaf] = number not in wrong
-        for author in sorted(read):
-            message = read[author][0]
-            if not self._right[message.leaf]:
-                del read[author]
-                verdicts[author] = invalid(self.rule, message.index, self.fault)

@@ -10,11 +10,16 @@ from gopa.contract.framing import Broken, Equivocation, Message
 from gopa.contract.manifest import Manifest
 from gopa.contract.organiser import Abort, AbortReason, Close, Open, ResultMessage, read_control
 from gopa.contract.phases import ORDER, TABLE, Kind, Phase
-from gopa.protocol.rules.accusations import AccusationJudge
 from gopa.protocol.rules.closes import (
+    Bars,
+    CutOff,
+    Due,
     OrganiserStatement,
     aborted,
+    cut_off,
     differing,
+    excused,
+    following,
     given_in,
     open_checkpoint,
     opening,
@@ -22,29 +27,18 @@ from gopa.protocol.rules.closes import (
     stated,
 )
 from gopa.protocol.rules.commit import CommitRules
-from gopa.protocol.rules.cutting import CutOff, cut_off, excused
 from gopa.protocol.rules.final_phases import (
     ConfirmRules,
     CuriousResultRules,
     RecoverRules,
     UnmaskRules,
 )
-from gopa.protocol.rules.findings import (
-    BreaksRule,
-    Control,
-    Fault,
-    Role,
-    RoundFindings,
-    RoundPicture,
-)
+from gopa.protocol.rules.findings import Control, Fault, Notes, Role, RoundFindings, Views
 from gopa.protocol.rules.join import CoinsRules, JoinRules
-from gopa.protocol.rules.late_evidence import LateEvidence, judge_late
-from gopa.protocol.rules.mailbox import Mailbox
+from gopa.protocol.rules.mailbox import BreaksRule, Mailbox
 from gopa.protocol.rules.prove import ProveRules
-from gopa.protocol.rules.publish import PublishRules
-from gopa.protocol.rules.records import Notes, Views
-from gopa.protocol.rules.retry import Bars, Due, following, releases_of
-from gopa.protocol.rules.rollback import RollbackRules
+from gopa.protocol.rules.publish import AccusationJudge, PublishRules
+from gopa.protocol.rules.rollback import LateEvidence, RollbackRules, judge_late
 from gopa.protocol.rules.round_state import (
     CloseInputs,
     Failure,
@@ -57,7 +51,7 @@ from gopa.protocol.rules.round_state import (
 from gopa.protocol.rules.routing import note_above_cut, note_late, route
 from gopa.protocol.rules.row_commit import RowCommitRules
 from gopa.protocol.rules.row_publish import RowPublishRules
-from gopa.protocol.rules.view import reported, viewed
+from gopa.protocol.rules.view import RoundPicture, reported, viewed
 from gopa.rounds.context import RoundContext
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
@@ -138,7 +132,7 @@ class RoundSequence:
     @property
     def releases(self) -> int:
         """Valid final closes of the logical round that is current."""
-        return 0 if self._state is None else releases_of(self._state)
+        return 0 if self._state is None else self._state.releases
 
     def next_control(self, cut: int, given: CloseInputs) -> Control | None:
         """The message that the rules demand from the organiser now, with this cut."""
@@ -205,7 +199,7 @@ class RoundSequence:
         """All rounds so far."""
         if self._state is None:
             return tuple(self._reports)
-        return (*self._reports, reported(self._state, self._late(self._state)))
+        return (*self._reports, reported(self._state, self._late(self._state).opened))
 
     def faults(self) -> tuple[Fault, ...]:
         """All faults so far, late evidence of the current round included."""
@@ -337,7 +331,7 @@ class RoundSequence:
             return
         late = self._late(state)
         self._bars.learn(state, late.convicted)
-        self._reports.append(reported(state, late))
+        self._reports.append(reported(state, late.opened))
         self._faults += [*state.faults, *late.faults]
         if not due.attempt:
             self._memory.inputs.clear()
@@ -478,7 +472,8 @@ class RoundSequence:
         return following(self.manifest, self._state)
 
     def _late(self, state: RoundState) -> LateEvidence:
-        return judge_late(state, self._judge)
+        judge = self._judge
+        return judge_late(state, {} if judge is None else judge.convict(state.late_accusations))
 
     def _fail(self, fault: Fault) -> None:
         self._faults.append(fault)

@@ -7,8 +7,8 @@ from typing import Final
 from gopa.contract.framing import Message
 from gopa.contract.parameters import Roster
 from gopa.contract.phases import Phase, is_open
+from gopa.protocol.rules.findings import Notes
 from gopa.protocol.rules.join import used_seed
-from gopa.protocol.rules.records import Notes
 from gopa.protocol.rules.round_state import PhaseRules, RoundState
 
 _LATE: Final = "a message after its phase was closed"

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 from gopa.contract.framing import Message
 from gopa.contract.rows import ROW_COMMIT, RowCommit
-from gopa.protocol.rules.checked_ahead import CheckedAhead, checked_with
 from gopa.protocol.rules.commit import CommitContent, CommitRules
-from gopa.protocol.rules.findings import BreaksRule
+from gopa.protocol.rules.mailbox import BreaksRule, CheckedAhead, checked_with
 from gopa.protocol.rules.roll_and_edges import Dealt, good_points
 from gopa.protocol.rules.row_messages import CommittedRows
 from gopa.rounds.proofs import LengthClaim
@@ -28,7 +27,7 @@ class RowCommitRules(CommitRules):
 
     def _checked_ahead(self) -> CheckedAhead[Any]:
         tools = self.state.tools
-        return checked_with(tools, tools.toolkit.proofs.bad_lengths)
+        return checked_with(tools.rng, tools.executor, tools.toolkit.proofs.bad_lengths)
 
     def _read(self, message: Message) -> CommitContent:
         commit, state = ROW_COMMIT.decode(message.body), self.state

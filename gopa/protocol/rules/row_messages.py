@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gopa.protocol.rules.findings import BreaksRule
+from gopa.protocol.rules.mailbox import BreaksRule
 from gopa.rounds.context import RoundContext
 from gopa.rounds.rows.statements import decoded_points
 from wire.errors import MalformedMessage

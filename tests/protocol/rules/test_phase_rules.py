@@ -16,12 +16,12 @@ from gopa.protocol.rules.final_phases import (
     RecoverRules,
     UnmaskRules,
 )
-from gopa.protocol.rules.findings import PartyVerdict, invalid
 from gopa.protocol.rules.join import CoinsRules, JoinRules
+from gopa.protocol.rules.mailbox import CheckedOnce, PartyVerdict, invalid
 from gopa.protocol.rules.prove import ProveRules
 from gopa.protocol.rules.publish import PublishRules
 from gopa.protocol.rules.rollback import RollbackRules
-from gopa.protocol.rules.round_state import CheckedOnce, PhaseRules
+from gopa.protocol.rules.round_state import PhaseRules
 from wire.errors import UsageError
 
 PHASES: dict[Phase | None, type[PhaseRules]] = {

@@ -5,7 +5,6 @@ next; `check` does so for a whole log. Organiser, board and auditor share this o
 evaluation. Specification: `specs/04-protocol.md`.
 """
 
-from gopa.protocol.rules.check import LogCheck, check, check_log, read_session
 from gopa.protocol.rules.findings import (
     BeaconValue,
     Control,
@@ -18,7 +17,8 @@ from gopa.protocol.rules.findings import (
     RuleNote,
     outcome_of,
 )
-from gopa.protocol.rules.ledger import Ledger
+from gopa.protocol.rules.forks import read_session
+from gopa.protocol.rules.ledger import Ledger, LogCheck, check, check_log
 from gopa.protocol.rules.table import RULES
 from gopa.protocol.rules.view import RoundPicture, SessionState
 

@@ -41,6 +41,7 @@ from gopa.contract.organiser import (
 from gopa.contract.parameters import DrandBeacon
 from gopa.contract.phases import OWED_ONCE_COMMITTED, Kind, Phase
 from gopa.protocol.rules.findings import BeaconValue, Removed
+from gopa.protocol.rules.roll_and_edges import CutOffUnmasks, Ended
 from gopa.protocol.rules.round_state import (
     CloseInputs,
     Failure,
@@ -104,7 +105,7 @@ def stated(  # noqa: PLR0913, PLR0917 - all that a message consists of
 
 def aborted(state: RoundState, cut: int, acts_on: bytes, failure: Failure) -> OrganiserStatement:
     """The message that ends a round without a result ([X1], [X2])."""
-    released = Released.NONE if state.final is None else Released.MASKED
+    released = Released.MASKED if state.released else Released.NONE
     abort = Abort(acts_on, cut, failure.reason, released, failure.culprits)
     return OrganiserStatement(Kind.ABORT, abort, ABORT.encode(abort))
 
@@ -265,11 +266,11 @@ def cut_off(  # noqa: PLR0913, PLR0917 - the two cuts of a phase
         for author, message in between.items()
         if _was_waited_for(rules, decision, author) and _counts(whole, author)
     }
-    places = {state.places[author] for author in late if author in state.places}
+    places = frozenset(at for author in late if (at := state.position(author)) is not None)
     at_recover = rules.phase is Phase.RECOVER
     # There a share of another's mask excuses nobody: else two that keep their seeds could post
     # in the gap between an honest cut and its abort, and the report would accuse the organiser.
-    spared = state.spared if at_recover else places
+    spared = state.at(CutOffUnmasks).members if at_recover else places
     left = set(_named(decision)) & set(_named(whole)) - spared
     closed = at_recover and set(_named(whole)) <= spared
     goes_on = closed or not isinstance(whole.said, Failure)
@@ -345,7 +346,8 @@ def following(manifest: Manifest, last: RoundState | None) -> Due | None:
     if last is None:
         return FIRST
     terms = manifest.terms
-    again = isinstance(last.ended, Abort)
+    ended = last.reached(Ended)
+    again = ended is not None and isinstance(ended.message, Abort)
     used = last.attempt + 1 >= terms.attempts or last.releases > terms.charged
     if again and not used:
         return Due(last.number + 1, last.logical, last.attempt + 1)

@@ -23,10 +23,10 @@ from gopa.contract.organiser import AbortReason
 from gopa.contract.party import CONFIRM, RECOVER, UNMASK, Confirm, Recover, Unmask
 from gopa.contract.phases import Phase
 from gopa.contract.words import unpack_words, word_type
-from gopa.protocol.rules.equations import false_equation, liars_about_seeds
 from gopa.protocol.rules.findings import Fault
 from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, PartyVerdict, Sorter, invalid
-from gopa.protocol.rules.roll_and_edges import ClaimedOpenings, public, share_point, wrong_openings
+from gopa.protocol.rules.openings import ClaimedOpenings, public, wrong_openings
+from gopa.protocol.rules.roll_and_edges import Confirmed, Lies, Published, Unmasked, share_point
 from gopa.protocol.rules.round_state import (
     CloseInputs,
     PhaseDecision,
@@ -72,8 +72,7 @@ def summed(
         sums = _words(state, outward, known)
 
     def settle(_: Message) -> None:
-        state.unmask(seeds)
-        state.recovered = tuple(sorted(recovered))
+        state.reach(Unmasked(seeds, tuple(sorted(recovered))))
 
     return PhaseDecision(Sums(sums), (), settle, faults)
 
@@ -83,7 +82,7 @@ def opened_outward(state: RoundState) -> list[tuple[int, int]]:
     edges = state.matched
     return [
         (edge, edges.sign_at(edge, inside))
-        for edge, inside, _ in edges.crossing(state.final or ())
+        for edge, inside, _ in edges.crossing(state.final)
         if edge in state.openings
     ]
 
@@ -95,9 +94,9 @@ def _scalars(
     recovered: Mapping[int, SelfMask],
 ) -> tuple[int, ...]:
     group, dimension = state.group, state.context.dimension
-    total = group.scalars([0] * dimension)
-    for place in state.final or ():
-        total = total + group.decode_scalars(state.values[place], dimension)
+    values, total = state.at(Published).values, group.scalars([0] * dimension)
+    for place in state.final:
+        total = total + group.decode_scalars(values[place], dimension)
         mask = recovered.get(place)
         if mask is None:
             mask = self_mask(group, seeds[place], state.self_context(place), dimension)
@@ -117,9 +116,10 @@ def _words(
     state: RoundState, outward: Iterable[tuple[int, int]], seeds: Mapping[int, SecretBytes]
 ) -> tuple[int, ...]:
     width, dimension = state.manifest.word_width, state.context.dimension
+    values = state.at(Published).values
     total: npt.NDArray[np.unsignedinteger] = np.zeros(dimension, dtype=word_type(width))
-    for place in state.final or ():
-        total += unpack_words(state.values[place], dimension, width)
+    for place in state.final:
+        total += unpack_words(values[place], dimension, width)
         if place in seeds:
             seed, context = seeds[place], state.self_context(place)
             add_self_words(total, seed, context, -1, group=state.group)
@@ -171,11 +171,12 @@ class RecoverRules(PhaseRules):
 
     def __post_init__(self) -> None:
         state = self.state
-        self._missing = tuple(u for u in state.final or () if u not in state.unmasked)
+        unmasked = state.at(Unmasked).seeds
+        self._missing = tuple(u for u in state.final if u not in unmasked)
         missing = frozenset(self._missing)
         self.dealers = {
             place: dealers
-            for place in state.confirmed
+            for place in state.at(Confirmed).members
             if (dealers := tuple(u for u in state.neighbours(place) if u in missing))
         }
         self._sorter = self.sorter(self._read, "04-U3", strikes=False)
@@ -190,15 +191,15 @@ class RecoverRules(PhaseRules):
         del given
         state = self.state
         # Nobody waits for those who may give nothing; what they post all the same is judged.
-        found = self._sorter.sort(state.authors(state.final or ()), cut)
+        found = self._sorter.sort(state.authors(state.final), cut)
         given_out, wrong = self._given_out(found.read)
         masks = {dealer: self._mask(dealer, given_out[dealer]) for dealer in self._missing}
         others = self._of_another_seed(masks)
         convicted = [self._conviction(dealer, given_out[dealer]) for dealer in others]
         false = self._of_false_equations(masks, others)
         convicted += [
-            false_equation(state, dealer, *self._shown(given_out[dealer], dealer))
-            for dealer in false
+            state.false_mask(dealer, entries, *self._shown(given_out[dealer], dealer))
+            for dealer, entries in sorted(false.items())
             if state.author(dealer) not in state.convicted
         ]
         faults = (*state.blamed(found.out), *wrong, *convicted)
@@ -208,7 +209,7 @@ class RecoverRules(PhaseRules):
         if lost:
             failed = fails(AbortReason.NOT_UNMASKED, tuple(lost), (), faults, out=found.out)
             return replace(failed, convicted=frozenset(fault.author for fault in convicted))
-        return summed(state, dict(state.unmasked), recovered, faults)
+        return summed(state, state.at(Unmasked).seeds, recovered, faults)
 
     def _given_out(
         self, read: Mapping[bytes, tuple[Message, Recover]]
@@ -281,16 +282,14 @@ class RecoverRules(PhaseRules):
 
     def _of_false_equations(
         self, masks: Mapping[int, Recovered | None], others: Sequence[int]
-    ) -> tuple[int, ...]:
-        """The dealers about whose seed something false was proved ([P10] of 14)."""
-        if not self.state.published:
-            return ()
+    ) -> Lies:
+        """The dealers about whose seed something false was proved (14-P10)."""
         seeds = [
             (dealer, mask)
             for dealer, mask in masks.items()
             if isinstance(mask, SecretBytes) and dealer not in others
         ]
-        return tuple(sorted(liars_about_seeds(self.state, seeds)))
+        return self.state.proving.liars_about_seeds(self.state, seeds)
 
     def _conviction(self, dealer: int, given_out: Mapping[int, _Right]) -> Fault:
         """Convict a dealer by its commit and the messages that gave its seed ([U5])."""
@@ -325,7 +324,7 @@ class UnmaskRules(PhaseRules):
         self._right = CheckedOnce("04-U1", fault, self._wrong)
 
     def awaited(self) -> Iterable[bytes]:
-        return self.state.authors(self.state.final or ())
+        return self.state.authors(self.state.final)
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
@@ -345,11 +344,12 @@ class UnmaskRules(PhaseRules):
         if not state.recovers:
             missing = state.culprits(found.out)
             failed = fails(AbortReason.NOT_UNMASKED, missing, (), faults, laggards, out=found.out)
-            return replace(failed, settle=lambda _: state.unmask(seeds), convicted=convicted)
+            keep = Unmasked(seeds)
+            return replace(failed, settle=lambda _: state.reach(keep), convicted=convicted)
         members = tuple(seeds)
 
         def settle(message: Message) -> None:
-            state.unmask(seeds)
+            state.reach(Unmasked(seeds))
             state.settle_list(Phase.UNMASK, cut, message, members)
 
         said = state.packed(members)
@@ -362,17 +362,15 @@ class UnmaskRules(PhaseRules):
     ) -> tuple[Fault, ...]:
         """Remove and convict those about whose seed something false was proved ([P10] of 14)."""
         state = self.state
-        if not state.published:
-            return ()
         seeds = [
             (state.places[author], SecretBytes(content.seed))
             for author, (_, content) in read.items()
         ]
         faults = []
-        for place in sorted(liars_about_seeds(state, seeds)):
+        for place, entries in sorted(state.proving.liars_about_seeds(state, seeds).items()):
             message, _ = read.pop(state.author(place))
             verdicts[message.author] = invalid("14-P10", message.index)
-            faults.append(false_equation(state, place, message.index))
+            faults.append(state.false_mask(place, entries, message.index))
         return tuple(faults)
 
     def _wrong(self, messages: Sequence[tuple[Message, Unmask]]) -> frozenset[int]:
@@ -399,12 +397,12 @@ class ConfirmRules(PhaseRules):
         self._sorter = self.sorter(self._read, "04-F1", strikes=False)
 
     def awaited(self) -> Iterable[bytes]:
-        return self.state.authors(self.state.final or ())
+        return self.state.authors(self.state.final)
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
         state = self.state
-        everybody = state.final or ()
+        everybody = state.final
         found = self._sorter.sort(self.awaited(), cut)
         confirmed = tuple(place for place in everybody if state.author(place) in found.read)
         faults, missing = state.blamed(found.out), state.culprits(found.out)
@@ -415,7 +413,8 @@ class ConfirmRules(PhaseRules):
             return fails(AbortReason.NOT_CONFIRMED, missing, (), faults, laggards, out=found.out)
 
         def settle(message: Message) -> None:
-            state.confirmed = state.settle_list(Phase.CONFIRM, cut, message, confirmed)
+            state.reach(Confirmed(confirmed))
+            state.settle_list(Phase.CONFIRM, cut, message, confirmed)
 
         said = state.packed(confirmed)
         return PhaseDecision(said, (), settle, faults, laggards=laggards, out=found.out)

@@ -294,6 +294,7 @@ class Control:
 
 MOST_SHOWN: Final = 16
 
+_SIZE: Final = 32
 _SEEN: Final = Struct(">Q32s")
 
 
@@ -382,3 +383,50 @@ class Chains:
         follows = self._last.holds(number, posted.entry.prev_own_leaf)
         self._last[number] = posted.leaf
         return follows
+
+
+class FirstSeeds:
+    """Keeps every C_y (or A) of the session with the message that held it first ([J5])."""
+
+    def __init__(self) -> None:
+        self._seeds, self._authors, self._entries = KeyTable(_SIZE), Rows(_SIZE), array("Q")
+
+    def note(self, seed: bytes, index: int, author: bytes) -> None:
+        """Note that a message of the author at this index holds the seed."""
+        if self._seeds.add(seed) == len(self._entries):
+            self._authors.append(author)
+            self._entries.append(index)
+
+    def first(self, seed: bytes) -> tuple[int, bytes] | None:
+        """The index and the author of the first message that held it."""
+        number = self._seeds.find(seed)
+        return None if number is None else (self._entries[number], self._authors[number])
+
+
+class FirstInputs:
+    """Keeps each party's first C_x of the logical round ([J5]); nothing in modes without any."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all inputs: a logical round begins."""
+        self._authors, self._inputs = KeyTable(_SIZE), Rows(_SIZE)
+
+    def note(self, author: bytes, given: bytes) -> None:
+        """Note that the party takes part with this input."""
+        if given and self._authors.add(author) == len(self._inputs):
+            self._inputs.append(given)
+
+    def allows(self, author: bytes, given: bytes) -> bool:
+        """Whether the party's first input is this one, or there is none yet."""
+        number = self._authors.find(author)
+        return number is None or self._inputs.holds(number, given)
+
+
+@dataclass(slots=True)
+class SessionMemory:
+    """Keeps what rules about several rounds need ([J5])."""
+
+    seeds: FirstSeeds = field(default_factory=FirstSeeds)
+    inputs: FirstInputs = field(default_factory=FirstInputs)

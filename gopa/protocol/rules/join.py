@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import sha256
 from typing import Generic, TypeVar, overload
 
 from gopa.contract.beacon import (
@@ -24,11 +23,10 @@ from gopa.contract.beacon import (
 from gopa.contract.framing import Message, party_id
 from gopa.contract.organiser import AbortReason, Coins, Roll, RollEntry, pack_members
 from gopa.contract.parameters import CommitReveal, DrandBeacon, OpenAdmission, Roster
-from gopa.contract.party import JOIN, REVEAL, Reveal
+from gopa.contract.party import REVEAL, Reveal
 from gopa.contract.phases import Phase
-from gopa.contract.rows import ROW_JOIN
 from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, PartyVerdict, Sorter, invalid
-from gopa.protocol.rules.roll_and_edges import PackedRoll
+from gopa.protocol.rules.roll_and_edges import Drawn, Enrolled, JoinContent, PackedRoll
 from gopa.protocol.rules.round_state import (
     CloseInputs,
     PhaseDecision,
@@ -36,12 +34,8 @@ from gopa.protocol.rules.round_state import (
     RoundState,
     fails,
 )
-from gopa.protocol.rules.row_messages import JoinedRows, require_rows
-from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
-from gopa.rounds.rows.challenges import shape_of
-from wire.errors import InvalidProof, MalformedMessage
-from wire.packed import Rows
+from wire.errors import InvalidProof
 
 _Key = TypeVar("_Key")
 _Item = TypeVar("_Item")
@@ -95,7 +89,7 @@ class CoinsRules(PhaseRules):
             joint = self._drand(self.state.manifest.beacon, coins)
         else:
             context = self.state.context
-            joint = simulation_coins(context.session, context.round, self.state.roll_leaf)
+            joint = simulation_coins(context.session, context.round, self.state.at(Enrolled).leaf)
         return self._decision(cut, everybody, coins, joint, {})
 
     def _read(self, message: Message) -> Reveal:
@@ -123,7 +117,7 @@ class CoinsRules(PhaseRules):
         if state.too_few(members):
             return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=found.out)
         nonces = tuple(found.read[author][1].nonce for author in state.authors(members))
-        joint = joint_coins(state.context.session, state.number, state.roll_leaf, nonces)
+        joint = joint_coins(state.context.session, state.number, state.at(Enrolled).leaf, nonces)
         coins = Coins(pack_members(members, parties), nonces, b"", b"")
         return self._decision(cut, members, coins, joint, found.out)
 
@@ -132,7 +126,7 @@ class CoinsRules(PhaseRules):
         state = self.state
         number = state.enrolled.beacon_round
         value = _value(beacon, number, coins.signature, coins.previous)
-        return drand_coins(state.context.session, state.number, state.roll_leaf, value)
+        return drand_coins(state.context.session, state.number, state.at(Enrolled).leaf, value)
 
     def _decision(
         self,
@@ -145,11 +139,9 @@ class CoinsRules(PhaseRules):
         state = self.state
 
         def settle(message: Message) -> None:
-            state.joint, state.withheld = joint, len(state.enrolled) - len(members)
-            roll = state.enrolled.roll()
-            state.graph = state.tools.toolkit.graph(
-                state.context, roll, state.roll_leaf, members, coins, joint
-            )
+            roll, leaf = state.enrolled.roll(), state.at(Enrolled).leaf
+            graph = state.tools.toolkit.graph(state.context, roll, leaf, members, coins, joint)
+            state.reach(Drawn(joint, graph, len(roll.parties) - len(members)))
             state.settle_list(Phase.COINS, cut, message, members)
 
         return PhaseDecision(
@@ -163,82 +155,6 @@ def _value(beacon: DrandBeacon, number: int, signature: bytes, previous: bytes) 
     return verify_round(beacon.chain, number, signature, previous or None)
 
 
-_HASH_SIZE = 32
-_POINT_SIZE = 32
-
-
-@dataclass(frozen=True, slots=True)
-class JoinContent:
-    """Holds what counts of a well-formed join.
-
-    `input` stands for the input that is the same in all attempts: C_x, or the hash of rows.
-    """
-
-    key: bytes
-    possession: bytes
-    nonce_hash: bytes
-    input: bytes
-    seed: bytes = b""
-    rows: JoinedRows | None = None
-
-
-def read_join(message: Message, context: RoundContext) -> JoinContent:
-    """Decode a join, and require the sizes and points that the session has ([J2]).
-
-    With the identity for a key everybody would know all of its masks (attack `no-key`).
-
-    Raises:
-        MalformedMessage: it does not decode.
-        BreaksRule: a field has another size, or a point is the identity.
-    """
-    if context.in_rows:
-        return _read_rows(message, context)
-    join = JOIN.decode(message.body)
-    nonce = _nonce_size(context)
-    point = _POINT_SIZE if context.proved else 0
-    seed = 0 if context.manifest.terms.exact else point
-    sizes = ((join.nonce_hash, nonce), (join.input, point), (join.seed, seed))
-    if any(len(data) != size for data, size in sizes):
-        raise BreaksRule("04-J2", "fields have the sizes of mode, beacon and noise")
-    points = [data for data in (join.key, join.input, join.seed) if data]
-    context.group.decode_points(b"".join(points), len(points))
-    return JoinContent(join.key, join.possession, join.nonce_hash, join.input, join.seed)
-
-
-def _read_rows(message: Message, context: RoundContext) -> JoinContent:
-    """The same of a join with rows of an input, noise and pads ([P1], [M1] of 14)."""
-    join, shape = ROW_JOIN.decode(message.body), shape_of(context)
-    if len(join.nonce_hash) != _nonce_size(context):
-        raise BreaksRule("04-J2", "a hash of a nonce exactly if there are nonces")
-    context.group.decode_point(join.key)
-    for rows, count in (
-        (join.input, shape.rows),
-        (join.noise, shape.rows),
-        (join.pads, shape.pad_rows),
-    ):
-        require_rows(context, rows, count)
-    fixed = JoinedRows(join.input, join.noise, join.pads)
-    given = sha256(b"".join(join.input)).digest()
-    return JoinContent(join.key, join.possession, join.nonce_hash, given, rows=fixed)
-
-
-def _nonce_size(context: RoundContext) -> int:
-    return _HASH_SIZE if isinstance(context.manifest.beacon, CommitReveal) else 0
-
-
-def used_seed(message: Message, context: RoundContext) -> bytes | None:
-    """C_y (or A) of a join, if it is well-formed: it counts as used from then on ([J5]).
-
-    Joins with rows have none.
-    """
-    if context.in_rows:
-        return None
-    try:
-        return read_join(message, context).seed or None
-    except (MalformedMessage, BreaksRule):
-        return None
-
-
 @dataclass(slots=True)
 class JoinRules(PhaseRules):
     """Judges a round from `open` to the close of join."""
@@ -249,9 +165,9 @@ class JoinRules(PhaseRules):
     _proved: CheckedOnce[JoinContent] = field(init=False)
 
     def __post_init__(self) -> None:
-        context = self.state.context
+        proving, context = self.state.proving, self.state.context
         self._sorter = self.sorter(
-            lambda message: read_join(message, context), "04-J2", missing="04-J1"
+            lambda message: proving.read_join(message, context), "04-J2", missing="04-J1"
         )
         self._proved = CheckedOnce("04-J3", "no proof of possession", self._unproved)
 
@@ -376,13 +292,8 @@ def _require_own_keys(
 def _enrol(
     state: RoundState, roll: Roll, message: Message, joins: list[JoinContent], cut: int
 ) -> None:
-    state.enrolled, state.roll_leaf = PackedRoll(roll), message.leaf
-    if state.context.in_rows:
-        state.joined = [join.rows for join in joins if join.rows is not None]
-    elif state.context.proved:
-        state.inputs = Rows.of(_POINT_SIZE, (join.input for join in joins))
-        if not state.manifest.terms.exact:
-            state.seeds = Rows.of(_POINT_SIZE, (join.seed for join in joins))
+    state.reach(Enrolled(PackedRoll(roll), message.leaf))
+    state.proving.enrol(state, joins)
     for each, join in zip(roll.parties, joins, strict=True):
         state.memory.inputs.note(each.author, join.input)
     state.settle_list(Phase.JOIN, cut, message, tuple(range(len(joins))))

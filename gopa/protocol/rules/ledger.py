@@ -1,9 +1,12 @@
-"""Follows one session entry by entry, and judges its manifest ([S1] to [S3], [S5])."""
+"""One session of a log, followed entry by entry from its manifest on (04-S1 to 04-S3, 04-S5).
+
+`check` does so for a whole log.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Final
@@ -25,8 +28,9 @@ from gopa.protocol.rules.findings import (
     Role,
     Views,
 )
-from gopa.protocol.rules.mailbox import BreaksRule
-from gopa.protocol.rules.round_state import CloseInputs, RootAt, Tools
+from gopa.protocol.rules.forks import Leaves, anchored, read_session, with_views
+from gopa.protocol.rules.mailbox import BreaksRule, RootAt, Tools
+from gopa.protocol.rules.round_state import CloseInputs
 from gopa.protocol.rules.rounds import RoundSequence
 from gopa.protocol.rules.view import SessionState
 from gopa.rounds.toolkit import Toolkit
@@ -429,3 +433,90 @@ class Ledger:
 
 def _fault_order(fault: Fault) -> tuple[int, tuple[int, ...], str, bytes, str]:
     return fault.round, fault.entries, fault.rule, fault.author, fault.what
+
+
+def check(  # noqa: PLR0913 - all of them are options
+    entries: Iterable[Posted],
+    toolkit: Toolkit | None = None,
+    *,
+    rng: Rng,
+    executor: Executor | None = None,
+    manifest_hash: bytes | None = None,
+    session: bytes | None = None,
+) -> Findings:
+    """Evaluate all rules over the verified entries of a log, in its order.
+
+    Entries of other sessions than `session` are passed over; without `session` the first
+    entry's counts. `manifest_hash` is SHA-256 of the manifest's body, from outside the log.
+
+    If the entries are the whole log from index 0, what authors and closes say about the log
+    is compared with it, the roots of closes too; a fault that another view of the log would
+    explain is then reported as not proved.
+    """
+    reading = LogCheck(toolkit, rng=rng, executor=executor)
+    for posted in entries:
+        reading.take_leaf(posted.index, posted.leaf)
+        session = posted.entry.session if session is None else session
+        if posted.entry.session == session:
+            reading.judge(posted)
+    found = reading.findings()
+    if session is not None and not found.session:
+        found = replace(found, session=session)
+    return found if manifest_hash is None else anchored(found, manifest_hash)
+
+
+class LogCheck:
+    """Does what `check` does, for a caller who reads the log and chooses the session.
+
+    The caller gives the leaf of every entry of the log, and every entry of one session, both in
+    the order of the log and with signatures verified.
+    """
+
+    def __init__(
+        self, toolkit: Toolkit | None = None, *, rng: Rng, executor: Executor | None = None
+    ) -> None:
+        self._leaves = Leaves()
+        self.ledger = Ledger(
+            toolkit or Toolkit(), rng=rng, executor=executor, root_at=self._leaves.root_at
+        )
+
+    def take_leaf(self, index: int, leaf: bytes) -> None:
+        """Take the next entry of the log, of whatever session."""
+        self._leaves.add(index, leaf)
+
+    def judge(self, posted: Posted) -> None:
+        """Judge the next entry of the session. Raises as `Ledger.observe`."""
+        self.ledger.observe(posted)
+
+    def leaf(self, index: int) -> bytes:
+        """The leaf hash at this place, empty beyond the end."""
+        hashes = self._leaves.hashes
+        return hashes[index] if index < len(hashes) else b""
+
+    def root(self, size: int) -> bytes | None:
+        """The root that the log had at this size; None if it is not so long."""
+        return self._leaves.roots([size]).get(size)
+
+    def findings(self) -> Findings:
+        """Everything found so far."""
+        return with_views(self.ledger.findings(), self.ledger.views(), self._leaves)
+
+
+def check_log(  # noqa: PLR0913 - all of them are options
+    raws: Iterable[bytes],
+    toolkit: Toolkit | None = None,
+    *,
+    rng: Rng,
+    executor: Executor | None = None,
+    manifest_hash: bytes | None = None,
+    session: bytes | None = None,
+) -> Findings:
+    """Verify the signatures of raw entries, of a `LogReader` or an archive, and `check` them."""
+    return check(
+        read_session(raws, executor=executor),
+        toolkit,
+        rng=rng,
+        executor=executor,
+        manifest_hash=manifest_hash,
+        session=session,
+    )

@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from gopa.contract.framing import Message
 from gopa.contract.organiser import RemovalCause
 from gopa.contract.phases import KIND_IN, REPEATABLE, Phase
+from gopa.rounds.toolkit import Toolkit
 from wire.errors import GopaError, MalformedMessage, ProtocolError
 from wire.randomness import Rng
 
@@ -350,18 +351,33 @@ class CheckedAhead(Generic[_Claim]):
         self._bad |= {names[position] for position in bad}
 
 
+RootAt: TypeAlias = Callable[[int], bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Holds what the evaluation computes with.
+
+    `root_at` gives the root that the log had at a size; None where that is not known.
+    """
+
+    toolkit: Toolkit
+    rng: Rng
+    executor: Executor | None
+    root_at: RootAt
+
+
 def checked_with(
-    rng: Rng,
-    executor: Executor | None,
+    tools: Tools,
     bad: Callable[[Sequence[_Claim], Rng, Executor | None], frozenset[int]],
     batch: int | None = None,
 ) -> CheckedAhead[_Claim]:
     """Check claims by this function of a toolkit's proofs, in a thread where it has workers."""
 
     def check(claims: Sequence[_Claim]) -> frozenset[int]:
-        return bad(claims, rng, executor)
+        return bad(claims, tools.rng, tools.executor)
 
-    return CheckedAhead(check, background=executor is not None, batch=batch)
+    return CheckedAhead(check, background=tools.executor is not None, batch=batch)
 
 
 @dataclass(slots=True)

@@ -7,18 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final
+from typing import Final
 
 from commitments.group import Group, PointVec, ScalarVec
 from gopa.contract.framing import Message
 from gopa.contract.limits import largest_body
 from gopa.contract.organiser import AbortReason, RemovalCause
-from gopa.contract.party import ACCUSATION, PUBLISH, About, Accusation
+from gopa.contract.party import ACCUSATION, About, Accusation
 from gopa.contract.phases import Phase
-from gopa.contract.words import check_words
 from gopa.protocol.rules.findings import Fault
 from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, Conviction, PartyVerdict, Sorter
-from gopa.protocol.rules.roll_and_edges import ClaimedOpenings, share_point, wrong_openings
+from gopa.protocol.rules.openings import ClaimedOpenings, wrong_openings
+from gopa.protocol.rules.roll_and_edges import (
+    Committed,
+    Masked,
+    Published,
+    ValueCommitments,
+    share_point,
+)
 from gopa.protocol.rules.round_state import (
     CloseInputs,
     PhaseDecision,
@@ -26,7 +32,6 @@ from gopa.protocol.rules.round_state import (
     RoundState,
     fails,
 )
-from gopa.protocol.rules.row_messages import PublishedRows
 from gopa.rounds.context import commit
 from gopa.rounds.masks import (
     SharedPoint,
@@ -44,34 +49,21 @@ _AT_ONCE: Final = 2_048
 """So many openings are checked together: memory does not grow with the list."""
 
 
-@dataclass(frozen=True, slots=True)
-class Masked:
-    """Holds a published value as scalars; words stay packed until they are summed.
-
-    `rows` came with words whose author has to prove what they are.
-    """
-
-    data: bytes
-    values: ScalarVec | None
-    blinding: ScalarVec | None
-    rows: PublishedRows | None = None
-
-
 @dataclass(slots=True)
 class PublishRules(PhaseRules):
     """Judges from the close of commit to that of publish; accusations are heard in it."""
 
     phase = Phase.PUBLISH
-    may_be_final: ClassVar[bool] = True
-    """Whether rollback or confirm follows ([P3]); else another phase stands between."""
-
     judge: AccusationJudge = field(init=False)
     _sorter: Sorter[Masked] = field(init=False)
     _opening: CheckedOnce[Masked] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.judge = AccusationJudge(self.state)
-        self._sorter = self.sorter(self._read, "04-P2")
+        state = self.state
+        self.judge = AccusationJudge(state)
+        self._sorter = self.sorter(
+            lambda message: state.proving.read_value(state, message), "04-P2"
+        )
         fault = "a value that does not open its commitments"
         self._opening = CheckedOnce("04-P1", fault, self._wrong)
 
@@ -95,25 +87,25 @@ class PublishRules(PhaseRules):
         read = {state.places[author]: content for author, (_, content) in found.read.items()}
         members = state.shortened(sorted(read), verdicts)
         # Not final while an edge leads out: its mask would stay in the sum (`final-too-early`).
-        final = state.curious or (self.may_be_final and not state.matched.crossing(members))
+        settled = not state.proving.proves_values
+        final = state.curious or (settled and not state.matched.crossing(members))
         removed = state.removed(verdicts, Phase.PUBLISH)
         faults = _faults(state, verdicts, convicted.values())
         culprits = state.culprits(verdicts)
         if state.too_few(members):
             failed = fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
             return replace(failed, heard=cut)
-        if self.may_be_final and not final and not state.manifest.max_rollbacks:
+        if settled and not final and not state.manifest.max_rollbacks:
             failed = fails(AbortReason.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
             return replace(failed, heard=cut)
 
         def settle(message: Message) -> None:
-            state.values = [b""] * len(state.enrolled)
+            values = [b""] * len(state.enrolled)
             for place in members:
-                state.values[place] = read[place].data
-                rows = read[place].rows
-                if rows is not None:
-                    state.carried[place] = rows
-            state.value_commitments = None
+                values[place] = read[place].data
+            state.reach(Published(values))
+            state.leave(ValueCommitments)
+            state.proving.keep_values(state, {place: read[place] for place in members})
             state.settle_list(Phase.PUBLISH, cut, message, members, final=final)
 
         said = state.packed(members, final=final)
@@ -123,17 +115,6 @@ class PublishRules(PhaseRules):
         """Who is convicted by accusations below the cut ([A5]); later ones change no list."""
         heard = [each for each in self.state.mail.many(Phase.ACCUSE) if each.index < cut]
         return dict(self.judge.convict(heard))
-
-    def _read(self, message: Message) -> Masked:
-        """Raises `MalformedMessage` for anything that is no masked value of this session."""
-        publish, state = PUBLISH.decode(message.body), self.state
-        dimension, group = state.context.dimension, state.group
-        if state.context.committed_masks:
-            values = group.decode_scalars(publish.value, dimension)
-            return Masked(publish.value, values, group.decode_scalars(publish.blinding, 1))
-        group.decode_scalars(publish.blinding, 0)
-        check_words(publish.value, dimension, state.manifest.word_width)
-        return Masked(publish.value, None, None)
 
     def _wrong(self, messages: Sequence[tuple[Message, Masked]]) -> frozenset[int]:
         """Find masked values that do not open what their authors committed to ([P1]).
@@ -162,11 +143,7 @@ def _joined(group: Group, vectors: Iterable[ScalarVec | None]) -> ScalarVec:
 
 def masked_commitments(state: RoundState, places: Sequence[int]) -> PointVec:
     """D_u + B_u + sum of sgn C_uv over live edges, for each of the parties."""
-    return (
-        state.group.points([])
-        if state.value_commitments is None
-        else state.value_commitments.gather(places)
-    )
+    return state.at(ValueCommitments).points.gather(places)
 
 
 def _faults(
@@ -195,7 +172,7 @@ class AccusationJudge:
         self._sorter = Sorter(
             mailbox=state.mail,
             phase=Phase.ACCUSE,
-            acts_on=state.commit_leaf,
+            acts_on=state.at(Committed).leaf,
             opened_at=state.lists[-1].index,
             largest=largest_body(state.manifest, Phase.ACCUSE),
             rule="04-A1",
@@ -267,7 +244,7 @@ class AccusationJudge:
         accuser = state.places[message.author]
         return SharedKeyClaim(
             context=state.context,
-            acts_on=state.commit_leaf,
+            acts_on=state.at(Committed).leaf,
             party=state.ids[accuser],
             own=state.enrolled.key(accuser),
             other=state.enrolled.key(accusation.accused),

@@ -12,7 +12,6 @@ from gopa.contract.framing import Message
 from gopa.contract.organiser import AbortReason, RemovalCause
 from gopa.contract.party import OPENING, EdgeOpenings
 from gopa.contract.phases import Kind, Phase
-from gopa.protocol.rules.equations import false_equation, liars_about_edges
 from gopa.protocol.rules.findings import Fault
 from gopa.protocol.rules.mailbox import (
     LEAF_SIZE,
@@ -23,7 +22,8 @@ from gopa.protocol.rules.mailbox import (
     Sorter,
     absent,
 )
-from gopa.protocol.rules.roll_and_edges import ClaimedOpenings, wrong_openings
+from gopa.protocol.rules.openings import ClaimedOpenings, wrong_openings
+from gopa.protocol.rules.roll_and_edges import Lies
 from gopa.protocol.rules.round_state import (
     CloseInputs,
     PhaseDecision,
@@ -50,13 +50,14 @@ class RollbackRules(PhaseRules):
     """
     _sorter: Sorter[EdgeOpenings] = field(init=False)
     _fitting: CheckedOnce[EdgeOpenings] = field(init=False)
-    _lies: dict[bytes, frozenset[int]] = field(default_factory=dict)
+    _lies: dict[bytes, Lies] = field(default_factory=dict)
     """By the leaves of openings: whom their keys convict."""
 
     def __post_init__(self) -> None:
         state = self.state
         self.step, self.members = state.lists[-1].step + 1, state.members
-        self.owed = owed_edges(state, self.members, state.disputed if self.step == 1 else ())
+        disputed = state.proving.disputed(state) if self.step == 1 else ()
+        self.owed = owed_edges(state, self.members, disputed)
         self._sorter = self.sorter(self._read, "04-O1")
         fault = "a key that does not make the edge's commitment"
         self._fitting = CheckedOnce("04-O2", fault, self._unfitting)
@@ -83,7 +84,7 @@ class RollbackRules(PhaseRules):
         convicted = frozenset(fault.author for fault in convictions)
         culprits = state.culprits(verdicts)
         failed: AbortReason | None = None
-        if state.too_many_gone(members):
+        if state.proving.too_many_gone(state, members):
             failed = AbortReason.TOO_FEW_LEFT
         # Each rollback may lose one more: without an end a few could go on (`endless-refusals`).
         elif not final and self.step >= state.manifest.max_rollbacks:
@@ -164,10 +165,8 @@ class RollbackRules(PhaseRules):
             keys += [(owed[edge.neighbour], SecretBytes(edge.key)) for edge in opening.edges]
             owners += [number] * len(opening.edges)
         wrong = wrong_keys(state, keys)
-        unfitting = {owners[number] for number in wrong}
-        if state.published:
-            unfitting |= self._false(openings, keys, owners, wrong)
-        return frozenset(unfitting)
+        false = self._false(openings, keys, owners, wrong)
+        return frozenset({owners[number] for number in wrong} | false)
 
     def _false(
         self,
@@ -183,11 +182,11 @@ class RollbackRules(PhaseRules):
         """
         state = self.state
         right = [number for number in range(len(keys)) if number not in wrong]
-        liars = liars_about_edges(state, [keys[number] for number in right])
-        found: dict[int, set[int]] = {}
-        for number, ends in zip(right, liars, strict=True):
-            found.setdefault(owners[number], set()).update(ends)
-        self._lies |= {openings[owner][0].leaf: frozenset(ends) for owner, ends in found.items()}
+        lies = state.proving.liars_about_edges(state, [keys[number] for number in right])
+        found: dict[int, dict[int, tuple[int, int]]] = {}
+        for number, ends in zip(right, lies, strict=True):
+            found.setdefault(owners[number], {}).update(ends)
+        self._lies |= {openings[owner][0].leaf: ends for owner, ends in found.items()}
         return {
             owner
             for owner, ends in found.items()
@@ -204,16 +203,15 @@ class RollbackRules(PhaseRules):
         state = self.state
         faults: dict[bytes, Fault] = {}
         for message in sorted(heard, key=lambda message: message.index):
-            for place in sorted(self._lies.get(message.leaf, ())):
+            for place, entries in sorted(self._lies.get(message.leaf, {}).items()):
                 author = state.author(place)
                 if author in faults or author in state.convicted:
                     continue
-                faults[author] = false_equation(state, place, message.index)
+                faults[author] = state.false_mask(place, entries, message.index)
                 read.pop(author, None)
                 struck = author in verdicts and verdicts[author].cause is RemovalCause.STRUCK
                 if place in self.members and not struck:
-                    entry = state.proved[place].entries[1]
-                    verdicts[author] = PartyVerdict(RemovalCause.CONVICTED, "14-K6", entry)
+                    verdicts[author] = PartyVerdict(RemovalCause.CONVICTED, "14-K6", entries[1])
         return tuple(faults.values())
 
 
@@ -286,8 +284,8 @@ def judge_late(state: RoundState, convicted: Mapping[bytes, Conviction]) -> Late
 
 def _public_inside(state: RoundState, message: Message) -> set[tuple[int, int]]:
     """Edges inside the final list whose keys this message gives away, whatever it acts on."""
-    opening = _decoded(message)
-    place, final = state.places[message.author], set(state.final or ())
+    opening, place = _decoded(message), state.places[message.author]
+    final = set(state.final) if state.released else set()
     if opening is None or place not in final:
         return set()
     keys: list[tuple[int, SecretBytes]] = []
@@ -309,7 +307,7 @@ def _stray_faults(
     Only if its message acts on a close of this log, and not of a forked one.
     """
     author, index = message.author, message.index
-    if state.final is None or state.places[author] not in state.final:
+    if not state.released or state.places[author] not in state.final:
         return
     if message.kind != Kind.OPENING or message.body[:LEAF_SIZE] not in state.publish_leaves:
         return

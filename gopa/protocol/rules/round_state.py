@@ -1,44 +1,60 @@
-"""Holds what the closes of a round have established, and the base of a phase's rules."""
+"""A round as its closes have established it, and the base of the rules of a phase.
+
+Each close reaches stages: frozen records that exist from then on, and not before. To read one that
+is not reached is an error of whoever reads it. What parties of a session prove is a `Proving` that
+the round is made with: of numbers, or of vectors row by row.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 from commitments import Commitment, Pedersen, VectorPedersen
-from commitments.group import Group, PointVec
+from commitments.group import Group
 from gopa.contract.framing import NO_LEAF, Message
 from gopa.contract.limits import POINT, largest_body
 from gopa.contract.manifest import Manifest
 from gopa.contract.organiser import (
-    Abort,
     AbortReason,
     Content,
     Members,
     Removal,
     RemovalCause,
-    ResultMessage,
-    Roll,
     pack_members,
 )
-from gopa.contract.parameters import Trust
+from gopa.contract.parameters import CommitReveal, Trust
+from gopa.contract.party import Commit
 from gopa.contract.phases import MAY_BE_FINAL, Phase
-from gopa.contract.row_terms import losses_allowed
+from gopa.contract.rows import RowCommit
 from gopa.graph import Graph
-from gopa.protocol.rules.findings import BeaconValue, Fault, Listed, Removed, Role
-from gopa.protocol.rules.mailbox import Mailbox, PartyVerdict, Sorter, nothing
+from gopa.protocol.rules.findings import BeaconValue, Fault, Listed, Removed, Role, SessionMemory
+from gopa.protocol.rules.mailbox import (
+    BreaksRule,
+    CheckedAhead,
+    Mailbox,
+    PartyVerdict,
+    Sorter,
+    Tools,
+    nothing,
+)
 from gopa.protocol.rules.roll_and_edges import (
+    CommitContent,
+    CommitRead,
     Commits,
+    Committed,
+    Drawn,
     Edges,
-    FirstInputs,
-    FirstSeeds,
+    Enrolled,
+    FinalList,
+    JoinContent,
+    Lies,
+    Masked,
     PackedRoll,
     RollPositions,
 )
-from gopa.protocol.rules.row_messages import CommittedRows, JoinedRows, Proved, PublishedRows
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import losses, peel
 from gopa.rounds.masks import (
@@ -50,37 +66,10 @@ from gopa.rounds.masks import (
     decode_commitments,
     decode_seed_commitments,
 )
-from gopa.rounds.masks.equations import EquationPoints
-from gopa.rounds.toolkit import Toolkit
 from wire.errors import UsageError
-from wire.randomness import Rng
 from wire.secret import SecretBytes
 
 T = TypeVar("T")
-
-
-RootAt: TypeAlias = Callable[[int], bytes | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """Holds what the evaluation computes with.
-
-    `root_at` gives the root that the log had at a size; None where that is not known.
-    """
-
-    toolkit: Toolkit
-    rng: Rng
-    executor: Executor | None
-    root_at: RootAt
-
-
-@dataclass(slots=True)
-class SessionMemory:
-    """Keeps what rules about several rounds need ([J5])."""
-
-    seeds: FirstSeeds = field(default_factory=FirstSeeds)
-    inputs: FirstInputs = field(default_factory=FirstInputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,20 +121,11 @@ class PhaseDecision:
 
 @dataclass(slots=True)
 class RoundState:
-    """Holds what closes have established of a round. Each phase fills in its part at its close.
-
-    `ids`, `values` and what comes with them are by position. `value_commitments` has what each
-    published value opens: D_u + B_u and the signed sum of C_uv over the live edges; nothing once
-    values are in.
-
-    Where vectors are proved row by row `joined`, `rows` and `carried` have the rows of those whose
-    proofs are still due, and `proved` what was said in them about masks; `disputed` are the edges
-    about which listed ends disagree. `published` parties were listed at the close with the leaf
-    `publish_leaf`.
-    """
+    """A round: what it began with, the stages that it has reached, and what adds up meanwhile."""
 
     tools: Tools
     context: RoundContext
+    proving: Proving
     logical: int
     attempt: int
     opened: Message
@@ -156,47 +136,37 @@ class RoundState:
     lists: list[Listed] = field(default_factory=list)
     removals: list[Removed] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-
-    enrolled: PackedRoll = field(default_factory=lambda: PackedRoll(Roll((), 0)))
-    roll_leaf: bytes = b""
-    inputs: Sequence[bytes] = ()
-    seeds: Sequence[bytes] = ()
-
-    joint: bytes = b""
-    graph: Graph | None = None
-    withheld: int = 0
-
-    commit_leaf: bytes = b""
-    committed: Commits = field(default_factory=Commits)
-    edges: Edges | None = None
-    value_commitments: PointVec | None = None
-
-    joined: Sequence[JoinedRows] = ()
-    rows: dict[int, CommittedRows] = field(default_factory=dict)
-    carried: dict[int, PublishedRows] = field(default_factory=dict)
-    proved: Mapping[int, Proved] = field(default_factory=dict)
-    disputed: tuple[int, ...] = ()
-    publish_leaf: bytes = b""
-    published: int = 0
-    equation_points: EquationPoints | None = None
-
-    values: list[bytes] = field(default_factory=list)
-    publish_leaves: set[bytes] = field(default_factory=set)
-    openings: dict[int, SecretBytes] = field(default_factory=dict)
-    late_accusations: list[Message] = field(default_factory=list)
-    stray_openings: list[Message] = field(default_factory=list)
-    final: tuple[int, ...] | None = None
-    confirmed: tuple[int, ...] = ()
-    confirmed_at: dict[int, int] = field(default_factory=dict)
-    unmasked: dict[int, SecretBytes] = field(default_factory=dict)
-    recovered: tuple[int, ...] = ()
     laggards: set[bytes] = field(default_factory=set)
     convicted: set[bytes] = field(default_factory=set)
-    spared: frozenset[int] = frozenset()
-    blamed_for_abort: tuple[int, ...] = ()
-    veto: tuple[int, ...] = ()
-    ended: ResultMessage | Abort | None = None
-    ended_at: int | None = None
+    publish_leaves: set[bytes] = field(default_factory=set)
+    openings: dict[int, SecretBytes] = field(default_factory=dict)
+    confirmed_at: dict[int, int] = field(default_factory=dict)
+    late_accusations: list[Message] = field(default_factory=list)
+    stray_openings: list[Message] = field(default_factory=list)
+    _stages: dict[type, object] = field(default_factory=dict)
+
+    def reach(self, stage: object) -> None:
+        """Keep what a close established."""
+        self._stages[type(stage)] = stage
+
+    def leave(self, stage: type) -> None:
+        """Forget a stage that no later phase needs."""
+        self._stages.pop(stage, None)
+
+    def reached(self, stage: type[T]) -> T | None:
+        """The stage; None before the close that reaches it."""
+        return cast("T | None", self._stages.get(stage))
+
+    def at(self, stage: type[T]) -> T:
+        """The stage.
+
+        Raises:
+            UsageError: no close has reached it, or it is left.
+        """
+        found = self.reached(stage)
+        if found is None:
+            raise UsageError(f"the round has not reached {stage.__name__}")
+        return found
 
     @property
     def manifest(self) -> Manifest:
@@ -232,6 +202,11 @@ class RoundState:
         return RoundedGaussian(terms.mask_deviation)
 
     @property
+    def enrolled(self) -> PackedRoll:
+        """The roll."""
+        return self.at(Enrolled).roll
+
+    @property
     def places(self) -> RollPositions:
         """The positions of those on the roll by their keys."""
         return self.enrolled.places
@@ -244,26 +219,42 @@ class RoundState:
     @property
     def members(self) -> tuple[int, ...]:
         """The last list."""
-        return self.lists[-1].members if self.lists else ()
+        return self.lists[-1].members
+
+    @property
+    def final(self) -> tuple[int, ...]:
+        """The final list."""
+        return self.at(FinalList).members
+
+    @property
+    def released(self) -> bool:
+        """Whether there is a final list: masked values may be of use from then on."""
+        return self.reached(FinalList) is not None
 
     @property
     def releases(self) -> int:
         """Valid final closes of the logical round, this round included."""
-        return self.earlier_releases + (self.final is not None)
+        return self.earlier_releases + self.released
 
     @property
     def drawn(self) -> Graph:
-        """The graph; `UsageError` before the close of coins."""
-        if self.graph is None:
-            raise UsageError("the coins of the round are not out")
-        return self.graph
+        """The graph."""
+        return self.at(Drawn).graph
+
+    @property
+    def committed(self) -> Commits:
+        """The commits of listed parties."""
+        return self.at(Committed).commits
 
     @property
     def matched(self) -> Edges:
-        """The edges; `UsageError` before the close of commit."""
-        if self.edges is None:
-            raise UsageError("the edges of the round are not committed")
-        return self.edges
+        """The edges between listed parties."""
+        return self.at(Committed).edges
+
+    def position(self, author: bytes) -> int | None:
+        """Where the author stands on the roll; None if it does not, or there is none yet."""
+        enrolled = self.reached(Enrolled)
+        return None if enrolled is None else enrolled.roll.places.get(author)
 
     def author(self, position: int) -> bytes:
         return self.enrolled.author(position)
@@ -287,6 +278,20 @@ class RoundState:
         own = Pedersen(self.group).decode(self.committed.self_mask(dealer), 1)
         return decode_commitments(own, coefficients, count + 1)
 
+    def require_counts(self, degree: int, commit: Commit | RowCommit) -> None:
+        """Require an edge for each neighbour, and what is dealt where masks are shared (04-K1).
+
+        The log says how many items there are, and never the message: a party with fewer edges or
+        shares than it owes would be without masks, or could not be recovered (attacks
+        `missing-edge`, `no-shares`).
+        """
+        shared = degree if self.recovers else 0
+        if len(commit.edges) != degree:
+            raise BreaksRule("04-K1", f"{degree} neighbours and {len(commit.edges)} edges")
+        coefficients = self.manifest.coefficients(degree)
+        if len(commit.coefficients) != coefficients or len(commit.shares) != shared:
+            raise BreaksRule("04-K1", f"{coefficients} coefficients and {shared} shares")
+
     def neighbours(self, position: int) -> tuple[int, ...]:
         return tuple(self.drawn.neighbours(position).tolist())
 
@@ -295,11 +300,11 @@ class RoundState:
 
         So few masks would be left that a coalition may know all of them (`selective-dropping`).
         """
-        return peel(self.drawn, inside, self.withheld, self.manifest.terms.loss)
+        return peel(self.drawn, inside, self.at(Drawn).withheld, self.manifest.terms.loss)
 
     def losing(self, positions: Iterable[int], inside: Iterable[int]) -> bool:
         """Whether one of the parties lost more neighbours than it may, for this list ([F2])."""
-        lost = losses(self.drawn, inside, self.withheld)
+        lost = losses(self.drawn, inside, self.at(Drawn).withheld)
         return any(lost[position] > self.manifest.terms.loss for position in positions)
 
     def packed(self, members: Iterable[int], *, final: bool = False) -> Members:
@@ -312,7 +317,7 @@ class RoundState:
         rows = [
             Removed(
                 author,
-                self.places.get(author),
+                self.position(author),
                 phase,
                 step,
                 verdict.cause,
@@ -330,6 +335,15 @@ class RoundState:
             for author, verdict in sorted(verdicts.items())
             if verdict.fault and verdict.entry is not None
         )
+
+    def false_mask(self, place: int, entries: tuple[int, int], *shown: int) -> Fault:
+        """Convict a party by its commit, its prove message and the messages that show key or seed.
+
+        What its proof says would shift the sum by the difference of two masks. Nobody else's
+        message plays a part: none can make an honest party look so.
+        """
+        what = "it said something false about a mask"
+        return self.fault(self.author(place), "14-K6", what, *entries, *shown)
 
     def fault(self, author: bytes, rule: str, what: str, *entries: int) -> Fault:
         return Fault(Role.PARTY, author, rule, what, entries, self.number)
@@ -358,18 +372,6 @@ class RoundState:
         """Whether a sum would hide each party among too few ([L3], [J6]; `too-few-go-on`)."""
         return len(members) < self.manifest.terms.survivors
 
-    def too_many_gone(self, members: Sized) -> bool:
-        """The same behind the list of publish; where points were drawn then, so many may go (14).
-
-        Who goes when the points are known chooses among equations. With one choice too many liars
-        find some that hold for a wrong sum ([P11], [K2]).
-        """
-        if not self.published:
-            return self.too_few(members)
-        terms = self.manifest.terms
-        gone = self.published - len(members)
-        return gone > losses_allowed(self.published, terms.survivors, terms.late)
-
     def settle_list(  # noqa: PLR0913 - all that a list consists of
         self,
         phase: Phase,
@@ -379,7 +381,7 @@ class RoundState:
         step: int = 0,
         *,
         final: bool = False,
-    ) -> tuple[int, ...]:
+    ) -> None:
         """Take the list of a posted close; its numbers are shared with the first list in memory."""
         if self.lists:
             everybody, last = self.lists[0].members, self.members
@@ -388,8 +390,7 @@ class RoundState:
         if phase in MAY_BE_FINAL:
             self.publish_leaves.add(message.leaf)
         if final:
-            self.final = members
-        return members
+            self.reach(FinalList(members))
 
     def removal_rows(self) -> Iterator[Removal]:
         """Everybody on the roll that is not in the final list, in order ([Z3])."""
@@ -397,10 +398,6 @@ class RoundState:
         for position in range(len(self.enrolled)):
             if position in rows:
                 yield Removal(position, rows[position].phase, rows[position].cause)
-
-    def unmask(self, seeds: Mapping[int, SecretBytes]) -> None:
-        """Keep seeds that are public now."""
-        self.unmasked.update(seeds)
 
 
 def fails(  # noqa: PLR0913 - all that such a decision consists of
@@ -473,3 +470,81 @@ class PhaseRules(ABC):
             then=then,
             strikes=strikes,
         )
+
+
+class Proving(ABC):
+    """What the parties of a session prove, and what is kept of it until it is due."""
+
+    unproved: ClassVar[tuple[str, str]]
+    """What a commit breaks whose proof does not hold, and in words."""
+
+    proves_values: ClassVar[bool] = False
+    """Whether a phase follows publish in which is proved what the values are."""
+
+    @abstractmethod
+    def read_join(self, message: Message, context: RoundContext) -> JoinContent:
+        """Decode a join, and require the sizes and points that the session has (04-J2).
+
+        With the identity for a key everybody would know all of its masks (attack `no-key`).
+
+        Raises:
+            MalformedMessage: it does not decode.
+            BreaksRule: a field has another size, or a point is the identity.
+        """
+
+    def used_seed(self, message: Message, context: RoundContext) -> bytes | None:
+        """C_y (or A) of a join, if it is well-formed: it counts as used from then on (04-J5)."""
+        del message, context
+        return None
+
+    @abstractmethod
+    def enrol(self, state: RoundState, joins: Sequence[JoinContent]) -> None:
+        """Keep what those on the roll have fixed, until they commit."""
+
+    @abstractmethod
+    def commits_checked(self, tools: Tools) -> CheckedAhead[Any]:
+        """What checks the claims of commits."""
+
+    @abstractmethod
+    def read_commit(self, state: RoundState, message: Message, acts_on: bytes) -> CommitRead:
+        """Decode a commit, and require the sizes that graph and mode prescribe (04-K1)."""
+
+    @abstractmethod
+    def keep_commits(self, state: RoundState, commits: Mapping[int, CommitContent]) -> None:
+        """Keep what later phases need of the commits that are listed, besides masks."""
+
+    @abstractmethod
+    def read_value(self, state: RoundState, message: Message) -> Masked:
+        """Decode a masked value of this session. Raises `MalformedMessage` for anything else."""
+
+    def keep_values(self, state: RoundState, values: Mapping[int, Masked]) -> None:
+        """Keep what came with the values that are listed."""
+        del state, values
+
+    def disputed(self, state: RoundState) -> tuple[int, ...]:
+        """The live edges about which listed ends disagree: both owe the key."""
+        del state
+        return ()
+
+    def too_many_gone(self, state: RoundState, members: Sized) -> bool:
+        """Whether too few are left of a list behind that of publish."""
+        return state.too_few(members)
+
+    def liars_about_edges(
+        self, state: RoundState, keys: Sequence[tuple[int, SecretBytes]]
+    ) -> Sequence[Lies]:
+        """For each key that is right by its hash: the ends that said something else about it."""
+        del state
+        return [{}] * len(keys)
+
+    def liars_about_seeds(
+        self, state: RoundState, seeds: Sequence[tuple[int, SecretBytes]]
+    ) -> Lies:
+        """Owners of seeds that are right by their hash who said something else about them."""
+        del state, seeds
+        return {}
+
+
+def nonce_size(context: RoundContext) -> int:
+    """The length of a nonce's hash in a join: there is one where coins are made of nonces."""
+    return 32 if isinstance(context.manifest.beacon, CommitReveal) else 0

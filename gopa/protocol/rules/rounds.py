@@ -33,11 +33,20 @@ from gopa.protocol.rules.final_phases import (
     RecoverRules,
     UnmaskRules,
 )
-from gopa.protocol.rules.findings import Control, Fault, Notes, Role, RoundFindings, Views
+from gopa.protocol.rules.findings import (
+    Control,
+    Fault,
+    Notes,
+    Role,
+    RoundFindings,
+    SessionMemory,
+    Views,
+)
 from gopa.protocol.rules.join import CoinsRules, JoinRules
-from gopa.protocol.rules.mailbox import BreaksRule, Mailbox
-from gopa.protocol.rules.prove import ProveRules
+from gopa.protocol.rules.mailbox import BreaksRule, Mailbox, Tools
+from gopa.protocol.rules.numbers import NumberProving
 from gopa.protocol.rules.publish import AccusationJudge, PublishRules
+from gopa.protocol.rules.roll_and_edges import CutOffUnmasks, Ended
 from gopa.protocol.rules.rollback import LateEvidence, RollbackRules, judge_late
 from gopa.protocol.rules.round_state import (
     CloseInputs,
@@ -45,12 +54,9 @@ from gopa.protocol.rules.round_state import (
     PhaseDecision,
     PhaseRules,
     RoundState,
-    SessionMemory,
-    Tools,
 )
 from gopa.protocol.rules.routing import note_above_cut, note_late, route
-from gopa.protocol.rules.row_commit import RowCommitRules
-from gopa.protocol.rules.row_publish import RowPublishRules
+from gopa.protocol.rules.rows import ProveRules, RowProving
 from gopa.protocol.rules.view import RoundPicture, reported, viewed
 from gopa.rounds.context import RoundContext
 from wire.errors import InvalidProof, MalformedMessage, UsageError
@@ -70,7 +76,6 @@ _RULES: Final[dict[Phase | None, type[PhaseRules]]] = {
     Phase.RECOVER: RecoverRules,
     None: CuriousResultRules,
 }
-_OF_ROWS: Final = _RULES | {Phase.COMMIT: RowCommitRules, Phase.PUBLISH: RowPublishRules}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,7 @@ class RoundSequence:
     def carries_on(self, cut: int) -> bool:
         """Whether an abort for no reason would be a veto ([X7]) if it had this cut as its index."""
         state, rules = self._state, self._rules
-        if self.failed or state is None or rules is None or state.final is None:
+        if self.failed or state is None or rules is None or not state.released:
             return False
         self._require_cut(cut)
         decision = self._try(state, rules, cut, CloseInputs()).decision
@@ -307,11 +312,12 @@ class RoundSequence:
             raise BreaksRule("04-X3", "another round than the next one")
         self._finish_last(due)
         mail = self._early.pop(due.number, Mailbox())
+        group = self._tools.toolkit.group
+        context = RoundContext(self.manifest, self._session, due.number, group)
         self._state = RoundState(
             tools=self._tools,
-            context=RoundContext(
-                self.manifest, self._session, due.number, self._tools.toolkit.group
-            ),
+            context=context,
+            proving=RowProving() if context.in_rows else NumberProving(),
             logical=due.logical,
             attempt=due.attempt,
             opened=message,
@@ -385,12 +391,13 @@ class RoundSequence:
         demanded = aborted(state, said.cut, self._leaf, Failure(AbortReason.ORGANISER))
         if demanded.body != message.body:
             raise BreaksRule(*differing(demanded.message, said))
-        if state.final is not None:
+        left = None
+        if state.released:
             decision = self._try(state, rules, said.cut, CloseInputs()).decision
             left = cut_off(state, rules, decision, said.cut, message.first, CloseInputs())
-            self._note_veto(state, left, message)
         note_above_cut(state, rules, self._notes, said.cut, message.first)
-        self._leave(state, message, said, heard=0)
+        ended = Ended(said, message.index, veto=self._veto(state, left, message))
+        self._leave(state, ended, said.cut, heard=0)
 
     def _apply(
         self,
@@ -407,14 +414,16 @@ class RoundSequence:
         state.convicted |= decision.convicted
         state.laggards |= decision.laggards - left.late.keys()
         if rules.phase is Phase.UNMASK:
-            state.spared = frozenset(state.places[author] for author in left.late)
-        if isinstance(said, Abort):
-            state.blamed_for_abort = left.culprits
-            self._note_veto(state, left, message)
+            late = frozenset(state.places[author] for author in left.late)
+            state.reach(CutOffUnmasks(late))
         note_above_cut(state, rules, self._notes, said.cut, message.first)
         decision.settle(message)
         if not isinstance(said, Close):
-            self._leave(state, message, said, heard=decision.heard)
+            abort = isinstance(said, Abort)
+            culprits = left.culprits if abort else ()
+            veto = self._veto(state, left if abort else None, message)
+            ended = Ended(said, message.index, culprits, veto)
+            self._leave(state, ended, said.cut, heard=decision.heard)
             return
         self._forget(state, rules.phase, decision.heard)
         turn = self.manifest.turn_after(said.phase, final=state.lists[-1].final)
@@ -423,33 +432,31 @@ class RoundSequence:
 
     def _begin(self, state: RoundState, phase: Phase | None, opened: Message) -> None:
         """Make the rules of the phase that a message opens; None: the result is due."""
-        kinds = _OF_ROWS if state.context.in_rows else _RULES
-        self._rules = rules = kinds[phase](state, opened)
+        self._rules = rules = _RULES[phase](state, opened)
         if isinstance(rules, PublishRules):
             self._judge = rules.judge
 
-    def _note_veto(self, state: RoundState, left: CutOff, message: Message) -> None:
-        """Note a veto: an abort of a round that the log before it would have carried on ([X7]).
+    def _veto(self, state: RoundState, left: CutOff | None, message: Message) -> tuple[int, ...]:
+        """A veto, which is noted: an abort that the log before it does not bear out (04-X7).
 
         Stops an organiser that ends a round in somebody else's name (attack `early-cut`).
         """
-        if not left.goes_on:
-            return
-        state.veto = (message.index, *sorted(left.late.values()))
+        if left is None or not left.goes_on:
+            return ()
+        veto = (message.index, *sorted(left.late.values()))
         what = "the organiser's veto: without its cut the round would have gone on"
-        for index in state.veto:
+        for index in veto:
             self._notes.add("04-X7", what, state.number, index, message.author)
+        return veto
 
-    def _leave(
-        self, state: RoundState, message: Message, said: ResultMessage | Abort, *, heard: int
-    ) -> None:
+    def _leave(self, state: RoundState, ended: Ended, cut: int, *, heard: int) -> None:
         """Leave a round that is over; what came too late is kept until the next one opens."""
         for phase in Phase:
             self._forget(state, phase, heard)
-        state.ended, state.ended_at = said, message.index
-        self._rules, self._cut, self._tried = None, said.cut, None
+        state.reach(ended)
+        self._rules, self._cut, self._tried = None, cut, None
         self.ended += 1
-        self.results += isinstance(said, ResultMessage)
+        self.results += isinstance(ended.message, ResultMessage)
 
     def _forget(self, state: RoundState, phase: Phase | None, heard: int) -> None:
         """Drop the messages of a phase that is over, but for accusations above its cut."""

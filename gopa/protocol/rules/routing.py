@@ -8,7 +8,7 @@ from gopa.contract.framing import Message
 from gopa.contract.parameters import Roster
 from gopa.contract.phases import Phase, is_open
 from gopa.protocol.rules.findings import Notes
-from gopa.protocol.rules.join import used_seed
+from gopa.protocol.rules.roll_and_edges import Committed, Enrolled
 from gopa.protocol.rules.round_state import PhaseRules, RoundState
 
 _LATE: Final = "a message after its phase was closed"
@@ -18,11 +18,11 @@ _CUT_OFF: Final = "a message in the log before its phase was closed, but cut off
 def route(state: RoundState, rules: PhaseRules | None, notes: Notes, message: Message) -> None:
     """Take a message of somebody who may be a party; `rules` is None after the round."""
     phase = Phase(message.phase)
-    if state.enrolled and message.author not in state.places:
+    if state.reached(Enrolled) is not None and message.author not in state.places:
         notes.add("04-J6", "the author is not on the roll", state.number, message.index)
         return
     if phase is Phase.JOIN:
-        seed = used_seed(message, state.context)
+        seed = state.proving.used_seed(message, state.context)
         if seed is not None:
             state.memory.seeds.note(seed, message.index, message.author)
     if rules is not None and is_open(phase, rules.phase):
@@ -59,7 +59,8 @@ def note_late(notes: Notes, message: Message, state: RoundState | None = None) -
 
 def _named(state: RoundState, message: Message) -> bytes:
     """The author, if there cannot be any number of them: each one takes room in the report."""
-    bounded = message.author in state.places or isinstance(state.manifest.admission, Roster)
+    enrolled = state.position(message.author) is not None
+    bounded = enrolled or isinstance(state.manifest.admission, Roster)
     return message.author if bounded else b""
 
 
@@ -81,7 +82,7 @@ def _keep_late(state: RoundState, phase: Phase, message: Message) -> None:
     """Keep what came too late for a list: it may still convict, or make an edge public."""
     if phase is Phase.ACCUSE:
         state.late_accusations.append(message)
-    elif phase is Phase.ROLLBACK and state.edges is not None:
+    elif phase is Phase.ROLLBACK and state.reached(Committed) is not None:
         state.stray_openings.append(message)
 
 
@@ -89,5 +90,5 @@ def _is_ahead(state: RoundState, rules: PhaseRules | None, phase: Phase) -> bool
     """Whether the phase may still open."""
     if rules is None or rules.phase is None:
         return False
-    rolled_past = phase is Phase.ROLLBACK and state.final is not None
+    rolled_past = phase is Phase.ROLLBACK and state.released
     return phase.place > rules.phase.place and not rolled_past

@@ -10,7 +10,7 @@ from gopa.contract.organiser import Abort, ResultMessage, RollEntry
 from gopa.contract.phases import Phase
 from gopa.graph import Graph
 from gopa.protocol.rules.findings import Listed, Removed, RoundFindings
-from gopa.protocol.rules.roll_and_edges import Edges
+from gopa.protocol.rules.roll_and_edges import Committed, Drawn, Edges, Ended, Enrolled, Unmasked
 from gopa.protocol.rules.round_state import PhaseRules, RoundState
 
 
@@ -95,6 +95,8 @@ def viewed(
 ) -> RoundPicture:
     """Make a picture of the round that does not change any more."""
     opens = None if rules is None else rules.phase
+    enrolled, drawn = state.reached(Enrolled), state.reached(Drawn)
+    committed, ended = state.reached(Committed), state.reached(Ended)
     confirm = Phase.CONFIRM.place
     last = next((each for each in reversed(state.lists) if each.phase.place < confirm), None)
     return RoundPicture(
@@ -109,20 +111,20 @@ def viewed(
         barred=state.barred,
         expected=_expected(state, rules),
         posted=0 if opens is None else len(state.mail.all(opens)),
-        roll=state.enrolled,
-        roll_leaf=state.roll_leaf,
-        beacon_round=state.enrolled.beacon_round,
+        roll=() if enrolled is None else enrolled.roll,
+        roll_leaf=b"" if enrolled is None else enrolled.leaf,
+        beacon_round=0 if enrolled is None else enrolled.roll.beacon_round,
         lists=tuple(state.lists),
         removals=tuple(state.removals),
         members=() if last is None else last.members,
-        withheld=state.withheld,
-        joint=state.joint,
-        graph=state.graph,
-        edges=state.edges,
+        withheld=0 if drawn is None else drawn.withheld,
+        joint=b"" if drawn is None else drawn.joint,
+        graph=None if drawn is None else drawn.graph,
+        edges=None if committed is None else committed.edges,
         owed={} if rules is None else rules.edges_owed(),
         dealers={} if rules is None else rules.shares_owed(),
-        released=state.final is not None,
-        ended=state.ended,
+        released=state.released,
+        ended=None if ended is None else ended.message,
     )
 
 
@@ -136,29 +138,33 @@ def _expected(state: RoundState, rules: PhaseRules | None) -> frozenset[bytes]:
 
 def reported(state: RoundState, late: Collection[tuple[int, int]]) -> RoundFindings:
     """What is established about a round; `late` are the edges that late evidence opens."""
-    ended, edges = state.ended, state.edges
+    enrolled, drawn = state.reached(Enrolled), state.reached(Drawn)
+    committed, ended = state.reached(Committed), state.reached(Ended)
+    edges = None if committed is None else committed.edges
+    unmasked = state.reached(Unmasked) or Unmasked({})
+    message = None if ended is None else ended.message
     opened = {edges.ends(edge) for edge in state.openings} if edges is not None else set()
     return RoundFindings(
         number=state.number,
         logical=state.logical,
         attempt=state.attempt,
         opened_at=state.opened.index,
-        ended_at=state.ended_at,
+        ended_at=None if ended is None else ended.index,
         barred=tuple(sorted(state.barred)),
-        roll=tuple(state.places),
-        withheld=state.withheld,
-        joint=state.joint,
-        graph=state.graph,
+        roll=() if enrolled is None else tuple(enrolled.roll.places),
+        withheld=0 if drawn is None else drawn.withheld,
+        joint=b"" if drawn is None else drawn.joint,
+        graph=None if drawn is None else drawn.graph,
         lists=tuple(state.lists),
         removals=tuple(state.removals),
         void=() if edges is None else tuple(sorted(edges.void_pairs)),
         opened=tuple(sorted(opened.union(late))),
-        unmasked=tuple(sorted({*state.unmasked, *state.recovered})),
-        recovered=state.recovered,
-        released=state.final is not None,
+        unmasked=tuple(sorted({*unmasked.seeds, *unmasked.recovered})),
+        recovered=unmasked.recovered,
+        released=state.released,
         releases=state.releases,
-        sums=ended.sums if isinstance(ended, ResultMessage) else None,
-        abort=ended.reason if isinstance(ended, Abort) else None,
-        culprits=state.blamed_for_abort if isinstance(ended, Abort) else (),
-        veto=state.veto,
+        sums=message.sums if isinstance(message, ResultMessage) else None,
+        abort=message.reason if isinstance(message, Abort) else None,
+        culprits=() if ended is None else ended.culprits,
+        veto=() if ended is None else ended.veto,
     )

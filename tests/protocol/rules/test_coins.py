@@ -11,6 +11,7 @@ from gopa.contract.organiser import Abort, AbortReason, Coins, RemovalCause, pac
 from gopa.contract.party import REVEAL, Reveal
 from gopa.contract.phases import Phase
 from gopa.graph import Graph
+from gopa.protocol.rules.roll_and_edges import Committed, Drawn, Enrolled
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round
 from tests.protocol.rules.worlds import baseline, make, require
@@ -32,12 +33,13 @@ def test_graph_and_edges_are_asked_for_behind_the_close_that_sets_them() -> None
     world.run(until=Phase.COINS)
     state = world.ledger._session_rounds()._state
     assert state is not None
-    for early in ("drawn", "matched"):
+    assert state.places == dict(zip(state.at(Enrolled).roll.places, range(5), strict=True))
+    for early in ("drawn", "committed", "matched", "final"):
         with pytest.raises(UsageError):
             getattr(state, early)
     world.run(until=Phase.PUBLISH)
-    assert state.drawn is state.graph
-    assert state.matched is state.edges
+    assert state.drawn is state.at(Drawn).graph
+    assert state.matched is state.at(Committed).edges
 
 
 def sparse(context: RoundContext, *rest: Any) -> Graph:

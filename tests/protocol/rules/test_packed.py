@@ -7,10 +7,10 @@ import pytest
 from bulletin_board.entry import Slot, SlotTable
 from gopa.contract.framing import party_id
 from gopa.contract.organiser import Roll, RollEntry
-from gopa.protocol.rules.findings import SeenRoot, Views
+from gopa.protocol.rules.findings import FirstInputs, FirstSeeds, SeenRoot, Views
 from gopa.protocol.rules.join import LazySequence
 from gopa.protocol.rules.mailbox import BATCH, CheckedAhead
-from gopa.protocol.rules.roll_and_edges import Commits, Dealt, FirstInputs, FirstSeeds, PackedRoll
+from gopa.protocol.rules.roll_and_edges import Commits, Dealt, PackedRoll
 from wire.errors import BackendError
 
 

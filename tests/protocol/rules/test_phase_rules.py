@@ -18,10 +18,10 @@ from gopa.protocol.rules.final_phases import (
 )
 from gopa.protocol.rules.join import CoinsRules, JoinRules
 from gopa.protocol.rules.mailbox import CheckedOnce, PartyVerdict, invalid
-from gopa.protocol.rules.prove import ProveRules
 from gopa.protocol.rules.publish import PublishRules
 from gopa.protocol.rules.rollback import RollbackRules
 from gopa.protocol.rules.round_state import PhaseRules
+from gopa.protocol.rules.rows import ProveRules
 from wire.errors import UsageError
 
 PHASES: dict[Phase | None, type[PhaseRules]] = {

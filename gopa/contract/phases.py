@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum, auto
+from enum import Enum, IntEnum
 from typing import Final
 
 
@@ -66,48 +66,24 @@ ORGANISER_KINDS = frozenset({Kind.MANIFEST, Kind.OPEN, Kind.CLOSE, Kind.RESULT, 
 class Owed(Enum):
     """Who owes a message in a phase."""
 
-    BY_ADMITTED = auto()
-    """Whoever may join: nobody by name where admission is open."""
-
-    BY_ROLL = auto()
-    """Everybody on the roll, where coins are made of nonces; else nobody."""
-
-    BY_LISTED = auto()
-    """Everybody in the list of the close before."""
-
-    BY_NOBODY = auto()
-    """Nobody: whoever has something to say says it."""
-
-    BY_BORDER = auto()
-    """The listed parties at an edge that leads out of the list, or that is disputed."""
-
-    BY_FINAL = auto()
-    """Everybody in the final list."""
-
-    BY_HELPERS = auto()
-    """Whoever confirmed and has a neighbour whose self-mask is missing."""
+    BY_ADMITTED = "whoever may join: nobody by name where admission is open"
+    BY_ROLL = "everybody on the roll, where coins are made of nonces; else nobody"
+    BY_LISTED = "everybody in the list of the close before"
+    BY_NOBODY = "nobody: whoever has something to say says it"
+    BY_BORDER = "listed parties at an edge that leads out of the list, or is disputed"
+    BY_FINAL = "everybody in the final list"
+    BY_HELPERS = "whoever confirmed and has a neighbour whose self-mask is missing"
 
 
 class Turn(Enum):
     """What the close of a phase leaves to be done; the next phase depends on it."""
 
-    LISTED = auto()
-    """Whoever is listed goes on."""
-
-    UNPROVED = auto()
-    """Words are out, and what they are is proved next: with the path rows."""
-
-    CROSSED = auto()
-    """An edge leads out of the list, or its ends disagree: a rollback opens it."""
-
-    FINAL = auto()
-    """The list is final."""
-
-    TRUSTED = auto()
-    """The list is final, and parties are trusted to keep the rules."""
-
-    MISSING = auto()
-    """Self-masks are missing, and can be recovered. Without recovery the round is aborted."""
+    LISTED = "whoever is listed goes on"
+    UNPROVED = "with rows: words are out, and what they are is proved next"
+    CROSSED = "an edge leads out of the list, or its ends disagree: a rollback opens it"
+    FINAL = "the list is final"
+    TRUSTED = "the list is final, and parties are trusted to keep the rules"
+    MISSING = "self-masks are missing, and can be recovered; else the round is aborted"
 
 
 @dataclass(frozen=True, slots=True)

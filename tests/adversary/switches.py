@@ -404,10 +404,10 @@ MORE_ATTEMPTS: Final = replaced(
 # Cuts
 
 
-def _held_against(  # noqa: PLR0917 - the arguments of what it replaces
-    state: RoundState, stage: Any, decision: PhaseDecision, cut: int, end: int, given: CloseInputs
+def _held_against(
+    stage: Any, decision: PhaseDecision, cut: int, end: int, given: CloseInputs
 ) -> CutOff:
-    del state, stage, cut, end, given
+    del stage, cut, end, given
     said = decision.said
     return CutOff({}, False, said.culprits if isinstance(said, Failure) else ())
 

@@ -82,15 +82,11 @@ def opening(acts_on: bytes, logical: int, attempt: int) -> OrganiserStatement:
     return OrganiserStatement(Kind.OPEN, message, OPEN.encode(message))
 
 
-def stated(  # noqa: PLR0913, PLR0917 - all that a message consists of
-    state: RoundState,
-    rules: PhaseRules,
-    decision: PhaseDecision,
-    cut: int,
-    given: CloseInputs,
-    acts_on: bytes,
+def stated(
+    rules: PhaseRules, decision: PhaseDecision, cut: int, given: CloseInputs, acts_on: bytes
 ) -> OrganiserStatement:
     """The message that says what a decision demands."""
+    state = rules.state
     if isinstance(decision.said, Sums):
         removed = tuple(state.removal_rows())
         releases = state.earlier_releases + 1
@@ -122,7 +118,7 @@ def given_in(message: OrganiserMessage) -> CloseInputs:
     return CloseInputs(message.checkpoint, beacon, message.root)
 
 
-def require_given(state: RoundState, rules: PhaseRules, given: CloseInputs) -> None:
+def require_given(rules: PhaseRules, given: CloseInputs) -> None:
     """Require the checkpoint and the beacon's round that a close adds ([C4], [J7], [V4]).
 
     Witnesses have to have seen the close before: else two closes could be shown on two sides of a
@@ -130,6 +126,7 @@ def require_given(state: RoundState, rules: PhaseRules, given: CloseInputs) -> N
 
     Raises `InvalidProof` that cites the rule.
     """
+    state = rules.state
     if rules.phase is Phase.JOIN:
         named = given.beacon.round if given.beacon is not None else 0
         if isinstance(state.manifest.beacon, DrandBeacon) and not 1 <= named < 2**64:
@@ -250,16 +247,12 @@ class CutOff:
     culprits: tuple[int, ...]
 
 
-def cut_off(  # noqa: PLR0913, PLR0917 - the two cuts of a phase
-    state: RoundState,
-    rules: PhaseRules,
-    decision: PhaseDecision,
-    cut: int,
-    end: int,
-    given: CloseInputs,
+def cut_off(
+    rules: PhaseRules, decision: PhaseDecision, cut: int, end: int, given: CloseInputs
 ) -> CutOff:
     """What stands in the log from `cut` on, below `end`, the message's own first index."""
-    between = _between(state, rules, cut, end)
+    state = rules.state
+    between = _between(rules, cut, end)
     whole = rules.demand(end, given) if between else decision
     late = {
         author: message.index
@@ -287,10 +280,10 @@ def excused(removed: tuple[Removed, ...], late: Mapping[bytes, int]) -> tuple[Re
     )
 
 
-def _between(state: RoundState, rules: PhaseRules, cut: int, end: int) -> dict[bytes, Message]:
+def _between(rules: PhaseRules, cut: int, end: int) -> dict[bytes, Message]:
     """The message of each author that the cut left out; in rollback the first about this close."""
     found: dict[bytes, Message] = {}
-    for message in () if rules.phase is None else state.mail.all(rules.phase):
+    for message in () if rules.phase is None else rules.state.mail.all(rules.phase):
         other = rules.phase is Phase.ROLLBACK and message.body[:32] != rules.opened.leaf
         if cut <= message.index < end and not other:
             found.setdefault(message.author, message)

@@ -31,7 +31,7 @@ from gopa.protocol.rules.roll_and_edges import (
     ValueCommitments,
     VoidEdge,
 )
-from gopa.protocol.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, fails
+from gopa.protocol.rules.round_state import CloseInputs, PhaseDecision, PhaseRules
 from wire.errors import MalformedMessage, UsageError
 
 Ends: TypeAlias = npt.NDArray[np.int32]
@@ -232,16 +232,14 @@ class CommitRules(PhaseRules):
         self._require_proofs(found.read, verdicts)
         read = {state.places[author]: content for author, (_, content) in found.read.items()}
         members = state.shortened(sorted(read), verdicts)
-        removed, faults = state.removed(verdicts, Phase.COMMIT), state.blamed(verdicts)
         if state.too_few(members):
-            culprits = state.culprits(verdicts)
-            return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
+            return self.abort(AbortReason.TOO_FEW_LEFT, verdicts)
 
         def settle(message: Message) -> None:
             self._settle({place: read[place] for place in members}, message.leaf)
             state.settle_list(Phase.COMMIT, cut, message, members)
 
-        return PhaseDecision(state.packed(members), removed, settle, faults, out=verdicts)
+        return self.decision(state.packed(members), verdicts, settle=settle)
 
     def _read(self, message: Message) -> CommitContent:
         found = self.state.proving.read_commit(self.state, message, self.opened.leaf)

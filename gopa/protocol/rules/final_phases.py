@@ -29,11 +29,11 @@ from gopa.protocol.rules.openings import ClaimedOpenings, public, wrong_openings
 from gopa.protocol.rules.roll_and_edges import Confirmed, Lies, Published, Unmasked, share_point
 from gopa.protocol.rules.round_state import (
     CloseInputs,
+    Failure,
     PhaseDecision,
     PhaseRules,
     RoundState,
     Sums,
-    fails,
 )
 from gopa.rounds.masks import (
     SelfMask,
@@ -56,12 +56,13 @@ Recovered: TypeAlias = SelfMask | SecretBytes
 
 
 def summed(
-    state: RoundState,
+    rules: PhaseRules,
     seeds: Mapping[int, SecretBytes],
     recovered: Mapping[int, Recovered],
-    faults: tuple[Fault, ...] = (),
+    *faults: Fault,
 ) -> PhaseDecision:
     """The result, once every self-mask of the final list is known."""
+    state = rules.state
     outward = opened_outward(state)
     masks = {at: each for at, each in recovered.items() if isinstance(each, SelfMask)}
     dealt = {at: each for at, each in recovered.items() if isinstance(each, SecretBytes)}
@@ -70,11 +71,8 @@ def summed(
         sums = _scalars(state, outward, known, masks)
     else:
         sums = _words(state, outward, known)
-
-    def settle(_: Message) -> None:
-        state.reach(Unmasked(seeds, tuple(sorted(recovered))))
-
-    return PhaseDecision(Sums(sums), (), settle, faults)
+    found = Unmasked(seeds, tuple(sorted(recovered)))
+    return rules.decision(Sums(sums), {}, *faults, settle=lambda _: state.reach(found))
 
 
 def opened_outward(state: RoundState) -> list[tuple[int, int]]:
@@ -146,7 +144,7 @@ class CuriousResultRules(PhaseRules):
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del cut, given
-        return summed(self.state, {}, {})
+        return summed(self, {}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +200,16 @@ class RecoverRules(PhaseRules):
             for dealer, entries in sorted(false.items())
             if state.author(dealer) not in state.convicted
         ]
-        faults = (*state.blamed(found.out), *wrong, *convicted)
         recovered = {dealer: mask for dealer, mask in masks.items() if mask is not None}
         useless = {*others, *false}
         lost = [dealer for dealer in self._missing if dealer in useless or masks[dealer] is None]
         if lost:
-            failed = fails(AbortReason.NOT_UNMASKED, tuple(lost), (), faults, out=found.out)
+            failed = self.decision(
+                Failure(AbortReason.NOT_UNMASKED, tuple(lost)), found.out, *wrong, *convicted
+            )
             return replace(failed, convicted=frozenset(fault.author for fault in convicted))
-        return summed(state, state.at(Unmasked).seeds, recovered, faults)
+        faults = (*state.blamed(found.out), *wrong, *convicted)
+        return summed(self, state.at(Unmasked).seeds, recovered, *faults)
 
     def _given_out(
         self, read: Mapping[bytes, tuple[Message, Recover]]
@@ -336,26 +336,19 @@ class UnmaskRules(PhaseRules):
             state.places[author]: SecretBytes(found.read[author][1].seed)
             for author in sorted(found.read)
         }
-        faults, laggards = (*state.blamed(found.out), *false), frozenset(found.out)
-        convicted = frozenset(fault.author for fault in false)
+        convicted, members = frozenset(fault.author for fault in false), tuple(seeds)
         if not found.out:
-            return summed(state, seeds, {}, faults)
-        # Without all self-masks there is no sum to know (`refuse-unmask`, `made-up-result`).
-        if not state.recovers:
-            missing = state.culprits(found.out)
-            failed = fails(AbortReason.NOT_UNMASKED, missing, (), faults, laggards, out=found.out)
-            keep = Unmasked(seeds)
-            return replace(failed, settle=lambda _: state.reach(keep), convicted=convicted)
-        members = tuple(seeds)
+            return summed(self, seeds, {})
 
         def settle(message: Message) -> None:
             state.reach(Unmasked(seeds))
-            state.settle_list(Phase.UNMASK, cut, message, members)
+            if state.recovers:
+                state.settle_list(Phase.UNMASK, cut, message, members)
 
-        said = state.packed(members)
-        return PhaseDecision(
-            said, (), settle, faults, laggards=laggards, convicted=convicted, out=found.out
-        )
+        # Without all self-masks there is no sum to know (`refuse-unmask`, `made-up-result`).
+        missing = Failure(AbortReason.NOT_UNMASKED, state.culprits(found.out))
+        said = state.packed(members) if state.recovers else missing
+        return self.decision(said, found.out, *false, settle=settle, convicted=convicted)
 
     def _require_equations(
         self, read: dict[bytes, tuple[Message, Unmask]], verdicts: dict[bytes, PartyVerdict]
@@ -405,19 +398,16 @@ class ConfirmRules(PhaseRules):
         everybody = state.final
         found = self._sorter.sort(self.awaited(), cut)
         confirmed = tuple(place for place in everybody if state.author(place) in found.read)
-        faults, missing = state.blamed(found.out), state.culprits(found.out)
-        laggards = frozenset(found.out)
         # Seeds are opened only once enough hold the same list, around each party as well: else
         # some could open edges to whom others unmask (attack `split-organiser`).
         if state.too_few(confirmed) or state.losing(everybody, confirmed):
-            return fails(AbortReason.NOT_CONFIRMED, missing, (), faults, laggards, out=found.out)
+            return self.abort(AbortReason.NOT_CONFIRMED, found.out)
 
         def settle(message: Message) -> None:
             state.reach(Confirmed(confirmed))
             state.settle_list(Phase.CONFIRM, cut, message, confirmed)
 
-        said = state.packed(confirmed)
-        return PhaseDecision(said, (), settle, faults, laggards=laggards, out=found.out)
+        return self.decision(state.packed(confirmed), found.out, settle=settle)
 
     def _read(self, message: Message) -> Confirm:
         """Note when its author confirmed: it is bound at once, wherever the cut lies ([F3]).

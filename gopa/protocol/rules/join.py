@@ -29,10 +29,10 @@ from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, PartyVerdict, S
 from gopa.protocol.rules.roll_and_edges import Drawn, Enrolled, JoinContent, PackedRoll
 from gopa.protocol.rules.round_state import (
     CloseInputs,
+    Failure,
     PhaseDecision,
     PhaseRules,
     RoundState,
-    fails,
 )
 from gopa.rounds.proofs import PossessionClaim
 from wire.errors import InvalidProof
@@ -110,12 +110,10 @@ class CoinsRules(PhaseRules):
         state, parties = self.state, len(self.state.enrolled)
         found = self._sorter.sort(state.places, cut)
         members = tuple(place for author, place in state.places.items() if author in found.read)
-        removed, faults = state.removed(found.out, Phase.COINS), state.blamed(found.out)
-        culprits = state.culprits(found.out)
         if parties - len(members) > state.manifest.terms.loss:
-            return fails(AbortReason.TOO_MANY_WITHHELD, culprits, removed, faults, out=found.out)
+            return self.abort(AbortReason.TOO_MANY_WITHHELD, found.out)
         if state.too_few(members):
-            return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=found.out)
+            return self.abort(AbortReason.TOO_FEW_LEFT, found.out)
         nonces = tuple(found.read[author][1].nonce for author in state.authors(members))
         joint = joint_coins(state.context.session, state.number, state.at(Enrolled).leaf, nonces)
         coins = Coins(pack_members(members, parties), nonces, b"", b"")
@@ -144,9 +142,7 @@ class CoinsRules(PhaseRules):
             state.reach(Drawn(joint, graph, len(roll.parties) - len(members)))
             state.settle_list(Phase.COINS, cut, message, members)
 
-        return PhaseDecision(
-            coins, state.removed(out, Phase.COINS), settle, state.blamed(out), out=out
-        )
+        return self.decision(coins, out, settle=settle)
 
 
 @lru_cache(maxsize=64)
@@ -189,9 +185,8 @@ class JoinRules(PhaseRules):
         _require_own_keys(read, verdicts)
         self._require_fresh(read, verdicts)
         self._require_room(read, verdicts)
-        removed, faults = state.removed(verdicts, Phase.JOIN), state.blamed(verdicts)
         if state.too_few(read):
-            return fails(AbortReason.TOO_FEW_JOINED, (), removed, faults, out=verdicts)
+            return self.decision(Failure(AbortReason.TOO_FEW_JOINED), verdicts)
         number = given.beacon.round if given.beacon is not None else 0
         beacon_round = number if isinstance(state.manifest.beacon, DrandBeacon) else 0
         joins = [(author, read[author][1]) for author in sorted(read)]
@@ -203,7 +198,7 @@ class JoinRules(PhaseRules):
         def settle(message: Message) -> None:
             _enrol(state, roll, message, [join for _, join in joins], cut)
 
-        return PhaseDecision(roll, removed, settle, faults, out=verdicts)
+        return self.decision(roll, verdicts, settle=settle)
 
     def _authors(self, cut: int) -> set[bytes]:
         first = self.state.mail.first(Phase.JOIN)

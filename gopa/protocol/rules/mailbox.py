@@ -71,7 +71,7 @@ class Conviction:
 
     @property
     def verdict(self) -> PartyVerdict:
-        return PartyVerdict(RemovalCause.CONVICTED, self.rule, self.entry, self.what)
+        return PartyVerdict(RemovalCause.CONVICTED, self.rule, self.entry)
 
 
 class MessageReader(Protocol):

@@ -6,7 +6,7 @@ Values: 04-P1 to 04-P3. Accusations, which are heard in the same phase: 04-A1 to
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from commitments.group import Group, PointVec, ScalarVec
@@ -15,7 +15,6 @@ from gopa.contract.limits import largest_body
 from gopa.contract.organiser import AbortReason, RemovalCause
 from gopa.contract.party import ACCUSATION, About, Accusation
 from gopa.contract.phases import Phase
-from gopa.protocol.rules.findings import Fault
 from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, Conviction, PartyVerdict, Sorter
 from gopa.protocol.rules.openings import ClaimedOpenings, wrong_openings
 from gopa.protocol.rules.roll_and_edges import (
@@ -30,7 +29,6 @@ from gopa.protocol.rules.round_state import (
     PhaseDecision,
     PhaseRules,
     RoundState,
-    fails,
 )
 from gopa.rounds.context import commit
 from gopa.rounds.masks import (
@@ -89,15 +87,11 @@ class PublishRules(PhaseRules):
         # Not final while an edge leads out: its mask would stay in the sum (`final-too-early`).
         settled = not state.proving.proves_values
         final = state.curious or (settled and not state.matched.crossing(members))
-        removed = state.removed(verdicts, Phase.PUBLISH)
-        faults = _faults(state, verdicts, convicted.values())
-        culprits = state.culprits(verdicts)
+        faults = [state.convicts(each) for each in convicted.values()]
         if state.too_few(members):
-            failed = fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
-            return replace(failed, heard=cut)
+            return self.abort(AbortReason.TOO_FEW_LEFT, verdicts, *faults, heard=cut)
         if settled and not final and not state.manifest.max_rollbacks:
-            failed = fails(AbortReason.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
-            return replace(failed, heard=cut)
+            return self.abort(AbortReason.TOO_MANY_ROLLBACKS, verdicts, *faults, heard=cut)
 
         def settle(message: Message) -> None:
             values = [b""] * len(state.enrolled)
@@ -109,7 +103,7 @@ class PublishRules(PhaseRules):
             state.settle_list(Phase.PUBLISH, cut, message, members, final=final)
 
         said = state.packed(members, final=final)
-        return PhaseDecision(said, removed, settle, faults, heard=cut, out=verdicts)
+        return self.decision(said, verdicts, *faults, settle=settle, heard=cut)
 
     def _convicted(self, cut: int) -> dict[bytes, Conviction]:
         """Who is convicted by accusations below the cut ([A5]); later ones change no list."""
@@ -144,19 +138,6 @@ def _joined(group: Group, vectors: Iterable[ScalarVec | None]) -> ScalarVec:
 def masked_commitments(state: RoundState, places: Sequence[int]) -> PointVec:
     """D_u + B_u + sum of sgn C_uv over live edges, for each of the parties."""
     return state.at(ValueCommitments).points.gather(places)
-
-
-def _faults(
-    state: RoundState, verdicts: dict[bytes, PartyVerdict], convictions: Iterable[Conviction]
-) -> tuple[Fault, ...]:
-    """Every conviction, and what else convicts somebody."""
-    others = {
-        author: verdict
-        for author, verdict in verdicts.items()
-        if verdict.cause is not RemovalCause.CONVICTED
-    }
-    convicted = [state.fault(each.author, each.rule, each.what, each.entry) for each in convictions]
-    return (*state.blamed(others), *convicted)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ Late evidence changes no list; it convicts by 04-A5, 04-E3, 04-F3 and 04-O5.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from gopa.contract.framing import Message
 from gopa.contract.organiser import AbortReason, RemovalCause
@@ -29,7 +29,6 @@ from gopa.protocol.rules.round_state import (
     PhaseDecision,
     PhaseRules,
     RoundState,
-    fails,
 )
 from gopa.rounds.masks import edge_key_hash, edge_masks
 from wire.errors import MalformedMessage
@@ -79,10 +78,7 @@ class RollbackRules(PhaseRules):
         stay = [place for place in self.members if state.author(place) not in verdicts]
         members = state.shortened(stay, verdicts)
         final = members == self.members
-        removed = state.removed(verdicts, Phase.ROLLBACK, self.step)
-        faults = (*state.blamed(verdicts), *convictions)
         convicted = frozenset(fault.author for fault in convictions)
-        culprits = state.culprits(verdicts)
         failed: AbortReason | None = None
         if state.proving.too_many_gone(state, members):
             failed = AbortReason.TOO_FEW_LEFT
@@ -90,8 +86,7 @@ class RollbackRules(PhaseRules):
         elif not final and self.step >= state.manifest.max_rollbacks:
             failed = AbortReason.TOO_MANY_ROLLBACKS
         if failed is not None:
-            decision = fails(failed, culprits, removed, faults, out=verdicts)
-            return replace(decision, convicted=convicted)
+            return self.abort(failed, verdicts, *convictions, convicted=convicted)
         counted = frozenset(message.leaf for message, _ in read.values())
         opened = {
             self.owed[state.places[author]][edge.neighbour]: SecretBytes(edge.key)
@@ -107,7 +102,7 @@ class RollbackRules(PhaseRules):
             state.settle_list(Phase.ROLLBACK, cut, message, members, self.step, final=final)
 
         said = state.packed(members, final=final)
-        return PhaseDecision(said, removed, settle, faults, convicted=convicted, out=verdicts)
+        return self.decision(said, verdicts, *convictions, settle=settle, convicted=convicted)
 
     def _received(
         self, cut: int, verdicts: dict[bytes, PartyVerdict]
@@ -271,9 +266,7 @@ def judge_late(state: RoundState, convicted: Mapping[bytes, Conviction]) -> Late
     Else a second signature could undo the final list when edges are open already (attack
     `second-signature-after-the-final-close`).
     """
-    faults = [
-        state.fault(each.author, each.rule, each.what, each.entry) for each in convicted.values()
-    ]
+    faults = [state.convicts(each) for each in convicted.values()]
     opened: set[tuple[int, int]] = set()
     for message in state.stray_openings:
         edges = _public_inside(state, message)

@@ -27,13 +27,14 @@ from gopa.contract.organiser import (
 )
 from gopa.contract.parameters import CommitReveal, Trust
 from gopa.contract.party import Commit
-from gopa.contract.phases import MAY_BE_FINAL, Phase
+from gopa.contract.phases import MAY_BE_FINAL, OWED_ONCE_COMMITTED, Phase
 from gopa.contract.rows import RowCommit
 from gopa.graph import Graph
 from gopa.protocol.rules.findings import BeaconValue, Fault, Listed, Removed, Role, SessionMemory
 from gopa.protocol.rules.mailbox import (
     BreaksRule,
     CheckedAhead,
+    Conviction,
     Mailbox,
     PartyVerdict,
     Sorter,
@@ -112,11 +113,11 @@ class PhaseDecision:
     said: Said
     removed: tuple[Removed, ...]
     settle: Callable[[Message], None]
-    faults: tuple[Fault, ...] = ()
-    laggards: frozenset[bytes] = frozenset()
-    heard: int = 0
-    convicted: frozenset[bytes] = frozenset()
-    out: Mapping[bytes, PartyVerdict] = field(default_factory=dict)
+    faults: tuple[Fault, ...]
+    laggards: frozenset[bytes]
+    heard: int
+    convicted: frozenset[bytes]
+    out: Mapping[bytes, PartyVerdict]
 
 
 @dataclass(slots=True)
@@ -345,6 +346,10 @@ class RoundState:
         what = "it said something false about a mask"
         return self.fault(self.author(place), "14-K6", what, *entries, *shown)
 
+    def convicts(self, one: Conviction) -> Fault:
+        """The fault of whom an accusation convicts."""
+        return self.fault(one.author, one.rule, one.what, one.entry)
+
     def fault(self, author: bytes, rule: str, what: str, *entries: int) -> Fault:
         return Fault(Role.PARTY, author, rule, what, entries, self.number)
 
@@ -400,24 +405,13 @@ class RoundState:
                 yield Removal(position, rows[position].phase, rows[position].cause)
 
 
-def fails(  # noqa: PLR0913 - all that such a decision consists of
-    reason: AbortReason,
-    culprits: tuple[int, ...],
-    removed: tuple[Removed, ...],
-    faults: tuple[Fault, ...],
-    laggards: frozenset[bytes] = frozenset(),
-    *,
-    out: Mapping[bytes, PartyVerdict],
-) -> PhaseDecision:
-    """An abort that the rules demand."""
-    return PhaseDecision(
-        Failure(reason, culprits), removed, lambda _: None, faults, laggards, out=out
-    )
+def _settle_nothing(_: Message) -> None:
+    """An abort establishes nothing."""
 
 
 @dataclass(slots=True)
 class PhaseRules(ABC):
-    """Judges one open phase: knows what the rules make of the messages below a cut.
+    """The judge of one open phase: what the rules make of the messages below a cut.
 
     The phase began with the message `opened`. `phase` is None if nobody has anything to post;
     `step` is the number of the rollback, and 0 in other phases.
@@ -436,6 +430,45 @@ class PhaseRules(ABC):
     @abstractmethod
     def awaited(self) -> Iterable[bytes]:
         """Whose message the phase waits for."""
+
+    def decision(
+        self,
+        said: Said,
+        out: Mapping[bytes, PartyVerdict],
+        *more: Fault,
+        settle: Callable[[Message], None] = _settle_nothing,
+        convicted: frozenset[bytes] = frozenset(),
+        heard: int = 0,
+    ) -> PhaseDecision:
+        """What the rules demand where these verdicts keep parties out; `more` are other faults.
+
+        Up to the final list they are removed, behind it they have failed what it obliges them to.
+        """
+        state, phase = self.state, self.phase
+        lists = phase is not None and phase.place < Phase.CONFIRM.place
+        failed = phase in OWED_ONCE_COMMITTED and not lists
+        return PhaseDecision(
+            said=said,
+            removed=state.removed(out, phase, self.step) if phase and lists else (),
+            settle=settle,
+            faults=(*state.blamed(out), *more),
+            laggards=frozenset(out if failed else ()),
+            heard=heard,
+            convicted=convicted,
+            out=out,
+        )
+
+    def abort(
+        self,
+        reason: AbortReason,
+        out: Mapping[bytes, PartyVerdict],
+        *more: Fault,
+        convicted: frozenset[bytes] = frozenset(),
+        heard: int = 0,
+    ) -> PhaseDecision:
+        """An abort that the rules demand; it names who was missing or wrong."""
+        failure = Failure(reason, self.state.culprits(out))
+        return self.decision(failure, out, *more, convicted=convicted, heard=heard)
 
     def edges_owed(self) -> Mapping[int, tuple[int, ...]]:
         """The neighbours to which each party has to open an edge."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gopa.contract.cutting import pieces_of
@@ -141,19 +141,17 @@ class RoundSequence:
 
     def next_control(self, cut: int, given: CloseInputs) -> Control | None:
         """The message that the rules demand from the organiser now, with this cut."""
-        if self.failed:
-            return None
-        if self._state is None or self._rules is None:
-            due = self._due()
+        rules = self._asked(cut)
+        if rules is None:
+            due = None if self.failed else self._due()
             if due is None:
                 return None
             said = opening(self._leaf, due.logical, due.attempt)
             return Control(said.kind, due.number, 0, self._leaf, said.message, said.body)
-        self._require_cut(cut)
         try:
-            tried = self._try(self._state, self._rules, cut, given)
+            tried = self._try(rules, cut, given)
             if tried.said.kind is Kind.CLOSE:
-                require_given(self._state, self._rules, given)
+                require_given(rules, given)
         except InvalidProof as error:
             raise UsageError(
                 error.message, "beacon" if error.check != "04-C4" else "checkpoint"
@@ -161,38 +159,41 @@ class RoundSequence:
         return self._control(tried.said)
 
     def abort(self, cut: int) -> Control | None:
-        """The organiser's own abort, which no rule demands ([X1]); None outside a round."""
-        if self.failed or self._state is None or self._rules is None:
+        """The organiser's own abort, which no rule demands (04-X1); None outside a round."""
+        rules = self._asked(cut)
+        if rules is None:
             return None
-        self._require_cut(cut)
-        return self._control(aborted(self._state, cut, self._leaf, Failure(AbortReason.ORGANISER)))
+        return self._control(aborted(rules.state, cut, self._leaf, Failure(AbortReason.ORGANISER)))
 
     def fails(self, cut: int) -> bool:
         """Whether the rules demand an abort of the round with this cut."""
-        if self.failed or self._state is None or self._rules is None:
-            return False
-        self._require_cut(cut)
+        rules = self._asked(cut)
         try:
-            decision = self._try(self._state, self._rules, cut, CloseInputs()).decision
+            decision = None if rules is None else self._try(rules, cut, CloseInputs()).decision
         except InvalidProof:  # the coins wait for a value of the beacon
             return False
-        return isinstance(decision.said, Failure)
+        return decision is not None and isinstance(decision.said, Failure)
 
     def carries_on(self, cut: int) -> bool:
-        """Whether an abort for no reason would be a veto ([X7]) if it had this cut as its index."""
-        state, rules = self._state, self._rules
-        if self.failed or state is None or rules is None or not state.released:
+        """Whether an abort for no reason would be a veto (04-X7) if it had this cut as its index."""
+        rules = self._asked(cut)
+        if rules is None or not rules.state.released:
             return False
-        self._require_cut(cut)
-        decision = self._try(state, rules, cut, CloseInputs()).decision
-        return cut_off(state, rules, decision, cut, cut, CloseInputs()).goes_on
+        decision = self._try(rules, cut, CloseInputs()).decision
+        return cut_off(rules, decision, cut, cut, CloseInputs()).goes_on
 
     def pending_faults(self, cut: int) -> tuple[Fault, ...]:
         """What parties did wrong in the open phase, as its close with this cut would find."""
-        if self.failed or self._state is None or self._rules is None:
-            return ()
-        self._require_cut(cut)
-        return self._try(self._state, self._rules, cut, CloseInputs()).decision.faults
+        rules = self._asked(cut)
+        return () if rules is None else self._try(rules, cut, CloseInputs()).decision.faults
+
+    def _asked(self, cut: int) -> PhaseRules | None:
+        """The rules that judge with this cut; None outside a round, and where the session failed."""
+        if self.failed or self._rules is None:
+            return None
+        if type(cut) is not int or cut < self._cut:
+            raise UsageError(f"a cut is an index of the log from {self._cut} on", "cut")
+        return self._rules
 
     def view(self) -> RoundPicture | None:
         """The current round, or the last one."""
@@ -240,16 +241,9 @@ class RoundSequence:
 
     def broken_control(self, item: Broken) -> None:
         """Report an entry of the organiser that continues nothing: what it says cannot be read."""
-        fault = Fault(
-            Role.ORGANISER,
-            item.author,
-            "04-E1",
-            "its entries do not continue each other",
-            (item.index,),
-            item.round,
-            proved=False,
-        )
-        self._fail(fault)
+        what = "its entries do not continue each other"
+        fault = Fault(Role.ORGANISER, item.author, "04-E1", what, (item.index,), item.round)
+        self._fail(replace(fault, proved=False))
 
     def control(self, message: Message) -> None:
         """Take a message of the organiser in phase 0."""
@@ -260,17 +254,9 @@ class RoundSequence:
         try:
             self._accept(message)
         except BreaksRule as error:
-            entries = (message.index,)
-            self._fail(
-                Fault(
-                    Role.ORGANISER,
-                    message.author,
-                    error.rule,
-                    error.message,
-                    entries,
-                    message.round,
-                )
-            )
+            author, entries = message.author, (message.index,)
+            what, number = error.message, message.round
+            self._fail(Fault(Role.ORGANISER, author, error.rule, what, entries, number))
 
     # A message of the organiser
 
@@ -343,8 +329,8 @@ class RoundSequence:
             self._memory.inputs.clear()
 
     def _proceed(self, message: Message, said: Close | ResultMessage | Abort) -> None:
-        state, rules = self._state, self._rules
-        if state is None or rules is None:
+        rules = self._rules
+        if rules is None:
             return
         if not self._cut <= said.cut <= message.first:
             raise BreaksRule("04-C2", "a cut that goes back or lies ahead")
@@ -353,13 +339,13 @@ class RoundSequence:
         if isinstance(said, Close):
             self._require_root(said, message)
         if isinstance(said, Abort) and said.reason is AbortReason.ORGANISER:
-            self._own_abort(state, rules, message, said)
+            self._own_abort(rules, message, said)
             return
         given = given_in(said)
         try:
-            tried = self._try(state, rules, said.cut, given)
+            tried = self._try(rules, said.cut, given)
             if isinstance(tried.said.message, Close):
-                require_given(state, rules, given)
+                require_given(rules, given)
         except InvalidProof as error:
             rule = error.check if error.check.startswith("04-") else "04-V4"
             raise BreaksRule(rule, error.message) from None
@@ -367,7 +353,7 @@ class RoundSequence:
         if tried.said.body != message.body:
             raise BreaksRule(*differing(tried.said.message, said))
         self._remember_checkpoint(given, message)
-        self._apply(state, rules, tried.decision, message, said)
+        self._apply(rules, tried.decision, message, said)
 
     def _require_root(self, said: Close, message: Message) -> None:
         """Require the root that the log has at the cut, where that is known ([C7]).
@@ -381,34 +367,32 @@ class RoundSequence:
         if self._tools.root_at(said.cut) not in {None, said.root}:
             raise BreaksRule("04-C7", "it names another root than the log has at its cut")
 
-    def _own_abort(
-        self, state: RoundState, rules: PhaseRules, message: Message, said: Abort
-    ) -> None:
+    def _own_abort(self, rules: PhaseRules, message: Message, said: Abort) -> None:
         """End a round by the organiser's own abort, which names nobody ([X1]).
 
         Behind the final close it may be a veto ([X7]): it could end what it dislikes.
         """
+        state = rules.state
         demanded = aborted(state, said.cut, self._leaf, Failure(AbortReason.ORGANISER))
         if demanded.body != message.body:
             raise BreaksRule(*differing(demanded.message, said))
         left = None
         if state.released:
-            decision = self._try(state, rules, said.cut, CloseInputs()).decision
-            left = cut_off(state, rules, decision, said.cut, message.first, CloseInputs())
-        note_above_cut(state, rules, self._notes, said.cut, message.first)
+            decision = self._try(rules, said.cut, CloseInputs()).decision
+            left = cut_off(rules, decision, said.cut, message.first, CloseInputs())
+        note_above_cut(rules, self._notes, said.cut, message.first)
         ended = Ended(said, message.index, veto=self._veto(state, left, message))
         self._leave(state, ended, said.cut, heard=0)
 
     def _apply(
         self,
-        state: RoundState,
         rules: PhaseRules,
         decision: PhaseDecision,
         message: Message,
         said: Close | ResultMessage | Abort,
     ) -> None:
-        given = given_in(said)
-        left = cut_off(state, rules, decision, said.cut, message.first, given)
+        state, given = rules.state, given_in(said)
+        left = cut_off(rules, decision, said.cut, message.first, given)
         state.removals += excused(decision.removed, left.late)
         state.faults += decision.faults
         state.convicted |= decision.convicted
@@ -416,7 +400,7 @@ class RoundSequence:
         if rules.phase is Phase.UNMASK:
             late = frozenset(state.places[author] for author in left.late)
             state.reach(CutOffUnmasks(late))
-        note_above_cut(state, rules, self._notes, said.cut, message.first)
+        note_above_cut(rules, self._notes, said.cut, message.first)
         decision.settle(message)
         if not isinstance(said, Close):
             abort = isinstance(said, Abort)
@@ -491,7 +475,7 @@ class RoundSequence:
         if self._tried is not None and index < self._tried.cut:
             self._tried = None
 
-    def _try(self, state: RoundState, rules: PhaseRules, cut: int, given: CloseInputs) -> _Tried:
+    def _try(self, rules: PhaseRules, cut: int, given: CloseInputs) -> _Tried:
         tried = self._tried
         if tried is not None and (tried.cut, tried.given) == (cut, given):
             return tried
@@ -500,13 +484,9 @@ class RoundSequence:
             same = tried.given.beacon == given.beacon or rules.phase not in _WITH_BEACON
             decision = tried.decision if same else None
         decision = decision or rules.demand(cut, given)
-        said = stated(state, rules, decision, cut, given, self._leaf)
+        said = stated(rules, decision, cut, given, self._leaf)
         self._tried = _Tried(cut, given, decision, said)
         return self._tried
 
     def _control(self, said: OrganiserStatement) -> Control:
         return Control(said.kind, self.number, self._seq, self._leaf, said.message, said.body)
-
-    def _require_cut(self, cut: int) -> None:
-        if type(cut) is not int or cut < self._cut:
-            raise UsageError(f"a cut is an index of the log from {self._cut} on", "cut")

@@ -35,10 +35,11 @@ def route(state: RoundState, rules: PhaseRules | None, notes: Notes, message: Me
         note_late(notes, message, state)
 
 
-def note_above_cut(state: RoundState, rules: PhaseRules, notes: Notes, cut: int, end: int) -> None:
+def note_above_cut(rules: PhaseRules, notes: Notes, cut: int, end: int) -> None:
     """Note who posted above the cut of a phase that a message at `end` ends: late, or cut off."""
     if rules.phase is None:
         return
+    state = rules.state
     for message in state.mail.all(rules.phase):
         if cut <= message.index < end:
             author = _named(state, message)

@@ -58,7 +58,6 @@ from gopa.protocol.rules.round_state import (
     PhaseRules,
     Proving,
     RoundState,
-    fails,
     nonce_size,
 )
 from gopa.rounds.context import RoundContext
@@ -350,12 +349,10 @@ class ProveRules(PhaseRules):
         members = state.shortened(sorted(proved), verdicts)
         disputed = disputed_edges(state.matched, proved, members)
         final = not disputed and not state.matched.crossing(members)
-        removed, faults = state.removed(verdicts, Phase.PROVE), state.blamed(verdicts)
-        culprits = state.culprits(verdicts)
         if too_many_gone(state, len(self.members), members):
-            return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
+            return self.abort(AbortReason.TOO_FEW_LEFT, verdicts)
         if not final and not state.manifest.max_rollbacks:
-            return fails(AbortReason.TOO_MANY_ROLLBACKS, culprits, removed, faults, out=verdicts)
+            return self.abort(AbortReason.TOO_MANY_ROLLBACKS, verdicts)
 
         def settle(message: Message) -> None:
             leaf, published = self.opened.leaf, len(self.members)
@@ -364,8 +361,7 @@ class ProveRules(PhaseRules):
             state.leave(PublishedRows)
             state.settle_list(Phase.PROVE, cut, message, members, final=final)
 
-        said = state.packed(members, final=final)
-        return PhaseDecision(said, removed, settle, faults, out=verdicts)
+        return self.decision(state.packed(members, final=final), verdicts, settle=settle)
 
     def _read(self, message: Message) -> Proved:
         """Require what the author says about each of its edges, and tests of small entries (14-K4).

@@ -1,4 +1,4 @@
-"""Evaluates the numbered rules of the protocol over a log.
+"""The numbered rules of the protocol, evaluated over a log.
 
 `Ledger` follows one session entry by entry and says at every point what the rules demand
 next; `check` does so for a whole log. Organiser, board and auditor share this one

@@ -69,7 +69,7 @@ _ENDING: Final = defaultdict(lambda: "04-O3", {Phase.PUBLISH: "04-P3", Phase.PRO
 
 @dataclass(frozen=True, slots=True)
 class OrganiserStatement:
-    """Holds a message of the organiser: its kind, what it says, its bytes."""
+    """A message of the organiser: its kind, what it says, its bytes."""
 
     kind: Kind
     message: OrganiserMessage
@@ -77,7 +77,7 @@ class OrganiserStatement:
 
 
 def opening(acts_on: bytes, logical: int, attempt: int) -> OrganiserStatement:
-    """The message that opens a round ([X3])."""
+    """The message that opens a round (04-X3)."""
     message = Open(acts_on, logical, attempt)
     return OrganiserStatement(Kind.OPEN, message, OPEN.encode(message))
 
@@ -100,7 +100,7 @@ def stated(
 
 
 def aborted(state: RoundState, cut: int, acts_on: bytes, failure: Failure) -> OrganiserStatement:
-    """The message that ends a round without a result ([X1], [X2])."""
+    """The message that ends a round without a result (04-X1, 04-X2)."""
     released = Released.MASKED if state.released else Released.NONE
     abort = Abort(acts_on, cut, failure.reason, released, failure.culprits)
     return OrganiserStatement(Kind.ABORT, abort, ABORT.encode(abort))
@@ -119,7 +119,7 @@ def given_in(message: OrganiserMessage) -> CloseInputs:
 
 
 def require_given(rules: PhaseRules, given: CloseInputs) -> None:
-    """Require the checkpoint and the beacon's round that a close adds ([C4], [J7], [V4]).
+    """Require the checkpoint and the beacon's round that a close adds (04-C4, 04-J7, 04-V4).
 
     Witnesses have to have seen the close before: else two closes could be shown on two sides of a
     fork (attacks `unwitnessed-close`, `close-without-checkpoint`).
@@ -137,7 +137,7 @@ def require_given(rules: PhaseRules, given: CloseInputs) -> None:
             raise InvalidProof("no checkpoint is asked for here", "04-C4")
         return
     try:
-        signed = _opened(policy_text(state), given.checkpoint)
+        signed = open_checkpoint(state.manifest.policy, given.checkpoint)
     except ProtocolError as error:
         raise InvalidProof(f"the checkpoint does not hold: {error}", "04-C4") from None
     before = state.lists[-1].index
@@ -147,25 +147,16 @@ def require_given(rules: PhaseRules, given: CloseInputs) -> None:
         _require_early(state, state.manifest.beacon, policy, signed)
 
 
-def policy_text(state: RoundState) -> bytes:
-    """The trust policy of the session, as text."""
-    return state.manifest.policy
-
-
+@lru_cache(maxsize=64)
 def open_checkpoint(policy: bytes, data: bytes) -> SignedCheckpoint:
     """A checkpoint that holds under the session's policy; raises `ProtocolError`s."""
-    return _opened(policy, data)
-
-
-@lru_cache(maxsize=64)
-def _opened(policy: bytes, data: bytes) -> SignedCheckpoint:
     return TrustPolicy.parse(policy).open(data)
 
 
 def _require_early(
     state: RoundState, beacon: DrandBeacon, policy: TrustPolicy, signed: SignedCheckpoint
 ) -> None:
-    """Require that a quorum saw the close of join before the beacon's value was known ([V4]).
+    """Require that a quorum saw the close of join before the beacon's value was known (04-V4).
 
     Else an organiser could wait for the value, and then choose the roll whose graph suits it
     (attack `late-witnesses`).
@@ -235,7 +226,7 @@ def _differing_close(demanded: OrganiserMessage, posted: Close) -> tuple[str, st
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """Judges a phase as its cut has it, and as it would be with the message's own index as the cut.
+    """What a cut left out, by the same phase with the message's own index as its cut.
 
     `late` are the authors whose message would have counted, with its index; `goes_on` says
     whether the rules would have demanded a close or a result. `culprits` are those that an
@@ -320,7 +311,7 @@ _FAILED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Names a round: its number, which logical round it serves, which attempt it is."""
+    """A round: its number, which logical round it serves, which attempt it is."""
 
     number: int
     logical: int
@@ -333,8 +324,8 @@ FIRST: Final = Due(1, 0, 0)
 def following(manifest: Manifest, last: RoundState | None) -> Due | None:
     """The round after the last one; None when all logical rounds are done.
 
-    No attempt is left after `attempts` rounds, or `charged` + 1 releases ([X4]): each attempt draws
-    coins, among which colluders could choose (attack `draws-until-it-likes`).
+    No attempt is left after `attempts` rounds, or `charged` + 1 releases (04-X4): each attempt
+    draws coins, among which colluders could choose (attack `draws-until-it-likes`).
     """
     if last is None:
         return FIRST
@@ -351,7 +342,7 @@ def following(manifest: Manifest, last: RoundState | None) -> Due | None:
 
 @dataclass(slots=True)
 class Bars:
-    """Keeps who is barred: from the attempts left of this logical round, and for good."""
+    """Who is barred: from the attempts left of this logical round, and for good."""
 
     retry: set[bytes] = field(default_factory=set)
     forever: set[bytes] = field(default_factory=set)

@@ -1,8 +1,8 @@
-"""Judges the close of commit: whose proofs hold, and which edges mask ([K1] to [K6]).
+"""The close of commit: whose proofs hold, and which edges mask (04-K1 to 04-K6).
 
 Proofs are checked as they come, so that nobody has to keep them until the close; the commitments
 of a party's edges are added up from points that come in parts. Of the two ends of an edge the
-first that posts is written down ([K5]). Whoever posts later is only compared with it: who says
+first that posts is written down (04-K5). Whoever posts later is only compared with it: who says
 the same takes no memory.
 """
 
@@ -39,7 +39,7 @@ Signs: TypeAlias = npt.NDArray[np.int8]
 
 
 class SignedSums:
-    """Adds up sgn C over each party's edges; the other end takes C away ([P1])."""
+    """The sums of sgn C over each party's edges; the other end takes C away (04-P1)."""
 
     def __init__(self, group: Group, parties: int) -> None:
         self._group = group
@@ -80,7 +80,7 @@ _AT_ONCE: Final = 1 << 14
 
 
 class Matching:
-    """Compares what both ends of each edge posted, taking each party's bytes once, in any order."""
+    """The comparison of what both ends of edges posted, one party at a time, in any order."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -114,7 +114,7 @@ class Matching:
 
         With a group the bytes are commitments, which have to be canonical points. Then the
         second part has for every party the sum of those of its live edges, with the signs
-        of [P1]. Call it once.
+        of 04-P1. Call it once.
         """
         inside = np.zeros(self._graph.parties, dtype=np.bool_)
         inside[list(listed)] = True

@@ -1,9 +1,9 @@
-"""Judges the phases that end a round: confirm, unmask, recovery and the result.
+"""The phases that end a round: confirm, unmask, recovery and the result.
 
-Confirm says who saw the final close ([F1], [F2]). Unmask, or the result if every seed is there,
-follows ([U1], [U2]); with recovery, shares stand in for missing self-masks ([U3] to [U5]), and
-seeds are held against what their owners committed to ([U1], [U5]). The sum is that of the masked
-values less the masks that became public ([Z1], [Z2]). In an honest but curious session the close
+Confirm says who saw the final close (04-F1, 04-F2). Unmask, or the result if every seed is there,
+follows (04-U1, 04-U2); with recovery, shares stand in for missing self-masks (04-U3 to 04-U5), and
+seeds are held against what their owners committed to (04-U1, 04-U5). The sum is that of the masked
+values less the masks that became public (04-Z1, 04-Z2). In an honest but curious session the close
 of publish is final, and the result follows at once (section 13).
 """
 
@@ -26,7 +26,7 @@ from gopa.contract.words import unpack_words, word_type
 from gopa.protocol.rules.findings import Fault
 from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, PartyVerdict, Sorter, invalid
 from gopa.protocol.rules.openings import ClaimedOpenings, public, wrong_openings
-from gopa.protocol.rules.roll_and_edges import Confirmed, Lies, Published, Unmasked, share_point
+from gopa.protocol.rules.roll_and_edges import Lies, Published, Unmasked, share_point
 from gopa.protocol.rules.round_state import (
     CloseInputs,
     Failure,
@@ -157,7 +157,7 @@ class _Right:
 
 @dataclass(slots=True)
 class RecoverRules(PhaseRules):
-    """Judges a round from the close of unmask to the result."""
+    """The judge from the close of unmask to the result."""
 
     phase = Phase.RECOVER
 
@@ -172,9 +172,10 @@ class RecoverRules(PhaseRules):
         unmasked = state.at(Unmasked).seeds
         self._missing = tuple(u for u in state.final if u not in unmasked)
         missing = frozenset(self._missing)
+        confirmed = next(each.members for each in state.lists if each.phase is Phase.CONFIRM)
         self.dealers = {
             place: dealers
-            for place in state.at(Confirmed).members
+            for place in confirmed
             if (dealers := tuple(u for u in state.neighbours(place) if u in missing))
         }
         self._sorter = self.sorter(self._read, "04-U3", strikes=False)
@@ -258,7 +259,7 @@ class RecoverRules(PhaseRules):
         return share
 
     def _mask(self, dealer: int, given_out: Mapping[int, _Right]) -> Recovered | None:
-        """Recover a self-mask or its seed ([U4]); None with too few shares.
+        """Recover a self-mask or its seed (04-U4); None with too few shares.
 
         A seed is not compared with the self-mask yet.
         """
@@ -271,7 +272,7 @@ class RecoverRules(PhaseRules):
         return recover(commitments, shares)
 
     def _of_another_seed(self, masks: Mapping[int, Recovered | None]) -> tuple[int, ...]:
-        """The dealers whose shares make a seed that does not make their self-mask ([U5]).
+        """The dealers whose shares make a seed that does not make their self-mask (04-U5).
 
         Stops a party that deals another seed than its own and vanishes: it could end every round
         (attack `another-seed`).
@@ -292,7 +293,7 @@ class RecoverRules(PhaseRules):
         return self.state.proving.liars_about_seeds(self.state, seeds)
 
     def _conviction(self, dealer: int, given_out: Mapping[int, _Right]) -> Fault:
-        """Convict a dealer by its commit and the messages that gave its seed ([U5])."""
+        """Convict a dealer by its commit and the messages that gave its seed (04-U5)."""
         state = self.state
         entries = state.committed.dealt(dealer).entry, *self._shown(given_out, dealer)
         what = "it dealt shares of another seed than that of its self-mask"
@@ -309,7 +310,7 @@ class RecoverRules(PhaseRules):
 
 @dataclass(slots=True)
 class UnmaskRules(PhaseRules):
-    """Judges a round from the close of confirm to that of unmask, or to the result."""
+    """The judge from the close of confirm to that of unmask, or to the result."""
 
     phase = Phase.UNMASK
 
@@ -353,7 +354,7 @@ class UnmaskRules(PhaseRules):
     def _require_equations(
         self, read: dict[bytes, tuple[Message, Unmask]], verdicts: dict[bytes, PartyVerdict]
     ) -> tuple[Fault, ...]:
-        """Remove and convict those about whose seed something false was proved ([P10] of 14)."""
+        """Remove and convict those about whose seed something false was proved (14-P10)."""
         state = self.state
         seeds = [
             (state.places[author], SecretBytes(content.seed))
@@ -367,7 +368,7 @@ class UnmaskRules(PhaseRules):
         return tuple(faults)
 
     def _wrong(self, messages: Sequence[tuple[Message, Unmask]]) -> frozenset[int]:
-        """Find the seeds that do not make the self-mask of their party ([U1]).
+        """Find the seeds that do not make the self-mask of their party (04-U1).
 
         Another seed would shift the sum by the difference of two masks (attack `wrong-seed`).
         """
@@ -380,7 +381,7 @@ class UnmaskRules(PhaseRules):
 
 @dataclass(slots=True)
 class ConfirmRules(PhaseRules):
-    """Judges from the final close to that of confirm. Evidence changes nothing now ([E3])."""
+    """The judge from the final close to that of confirm. Evidence changes nothing now (04-E3)."""
 
     phase = Phase.CONFIRM
 
@@ -404,13 +405,12 @@ class ConfirmRules(PhaseRules):
             return self.abort(AbortReason.NOT_CONFIRMED, found.out)
 
         def settle(message: Message) -> None:
-            state.reach(Confirmed(confirmed))
             state.settle_list(Phase.CONFIRM, cut, message, confirmed)
 
         return self.decision(state.packed(confirmed), found.out, settle=settle)
 
     def _read(self, message: Message) -> Confirm:
-        """Note when its author confirmed: it is bound at once, wherever the cut lies ([F3]).
+        """Note when its author confirmed: it is bound at once, wherever the cut lies (04-F3).
 
         Else a party could confirm and still open edges (attack `betray`), with the cut as excuse.
         """

@@ -32,7 +32,7 @@ Json: TypeAlias = object
 
 
 class Role(Enum):
-    """Says in what part somebody broke a rule."""
+    """The part in which somebody broke a rule."""
 
     ORGANISER = "organiser"
     PARTY = "party"
@@ -42,7 +42,7 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Fault(Brief):
-    """Reports a rule that somebody broke.
+    """A rule that somebody broke.
 
     `author` is the Ed25519 key (empty for the board), `round` the number of the round or
     0, `entries` the indexes that show it. `proved` means that these entries convict
@@ -67,7 +67,7 @@ class Fault(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RuleNote(Brief):
-    """Notes something worth knowing that convicts nobody and changes no list.
+    """Something worth knowing that convicts nobody and changes no list.
 
     `count` entries show it; `entries` has the first of them.
     """
@@ -82,7 +82,7 @@ class RuleNote(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Listed(Brief):
-    """Reports a close that the rules accept: its list, as positions of the roll.
+    """A close that the rules accept: its list, as positions of the roll.
 
     `step` counts rollbacks from 1 and is 0 elsewhere; `cut` is the close's, `index` its
     own place in the log.
@@ -98,7 +98,7 @@ class Listed(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Removed(Brief):
-    """Says who is not in a list, since which phase and by which rule.
+    """Somebody who is not in a list, since which phase and by which rule.
 
     `position` is that on the roll, or None for somebody who never was on it. `entry` is
     the index of the entry that decided it, where there is one. With the rule 04-C6 it is the
@@ -117,7 +117,7 @@ class Removed(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RoundFindings(Brief):
-    """Reports one round, as far as it got by the rules.
+    """One round, as far as it got by the rules.
 
     `roll` holds Ed25519 keys. `void` are the edges between listed parties that mask
     nothing, `opened` those whose keys are public, `unmasked` whose self-mask is public,
@@ -126,7 +126,7 @@ class RoundFindings(Brief):
     round so far. `sums` and `abort` are both None while the round goes on; a round in
     which the organiser broke a rule stays so. `culprits` are those that the abort names, but
     for whom only the cut made late. `veto` is empty unless the log before the abort would
-    have carried the round on ([X7]): the index of the abort, then of what its cut left out.
+    have carried the round on (04-X7): the index of the abort, then of what its cut left out.
     """
 
     number: int
@@ -160,7 +160,7 @@ class RoundFindings(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Findings(Brief):
-    """Reports everything about one session.
+    """Everything about one session.
 
     `complete` means that every logical round was brought to an end by the rules, that
     the organiser kept them throughout, and that nothing is left open.
@@ -265,10 +265,10 @@ def _coins(manifest: Manifest) -> Coins:
 
 @dataclass(frozen=True, slots=True)
 class BeaconValue:
-    """Holds the value of one round of the session's drand chain.
+    """The value of one round of the session's drand chain.
 
-    At the close of join only `round` counts: the close names it ([J7]). At the close of
-    coins `signature` proves its value, with `previous` where the chain needs it ([V4]).
+    At the close of join only `round` counts: the close names it (04-J7). At the close of
+    coins `signature` proves its value, with `previous` where the chain needs it (04-V4).
     """
 
     round: int
@@ -278,7 +278,7 @@ class BeaconValue:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Holds a message of the organiser, complete but for signature and place in the log.
+    """A message of the organiser, complete but for signature and place in the log.
 
     It goes into phase 0 of `round`, with `seq` as its first number and `previous` as the
     leaf before it, as `kind`.
@@ -306,7 +306,7 @@ class _Count:
 
 @dataclass(slots=True)
 class Notes:
-    """Collects notes: those of one kind about one author and round become one."""
+    """The notes of a session: those of one kind about one author and round become one."""
 
     _counts: dict[tuple[int, str, str, bytes], _Count] = field(default_factory=dict)
 
@@ -328,7 +328,7 @@ class Notes:
 
 @dataclass(frozen=True, slots=True)
 class SeenRoot:
-    """Names entries whose authors had seen this root at this size ([E6])."""
+    """Entries whose authors had seen this root at this size (04-E6)."""
 
     size: int
     root: bytes
@@ -336,7 +336,7 @@ class SeenRoot:
 
 
 class Views:
-    """Collects what authors and closes say about the log: whoever has all of it compares."""
+    """What authors and closes say about the log: whoever has all of it compares."""
 
     def __init__(self) -> None:
         self._seen = KeyTable(_SEEN.size)
@@ -370,7 +370,7 @@ class Views:
 
 
 class Chains:
-    """Keeps the last leaf of every author: `prev_own_leaf` says what its author thinks it is."""
+    """The last leaf of every author: `prev_own_leaf` says what its author thinks it is."""
 
     def __init__(self) -> None:
         self._authors, self._last = KeyTable(32), Rows(32)
@@ -386,7 +386,7 @@ class Chains:
 
 
 class FirstSeeds:
-    """Keeps every C_y (or A) of the session with the message that held it first ([J5])."""
+    """Every C_y (or A) of the session with the message that held it first (04-J5)."""
 
     def __init__(self) -> None:
         self._seeds, self._authors, self._entries = KeyTable(_SIZE), Rows(_SIZE), array("Q")
@@ -404,7 +404,7 @@ class FirstSeeds:
 
 
 class FirstInputs:
-    """Keeps each party's first C_x of the logical round ([J5]); nothing in modes without any."""
+    """Each party's first C_x of the logical round (04-J5); nothing in modes without any."""
 
     def __init__(self) -> None:
         self.clear()
@@ -426,7 +426,7 @@ class FirstInputs:
 
 @dataclass(slots=True)
 class SessionMemory:
-    """Keeps what rules about several rounds need ([J5])."""
+    """What rules about several rounds need (04-J5)."""
 
     seeds: FirstSeeds = field(default_factory=FirstSeeds)
     inputs: FirstInputs = field(default_factory=FirstInputs)

@@ -57,7 +57,7 @@ def read_session(raws: Iterable[bytes], *, executor: Executor | None = None) -> 
 
 
 class Leaves:
-    """Keeps all leaf hashes of a log, as long as no index is missing."""
+    """All leaf hashes of a log, as long as no index is missing."""
 
     def __init__(self) -> None:
         self.hashes = Rows(_LEAF)
@@ -81,7 +81,7 @@ class Leaves:
 
 
 def with_views(found: Findings, views: Views, leaves: Leaves) -> Findings:
-    """Compare what entries and closes say about the log with the log ([E6]).
+    """Compare what entries and closes say about the log with the log (04-E6).
 
     Whoever rests on a root that this log never had was shown another log, or pretends that it
     was.

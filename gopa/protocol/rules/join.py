@@ -1,17 +1,16 @@
-"""Judges the closes of join and coins: who is on the roll, and which graph follows.
+"""The closes of join and coins: who is on the roll, and which graph follows.
 
-Join: [J1] to [J7] and [X5]. Coins, from the revealed nonces to the joint coin and the graph:
-[V1] to [V5] and [L3]. A roll of a million parties is a `LazySequence`: its items are made when
+Join: 04-J1 to 04-J7 and 04-X5. Coins, from the revealed nonces to the joint coin and the graph:
+04-V1 to 04-V5 and 04-L3. A roll of a million parties is a `LazySequence`: its items are made when
 they are asked for, and not kept.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Generic, TypeVar, overload
 
 from gopa.contract.beacon import (
     drand_coins,
@@ -26,7 +25,13 @@ from gopa.contract.parameters import CommitReveal, DrandBeacon, OpenAdmission, R
 from gopa.contract.party import REVEAL, Reveal
 from gopa.contract.phases import Phase
 from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, PartyVerdict, Sorter, invalid
-from gopa.protocol.rules.roll_and_edges import Drawn, Enrolled, JoinContent, PackedRoll
+from gopa.protocol.rules.roll_and_edges import (
+    Drawn,
+    Enrolled,
+    JoinContent,
+    LazySequence,
+    PackedRoll,
+)
 from gopa.protocol.rules.round_state import (
     CloseInputs,
     Failure,
@@ -37,32 +42,10 @@ from gopa.protocol.rules.round_state import (
 from gopa.rounds.proofs import PossessionClaim
 from wire.errors import InvalidProof
 
-_Key = TypeVar("_Key")
-_Item = TypeVar("_Item")
-
-
-class LazySequence(Sequence[_Item], Generic[_Key, _Item]):
-    """Makes one item for each key, always the same: of many only a few are in memory."""
-
-    def __init__(self, make: Callable[[_Key], _Item], keys: Sequence[_Key]) -> None:
-        self._make, self._keys = make, keys
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    @overload
-    def __getitem__(self, at: int) -> _Item: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[_Item]: ...
-    def __getitem__(self, at: int | slice) -> _Item | Sequence[_Item]:
-        if isinstance(at, slice):
-            return LazySequence(self._make, self._keys[at])
-        return self._make(self._keys[at])
-
 
 @dataclass(slots=True)
 class CoinsRules(PhaseRules):
-    """Judges a round from the close of join to that of coins."""
+    """The judge from the close of join to that of coins."""
 
     phase = Phase.COINS
 
@@ -102,7 +85,7 @@ class CoinsRules(PhaseRules):
         return reveal
 
     def _revealed(self, cut: int) -> PhaseDecision:
-        """Collect the nonces that fit their hashes, and make the joint coin ([V1], [V3]).
+        """Collect the nonces that fit their hashes, and make the joint coin (04-V1, 04-V3).
 
         Each nonce that is kept back doubles the coins among which its owner chooses: so few may be
         missing, and the plan pays for them (attack `withheld-nonce`).
@@ -120,7 +103,7 @@ class CoinsRules(PhaseRules):
         return self._decision(cut, members, coins, joint, found.out)
 
     def _drand(self, beacon: DrandBeacon, coins: Coins) -> bytes:
-        """The joint coin of a beacon ([V4]); `InvalidProof` if the beacon did not sign it."""
+        """The joint coin of a beacon (04-V4); `InvalidProof` if the beacon did not sign it."""
         state = self.state
         number = state.enrolled.beacon_round
         value = _value(beacon, number, coins.signature, coins.previous)
@@ -153,7 +136,7 @@ def _value(beacon: DrandBeacon, number: int, signature: bytes, previous: bytes) 
 
 @dataclass(slots=True)
 class JoinRules(PhaseRules):
-    """Judges a round from `open` to the close of join."""
+    """The judge from `open` to the close of join."""
 
     phase = Phase.JOIN
 
@@ -209,7 +192,7 @@ class JoinRules(PhaseRules):
         }
 
     def _unproved(self, joins: Sequence[tuple[Message, JoinContent]]) -> frozenset[int]:
-        """Find joins without a proof of possession ([J3]).
+        """Find joins without a proof of possession (04-J3).
 
         Stops a party that takes part with somebody else's key (attack `copied-dh-key`), with one
         made from others' keys (`related-dh-key`), or with one of an earlier round
@@ -233,7 +216,7 @@ class JoinRules(PhaseRules):
     def _require_fresh(
         self, read: dict[bytes, tuple[Message, JoinContent]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
-        """Remove joins with another input than before, or with used seeds of noise ([J5]).
+        """Remove joins with another input than before, or with used seeds of noise (04-J5).
 
         Stops a party that spoils a round it dislikes and comes back with another value (attack
         `changed-input-in-retry`), or with noise that it knows or that is another one's
@@ -256,7 +239,7 @@ class JoinRules(PhaseRules):
     def _require_room(
         self, read: dict[bytes, tuple[Message, JoinContent]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
-        """Keep those who came first, where admission is open ([J1]).
+        """Keep those who came first, where admission is open (04-J1).
 
         The plan holds for so many parties and no more: a crowd could otherwise make it worthless.
         """
@@ -271,7 +254,7 @@ class JoinRules(PhaseRules):
 def _require_own_keys(
     read: dict[bytes, tuple[Message, JoinContent]], verdicts: dict[bytes, PartyVerdict]
 ) -> None:
-    """Remove all that share a Diffie-Hellman key ([J4]).
+    """Remove all that share a Diffie-Hellman key (04-J4).
 
     Nobody proves possession of a key that it does not know, so holders of one key work
     together: all of them go, and nobody honest is lost (attack `key-of-two`).

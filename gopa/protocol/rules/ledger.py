@@ -39,12 +39,12 @@ from wire.randomness import Rng
 
 
 def is_manifest(message: Message, session: bytes) -> bool:
-    """Whether this is the message whose hash names the session ([S1])."""
+    """Whether this is the message whose hash names the session (04-S1)."""
     return message.kind == Kind.MANIFEST and session_id(message.body) == session
 
 
 def read_manifest(message: Message) -> Manifest:
-    """Decode a manifest and require that its parts fit together ([S2]).
+    """Decode a manifest and require that its parts fit together (04-S2).
 
     Its author has to be the organiser that it names: anybody can post somebody else's manifest.
 
@@ -61,7 +61,7 @@ def read_manifest(message: Message) -> Manifest:
 
 
 def chunk_limits(manifest: Manifest) -> Mapping[Phase, int]:
-    """How many entries a message of each phase takes at most ([S4]).
+    """How many entries a message of each phase takes at most (04-S4).
 
     Raises `BreaksRule` for a session in which nobody could prove anything: its vectors
     are too long for one proof.
@@ -73,7 +73,7 @@ def chunk_limits(manifest: Manifest) -> Mapping[Phase, int]:
 
 
 def require_one_sum(manifest: Manifest) -> None:
-    """Require of a session without noise that a logical round releases one sum at most ([S5]).
+    """Require of a session without noise that a logical round releases one sum at most (04-S5).
 
     Two exact sums over sets of parties that differ by one show that party's value: an organiser
     could end the round behind the first and have others in the second (attack `second-exact-sum`).
@@ -90,7 +90,7 @@ def require_one_sum(manifest: Manifest) -> None:
 
 
 def require_worth(manifest: Manifest) -> None:
-    """Require that the terms keep what they claim about privacy ([S3]).
+    """Require that the terms keep what they claim about privacy (04-S3).
 
     Stops an organiser that promises an epsilon and delta which its numbers do not give. Terms
     that are too close to call are let pass: see `is_undecided`.
@@ -109,7 +109,7 @@ def require_worth(manifest: Manifest) -> None:
 
 
 def is_undecided(manifest: Manifest) -> bool:
-    """Whether the delta of the terms is too close to what holds to be judged ([S3])."""
+    """Whether the delta of the terms is too close to what holds to be judged (04-S3)."""
     return judge(manifest.terms) is Worth.UNDECIDED
 
 
@@ -123,12 +123,12 @@ def _unknown(_: int) -> None:
 
 
 class Ledger:
-    """Applies the rules to the entries of one session, in the order of the log.
+    """The rules, applied to the entries of one session in the order of the log.
 
     Feed it every entry of the session, once, in order, with signature and inclusion
     verified. Nothing in an entry makes it raise: whatever is wrong becomes a finding.
     Every message of the organiser is compared, byte for byte, with what the rules
-    demand at its cut; the first wrong one ends the session ([C3]).
+    demand at its cut; the first wrong one ends the session (04-C3).
 
     `rng` only weighs equations that are checked together: the findings do not depend on
     it, nor on `executor`. `root_at` gives the root that the log had at a size, or None where that
@@ -193,7 +193,8 @@ class Ledger:
 
         Raises:
             UsageError: before the manifest; a cut below the last one; a root, checkpoint or
-                beacon that the close needs is missing or does not hold.
+                beacon that the close needs is missing or does not hold. The next three raise it
+                likewise.
         """
         known = self._tools.root_at(cut) if root is None else root
         given = CloseInputs(checkpoint, beacon, known or NO_LEAF)
@@ -203,27 +204,15 @@ class Ledger:
         return control
 
     def abort(self, cut: int) -> Control | None:
-        """The organiser's own abort, which no rule demands ([X1]); None outside a round.
-
-        Raises:
-            UsageError: as for `next_control`.
-        """
+        """The organiser's own abort, which no rule demands (04-X1); None outside a round."""
         return self._session_rounds().abort(cut)
 
     def fails(self, cut: int) -> bool:
-        """Whether the rules demand an abort of the round with this cut.
-
-        Raises:
-            UsageError: as for `next_control`.
-        """
+        """Whether the rules demand an abort of the round with this cut."""
         return self._session_rounds().fails(cut)
 
     def carries_on(self, cut: int) -> bool:
-        """Whether an abort for no reason would be a veto ([X7]) if it had this cut as its index.
-
-        Raises:
-            UsageError: as for `next_control`.
-        """
+        """Whether an abort for no reason would be a veto (04-X7) with this cut as its index."""
         return self._session_rounds().carries_on(cut)
 
     def pending_faults(self, cut: int) -> tuple[Fault, ...]:
@@ -271,7 +260,7 @@ class Ledger:
         )
 
     def views(self) -> Views:
-        """Every root that an entry or a close of the session rests on ([E6], [C4])."""
+        """Every root that an entry or a close of the session rests on (04-E6, 04-C4)."""
         return self._views
 
     def _session_rounds(self) -> RoundSequence:
@@ -280,7 +269,7 @@ class Ledger:
         return self._rounds
 
     def _bounded(self, posted: Posted) -> Posted:
-        """The entry, without its body where no rule can need it ([S4]).
+        """The entry, without its body where no rule can need it (04-S4).
 
         It takes its slot all the same, and what a hostile author sends takes no memory.
         """
@@ -328,7 +317,7 @@ class Ledger:
             self._party(item)
 
     def _before_manifest(self, item: Message | Equivocation | Broken) -> None:
-        """Look for the manifest, which is known by its hash ([S1]).
+        """Look for the manifest, which is known by its hash (04-S1).
 
         Strangers can post in front of it, and cannot take its place.
         """
@@ -366,7 +355,7 @@ class Ledger:
         return place < len(roster) and roster[place] == author
 
     def _equivocation(self, item: Equivocation) -> None:
-        """Report two entries for one slot ([E3]): the two together convict whoever signed both.
+        """Report two entries for one slot (04-E3): the two together convict whoever signed both.
 
         It could show one to each half of the readers (attacks `equivocate`, `two-closes`).
         """
@@ -384,7 +373,7 @@ class Ledger:
             self._rounds.equivocation(item)
 
     def _broken(self, item: Broken) -> None:
-        """Take note of an entry that continues no message ([E1]).
+        """Take note of an entry that continues no message (04-E1).
 
         A board that leaves out an entry breaks a message, too: so nobody is convicted.
         """
@@ -406,7 +395,7 @@ class Ledger:
             self._not_a_party(message)
 
     def _not_a_party(self, item: Message | Broken) -> None:
-        """The organiser has its phase, and is nobody in those of the parties ([E2])."""
+        """The organiser has its phase, and is nobody in those of the parties (04-E2)."""
         what = "it takes part under its own key"
         self._blame_organiser(item.author, "04-E2", what, item.index, number=item.round)
 
@@ -466,7 +455,7 @@ def check(  # noqa: PLR0913 - all of them are options
 
 
 class LogCheck:
-    """Does what `check` does, for a caller who reads the log and chooses the session.
+    """The steps of `check`, for a caller who reads the log and chooses the session.
 
     The caller gives the leaf of every entry of the log, and every entry of one session, both in
     the order of the log and with signatures verified.

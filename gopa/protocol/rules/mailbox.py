@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from gopa.contract.framing import Message
 from gopa.contract.organiser import RemovalCause
@@ -27,7 +27,7 @@ LEAF_SIZE: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class PartyVerdict:
-    """Says why a party is not in a list: cause and rule, and the entry that decided it.
+    """Why a party is not in a list: cause and rule, and the entry that decided it.
 
     `fault` says what the author did wrong, in words; empty where nothing convicts it.
     """
@@ -39,7 +39,7 @@ class PartyVerdict:
 
 
 class BreaksRule(ProtocolError):
-    """Says that a message breaks a rule of its own: who reads it turns this into a finding."""
+    """A message breaks a rule of its own: who reads it turns this into a finding."""
 
     def __init__(self, rule: str, message: str) -> None:
         super().__init__(rule, message)
@@ -62,7 +62,7 @@ def invalid(rule: str, entry: int, fault: str = "") -> PartyVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Conviction:
-    """Says who is convicted by the accusation at index `entry`, and why."""
+    """Whom the accusation at index `entry` convicts, and why."""
 
     author: bytes
     rule: str
@@ -74,19 +74,9 @@ class Conviction:
         return PartyVerdict(RemovalCause.CONVICTED, self.rule, self.entry)
 
 
-class MessageReader(Protocol):
-    """Reads the messages of one phase as they come."""
-
-    def take(self, message: Message) -> Message:
-        """Take in a message; return what has to be kept of it."""
-
-    def forget(self) -> None:
-        """Forget what was read: the phase is closed."""
-
-
 @dataclass(slots=True)
 class Mailbox:
-    """Keeps messages of the open phase by author, and who used up its slot before the phase opened.
+    """The messages of the open phase by author, and who used up its slot before the phase opened.
 
     `readers` take out of a message what the rules need, as soon as it comes: bodies are
     longer than that and are not kept. Once a phase is closed they are asked no more.
@@ -96,7 +86,7 @@ class Mailbox:
     _first: dict[Phase, dict[bytes, Message]] = field(default_factory=dict)
     _many: dict[Phase, list[Message]] = field(default_factory=dict)
     _early: dict[tuple[Phase, bytes], int] = field(default_factory=dict)
-    readers: dict[Phase, MessageReader] = field(default_factory=dict)
+    readers: dict[Phase, Sorter[Any]] = field(default_factory=dict)
 
     def put(self, message: Message) -> None:
         """Keep a message of an open phase, whatever cut will count."""
@@ -119,7 +109,7 @@ class Mailbox:
         self.struck.setdefault(author, index)
 
     def is_struck(self, author: bytes, cut: int) -> bool:
-        """Whether evidence against the author stands below the cut ([E3])."""
+        """Whether evidence against the author stands below the cut (04-E3)."""
         return self.struck.get(author, cut) < cut
 
     def early(self, phase: Phase, author: bytes) -> int | None:
@@ -153,7 +143,7 @@ class Mailbox:
 
 @dataclass(frozen=True, slots=True)
 class Sorted(Generic[T]):
-    """Says who sent something that can be read, and what keeps the others out."""
+    """Who sent something that can be read, and what keeps the others out."""
 
     read: dict[bytes, tuple[Message, T]]
     out: dict[bytes, PartyVerdict]
@@ -255,7 +245,7 @@ class Sorter(Generic[T]):
             return invalid(self.rule, index, str(error))
 
     def _content(self, message: Message) -> T:
-        """Decode a body that is no longer than it has to be ([S4]; attack `oversized-message`)."""
+        """Decode a body that is no longer than it has to be (04-S4; attack `oversized-message`)."""
         if len(message.body) > self.largest:
             raise BreaksRule("04-S4", f"{len(message.body)} bytes: {self.largest} would do")
         return self.read(message)
@@ -272,7 +262,7 @@ _MOST_BATCHES: Final = 4
 
 
 class CheckedAhead(Generic[_Claim]):
-    """Checks claims by name, each once, in batches, and keeps the names of bad ones.
+    """Claims by name, checked once each, in batches; and the names of bad ones.
 
     `check` answers with the positions of bad claims. With `background` it runs in a thread,
     which is worth while where it waits for workers. `batch` claims are checked together.
@@ -356,7 +346,7 @@ RootAt: TypeAlias = Callable[[int], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Holds what the evaluation computes with.
+    """What the evaluation computes with.
 
     `root_at` gives the root that the log had at a size; None where that is not known.
     """
@@ -382,7 +372,7 @@ def checked_with(
 
 @dataclass(slots=True)
 class CheckedOnce(Generic[_Read]):
-    """Checks what a message claims once, however often a cut is tried.
+    """Claims of messages that are checked once, however often a cut is tried.
 
     `wrong` gets the messages that are new, by their authors' keys, and says at which positions
     claims do not hold. Their authors are out by `rule`, with `fault` in words.

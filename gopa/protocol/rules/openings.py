@@ -23,7 +23,7 @@ _WEIGHT_SIZE: Final = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimedOpenings:
-    """Holds openings and the points that they claim to open, one row of values for each."""
+    """Openings and the points that they claim to open, one row of values for each."""
 
     key: Pedersen | VectorPedersen
     rows: Sequence[ScalarVec]

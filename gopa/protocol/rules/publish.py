@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from commitments.group import Group, PointVec, ScalarVec
+from commitments.group import Group, ScalarVec
 from gopa.contract.framing import Message
 from gopa.contract.limits import largest_body
 from gopa.contract.organiser import AbortReason, RemovalCause
@@ -49,7 +49,7 @@ _AT_ONCE: Final = 2_048
 
 @dataclass(slots=True)
 class PublishRules(PhaseRules):
-    """Judges from the close of commit to that of publish; accusations are heard in it."""
+    """The judge from the close of commit to that of publish; accusations are heard in it."""
 
     phase = Phase.PUBLISH
     judge: AccusationJudge = field(init=False)
@@ -106,12 +106,12 @@ class PublishRules(PhaseRules):
         return self.decision(said, verdicts, *faults, settle=settle, heard=cut)
 
     def _convicted(self, cut: int) -> dict[bytes, Conviction]:
-        """Who is convicted by accusations below the cut ([A5]); later ones change no list."""
+        """Who is convicted by accusations below the cut (04-A5); later ones change no list."""
         heard = [each for each in self.state.mail.many(Phase.ACCUSE) if each.index < cut]
         return dict(self.judge.convict(heard))
 
     def _wrong(self, messages: Sequence[tuple[Message, Masked]]) -> frozenset[int]:
-        """Find masked values that do not open what their authors committed to ([P1]).
+        """Find masked values that do not open what their authors committed to (04-P1).
 
         Stops a party that proves one value and publishes another (attack `late-change-of-value`).
         """
@@ -126,7 +126,7 @@ class PublishRules(PhaseRules):
         state = self.state
         rows = [masked.values for _, masked in published if masked.values is not None]
         blindings = _joined(state.group, [masked.blinding for _, masked in published])
-        targets = masked_commitments(state, [place for place, _ in published])
+        targets = state.at(ValueCommitments).points.gather([place for place, _ in published])
         return wrong_openings(ClaimedOpenings(state.key, rows, blindings, targets), state.tools.rng)
 
 
@@ -135,14 +135,9 @@ def _joined(group: Group, vectors: Iterable[ScalarVec | None]) -> ScalarVec:
     return group.decode_scalars(data, len(data) // group.scalar_size)
 
 
-def masked_commitments(state: RoundState, places: Sequence[int]) -> PointVec:
-    """D_u + B_u + sum of sgn C_uv over live edges, for each of the parties."""
-    return state.at(ValueCommitments).points.gather(places)
-
-
 @dataclass(slots=True)
 class AccusationJudge:
-    """Judges the accusations of one round, each once, whenever it is asked."""
+    """The judge of the accusations of one round, each once, whenever it is asked."""
 
     state: RoundState
     _sorter: Sorter[Accusation] = field(init=False)
@@ -200,7 +195,7 @@ class AccusationJudge:
             )
 
     def _require_admissible(self, message: Message, accusation: Accusation) -> None:
-        """Refuse accusations about what cannot be accused ([A1]).
+        """Refuse accusations about what cannot be accused (04-A1).
 
         A live edge masks: to show its key would open a mask that both ends rely on (attack
         `false-accusation`).
@@ -246,7 +241,7 @@ class AccusationJudge:
     def _judge_edge(
         self, message: Message, accuser: int, accused: int, shared: SharedPoint
     ) -> tuple[Conviction, ...]:
-        """Convict everybody whose bytes are not the right ones, also the accuser ([A3]).
+        """Convict everybody whose bytes are not the right ones, also the accuser (04-A3).
 
         Stops a party that spoils an edge itself and accuses its neighbour (attack
         `frame-the-neighbour`).
@@ -272,7 +267,7 @@ class AccusationJudge:
         return commit(state.key, masks.rows[0], masks.blindings[0]).to_bytes()
 
     def _share_fits(self, dealer: int, recipient: int, shared: SharedPoint) -> bool:
-        """Whether the dealer's share for the recipient fits, under the key that they share ([A4]).
+        """Whether the dealer's share for the recipient fits, under the key that they share (04-A4).
 
         Stops a false accuser: everybody opens the very bytes that the dealer posted.
         """

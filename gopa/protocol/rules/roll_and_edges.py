@@ -1,21 +1,17 @@
-"""Keeps what a round has established about its parties: the roll, their commits and their edges.
+"""What the closes of a round establish: the roll, commits, edges, and the stages made of them.
 
 The roll is packed, with what parties bring from earlier rounds. Of listed commits stay the
 self-masks and what was dealt for recovery. After the close of commit each edge is live or void
-([K5]): its ends are positions of the roll, the lower one first, and edges are numbered in
+(04-K5): its ends are positions of the roll, the lower one first, and edges are numbered in
 increasing order of their ends.
-
-Openings are checked many at a time. All equations Com(values_i; blinding_i) = point_i, weighted
-with random numbers of 128 bits, become one multi-scalar multiplication over the bases and the
-points. If it fails, halves are checked until every wrong one is named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, TypeAlias, overload
+from typing import Final, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -31,35 +27,49 @@ from wire.secret import SecretBytes
 _SIZE: Final = 32
 
 
-class PackedRoll(Sequence[RollEntry]):
-    """Keeps a roll in about 140 bytes for each party, with the positions by key and the ids."""
+_Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
+
+
+class LazySequence(Sequence[_Item], Generic[_Key, _Item]):
+    """Items that are made when they are asked for: of many only a few are in memory."""
+
+    def __init__(self, make: Callable[[_Key], _Item], keys: Sequence[_Key]) -> None:
+        self._make, self._keys = make, keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, at: int) -> _Item: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[_Item]: ...
+    def __getitem__(self, at: int | slice) -> _Item | Sequence[_Item]:
+        if isinstance(at, slice):
+            return LazySequence(self._make, self._keys[at])
+        return self._make(self._keys[at])
+
+
+class PackedRoll(LazySequence[int, RollEntry]):
+    """A roll in about 140 bytes for each party, with the positions by key and the ids."""
 
     def __init__(self, roll: Roll) -> None:
+        super().__init__(self._entry, range(len(roll.parties)))
         self.beacon_round = roll.beacon_round
         self.places = RollPositions()
         self.ids = Rows(_SIZE)
-        self._keys = Rows(_SIZE)
+        self._agreed = Rows(_SIZE)
         self._hashes: list[bytes] | Rows = []
         if roll.parties and roll.parties[0].nonce_hash:
             self._hashes = Rows(len(roll.parties[0].nonce_hash))
         for each in roll.parties:
             self.places.add(each.author)
             self.ids.append(party_id(each.author))
-            self._keys.append(each.key)
+            self._agreed.append(each.key)
             self._hashes.append(each.nonce_hash)
 
-    def __len__(self) -> int:
-        return len(self.places)
-
-    @overload
-    def __getitem__(self, place: int) -> RollEntry: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[RollEntry]: ...
-    def __getitem__(self, place: int | slice) -> RollEntry | Sequence[RollEntry]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        at = range(len(self))[place]
-        return RollEntry(self.author(at), self._keys[at], self._hashes[at])
+    def _entry(self, place: int) -> RollEntry:
+        return RollEntry(self.author(place), self.key(place), self.nonce_hash(place))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PackedRoll) and self.roll() == other.roll()
@@ -73,7 +83,7 @@ class PackedRoll(Sequence[RollEntry]):
 
     def key(self, place: int) -> bytes:
         """The key that it agrees on edges with."""
-        return self._keys[place]
+        return self._agreed[place]
 
     def nonce_hash(self, place: int) -> bytes:
         """The hash that its nonce has to fit."""
@@ -85,7 +95,7 @@ class PackedRoll(Sequence[RollEntry]):
 
 
 class RollPositions(Mapping[bytes, int]):
-    """Maps the Ed25519 keys of parties to their positions, in order."""
+    """The positions of parties by their Ed25519 keys, in order."""
 
     def __init__(self) -> None:
         self._authors = KeyTable(_SIZE)
@@ -116,7 +126,7 @@ class RollPositions(Mapping[bytes, int]):
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """Keeps what a party dealt for recovery, packed; `entry` is the index of its commit."""
+    """What a party dealt for recovery, packed; `entry` is the index of its commit."""
 
     coefficients: bytes = b""
     shares: bytes = b""
@@ -136,7 +146,7 @@ def share_point(position: int) -> int:
 
 
 class Commits:
-    """Keeps self-masks of listed parties, 33 bytes each, and shares where some are dealt."""
+    """Self-masks of listed parties, 33 bytes each, and shares where some are dealt."""
 
     def __init__(self, parties: int = 0) -> None:
         self._listed = bytearray(parties)
@@ -170,7 +180,7 @@ Encodings = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class VoidEdge:
-    """Names an edge between listed parties that masks nothing, and what each end posted."""
+    """An edge between listed parties that masks nothing, and what each end posted."""
 
     low: int
     high: int
@@ -180,7 +190,7 @@ class VoidEdge:
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Keeps which edges mask. `encodings` has what both ends of each live one posted.
+    """The edges that mask. `encodings` has what both ends of each live one posted.
 
     In full mode these are canonical points: they are decoded again where one is needed,
     which takes a sixth of the memory that the points themselves would.
@@ -242,7 +252,7 @@ class Edges:
         return int(self.low[edge]), int(self.high[edge])
 
     def sign_at(self, edge: int, party: int) -> int:
-        """With which sign `party` adds the mask ([P1])."""
+        """With which sign `party` adds the mask (04-P1)."""
         return self.signs_at([edge], party)[0]
 
     def signs_at(self, edges: Sequence[int], party: int) -> tuple[int, ...]:
@@ -309,20 +319,6 @@ class Published:
     """The masked values of those whom the close of publish lists, by position."""
 
     values: list[bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class FinalList:
-    """The final list."""
-
-    members: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Confirmed:
-    """Who confirmed the final list."""
-
-    members: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from wire.secret import SecretBytes
 
 @dataclass(slots=True)
 class RollbackRules(PhaseRules):
-    """Judges from one close to that of rollback `step`; `members` is L_(step - 1)."""
+    """The judge from one close to that of rollback `step`; `members` is L_(step - 1)."""
 
     phase = Phase.ROLLBACK
 
@@ -45,7 +45,7 @@ class RollbackRules(PhaseRules):
     owed: Mapping[int, Mapping[int, int]] = field(init=False)
     """For each party that owes something: the edge to each neighbour that is gone.
 
-    Or that disagrees about it, in the first rollback ([P9] of 14).
+    Or that disagrees about it, in the first rollback (14-P9).
     """
     _sorter: Sorter[EdgeOpenings] = field(init=False)
     _fitting: CheckedOnce[EdgeOpenings] = field(init=False)
@@ -107,7 +107,7 @@ class RollbackRules(PhaseRules):
     def _received(
         self, cut: int, verdicts: dict[bytes, PartyVerdict]
     ) -> dict[bytes, tuple[Message, EdgeOpenings]]:
-        """Read the first message of each party that acts on the close before ([O1]).
+        """Read the first message of each party that acts on the close before (04-O1).
 
         Whoever owes an opening and does not give it is out: the mask of an edge between two liars,
         one in and one out, could carry any value into the sum (attack `hidden-residual`).
@@ -137,7 +137,7 @@ class RollbackRules(PhaseRules):
         return read
 
     def _read(self, message: Message) -> EdgeOpenings:
-        """Require the keys of exactly those edges that lead to parties which are gone ([O1]).
+        """Require the keys of exactly those edges that lead to parties which are gone (04-O1).
 
         More would bare somebody who is still there (attack `opens-more`).
         """
@@ -148,7 +148,7 @@ class RollbackRules(PhaseRules):
         return opening
 
     def _unfitting(self, openings: Sequence[tuple[Message, EdgeOpenings]]) -> frozenset[int]:
-        """Find who opened another key than the edge's; all keys are checked together ([O2]).
+        """Find who opened another key than the edge's; all keys are checked together (04-O2).
 
         Else a wrong key would shift the sum by whatever its author likes (attack `wrong-opening`).
         """
@@ -170,7 +170,7 @@ class RollbackRules(PhaseRules):
         owners: Sequence[int],
         wrong: frozenset[int],
     ) -> set[int]:
-        """Find who said something else about its own edge than the key gives ([P9] of 14).
+        """Find who said something else about its own edge than the key gives (14-P9).
 
         Of a disputed edge one end stays at most; a false one to somebody who is gone would shift
         the sum. Everybody who lied is remembered.
@@ -194,7 +194,7 @@ class RollbackRules(PhaseRules):
         read: dict[bytes, tuple[Message, EdgeOpenings]],
         verdicts: dict[bytes, PartyVerdict],
     ) -> tuple[Fault, ...]:
-        """Convict whoever said something false about an edge whose key is open now ([K6] of 14)."""
+        """Convict whoever said something false about an edge whose key is open now (14-K6)."""
         state = self.state
         faults: dict[bytes, Fault] = {}
         for message in sorted(heard, key=lambda message: message.index):
@@ -229,7 +229,7 @@ def owed_edges(
 
 
 def wrong_keys(state: RoundState, keys: list[tuple[int, SecretBytes]]) -> frozenset[int]:
-    """The positions of keys from which another commitment than the edge's follows ([O2])."""
+    """The positions of keys from which another commitment than the edge's follows (04-O2)."""
     edges = state.matched
     if not state.context.committed_masks:
         return frozenset(
@@ -251,7 +251,7 @@ def wrong_keys(state: RoundState, keys: list[tuple[int, SecretBytes]]) -> frozen
 
 @dataclass(frozen=True, slots=True)
 class LateEvidence:
-    """Lists convictions that bar from later rounds, faults, and edges public all the same."""
+    """Convictions that bar from later rounds, faults, and edges public all the same."""
 
     convicted: Mapping[bytes, Conviction]
     faults: tuple[Fault, ...]

@@ -49,7 +49,6 @@ from gopa.protocol.rules.roll_and_edges import (
     Drawn,
     Edges,
     Enrolled,
-    FinalList,
     JoinContent,
     Lies,
     Masked,
@@ -75,7 +74,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CloseInputs:
-    """Holds what a close may contain besides what the rules compute."""
+    """What a close may contain besides what the rules compute."""
 
     checkpoint: bytes = b""
     beacon: BeaconValue | None = None
@@ -84,14 +83,14 @@ class CloseInputs:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Says that the round has a result, and which."""
+    """The result of the round."""
 
     sums: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Says that the round has no result, and why."""
+    """Why the round has no result."""
 
     reason: AbortReason
     culprits: tuple[int, ...] = ()
@@ -225,12 +224,14 @@ class RoundState:
     @property
     def final(self) -> tuple[int, ...]:
         """The final list."""
-        return self.at(FinalList).members
+        if not self.released:
+            raise UsageError("the round has no final list")
+        return next(each.members for each in self.lists if each.final)
 
     @property
     def released(self) -> bool:
         """Whether there is a final list: masked values may be of use from then on."""
-        return self.reached(FinalList) is not None
+        return any(each.final for each in self.lists)
 
     @property
     def releases(self) -> int:
@@ -297,14 +298,14 @@ class RoundState:
         return tuple(self.drawn.neighbours(position).tolist())
 
     def peeled(self, inside: Iterable[int]) -> tuple[int, ...]:
-        """The list without whoever lost more neighbours than it may ([L2]), again and again.
+        """The list without whoever lost more neighbours than it may (04-L2), again and again.
 
         So few masks would be left that a coalition may know all of them (`selective-dropping`).
         """
         return peel(self.drawn, inside, self.at(Drawn).withheld, self.manifest.terms.loss)
 
     def losing(self, positions: Iterable[int], inside: Iterable[int]) -> bool:
-        """Whether one of the parties lost more neighbours than it may, for this list ([F2])."""
+        """Whether one of the parties lost more neighbours than it may, for this list (04-F2)."""
         lost = losses(self.drawn, inside, self.at(Drawn).withheld)
         return any(lost[position] > self.manifest.terms.loss for position in positions)
 
@@ -364,7 +365,7 @@ class RoundState:
         return left
 
     def culprits(self, verdicts: Mapping[bytes, PartyVerdict]) -> tuple[int, ...]:
-        """Who was missing or wrong; not who lost too many neighbours ([X1])."""
+        """Who was missing or wrong; not who lost too many neighbours (04-X1)."""
         return tuple(
             sorted(
                 self.places[author]
@@ -374,7 +375,7 @@ class RoundState:
         )
 
     def too_few(self, members: Sized) -> bool:
-        """Whether a sum would hide each party among too few ([L3], [J6]; `too-few-go-on`)."""
+        """Whether a sum would hide each party among too few (04-L3, 04-J6; `too-few-go-on`)."""
         return len(members) < self.manifest.terms.survivors
 
     def settle_list(  # noqa: PLR0913 - all that a list consists of
@@ -394,11 +395,9 @@ class RoundState:
         self.lists.append(Listed(phase, step, cut, message.index, members, final))
         if phase in MAY_BE_FINAL:
             self.publish_leaves.add(message.leaf)
-        if final:
-            self.reach(FinalList(members))
 
     def removal_rows(self) -> Iterator[Removal]:
-        """Everybody on the roll that is not in the final list, in order ([Z3])."""
+        """Everybody on the roll that is not in the final list, in order (04-Z3)."""
         rows = {each.position: each for each in self.removals}
         for position in range(len(self.enrolled)):
             if position in rows:

@@ -1,4 +1,4 @@
-"""Runs through the rounds of a session: gives every message its place, and says what is due."""
+"""The rounds of a session: where each message belongs, what is due, and what follows what."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ from wire.errors import InvalidProof, MalformedMessage, UsageError
 _WITH_BEACON: Final = frozenset({Phase.JOIN, Phase.COINS})
 """In these phases the decision depends on what the organiser gives."""
 
-_RULES: Final[dict[Phase | None, type[PhaseRules]]] = {
+RULES_OF: Final[dict[Phase | None, type[PhaseRules]]] = {
     Phase.JOIN: JoinRules,
     Phase.COINS: CoinsRules,
     Phase.COMMIT: CommitRules,
@@ -76,6 +76,7 @@ _RULES: Final[dict[Phase | None, type[PhaseRules]]] = {
     Phase.RECOVER: RecoverRules,
     None: CuriousResultRules,
 }
+"""Who judges a phase; None where the result follows a close at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class _Tried:
 
 
 class RoundSequence:
-    """Follows the messages of a session with a valid manifest."""
+    """The messages of a session with a valid manifest, and the round that is open."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts of a ledger
         self,
@@ -108,7 +109,7 @@ class RoundSequence:
         self._notes, self._views = notes, views
         self._memory, self._bars = SessionMemory(), Bars()
         self._leaf, self._control_index, self._cut, self._seq = opened.leaf, opened.index, 0, 0
-        self._most = manifest.terms.rounds * manifest.terms.attempts  # [X4]: more rounds never come
+        self._most = manifest.terms.rounds * manifest.terms.attempts  # 04-X4: no more rounds come
         self._state: RoundState | None = None
         self._rules: PhaseRules | None = None
         self._judge: AccusationJudge | None = None
@@ -175,7 +176,7 @@ class RoundSequence:
         return decision is not None and isinstance(decision.said, Failure)
 
     def carries_on(self, cut: int) -> bool:
-        """Whether an abort for no reason would be a veto (04-X7) if it had this cut as its index."""
+        """Whether an abort for no reason would be a veto (04-X7) with this cut as its index."""
         rules = self._asked(cut)
         if rules is None or not rules.state.released:
             return False
@@ -188,7 +189,7 @@ class RoundSequence:
         return () if rules is None else self._try(rules, cut, CloseInputs()).decision.faults
 
     def _asked(self, cut: int) -> PhaseRules | None:
-        """The rules that judge with this cut; None outside a round, and where the session failed."""
+        """The rules that judge with this cut; None outside a round or where the session failed."""
         if self.failed or self._rules is None:
             return None
         if type(cut) is not int or cut < self._cut:
@@ -231,7 +232,7 @@ class RoundSequence:
             route(state, self._rules, self._notes, message)
 
     def equivocation(self, item: Equivocation) -> None:
-        """Take evidence against somebody who may be a party ([E3], [X5])."""
+        """Take evidence against somebody who may be a party (04-E3, 04-X5)."""
         self._outdate(item.index)
         self._equivocators.setdefault(item.author, item.index)
         if self.number < item.round <= self._most:
@@ -261,7 +262,7 @@ class RoundSequence:
     # A message of the organiser
 
     def _accept(self, message: Message) -> None:
-        """Require the next message in order, acting on the last one ([C1], [E4]); then judge it.
+        """Require the next message in order, acting on the last one (04-C1, 04-E4); then judge it.
 
         Stops closes out of order, which would have values before edges are compared (attack
         `phases-out-of-order`), and a second chain of closes (`two-closes-in-a-row`).
@@ -288,7 +289,7 @@ class RoundSequence:
         self._seq = message.seq + len(pieces_of(message.kind, message.body))
 
     def _open(self, message: Message, due: Due) -> None:
-        """Begin the round that is due ([X3]), and no other.
+        """Begin the round that is due (04-X3), and no other.
 
         Each attempt draws coins: an organiser could draw until it likes them (attacks
         `wrong-attempt`, `one-attempt-more`).
@@ -349,14 +350,14 @@ class RoundSequence:
         except InvalidProof as error:
             rule = error.check if error.check.startswith("04-") else "04-V4"
             raise BreaksRule(rule, error.message) from None
-        # Byte for byte: there is no list, reason or sum that an organiser may choose ([C3]).
+        # Byte for byte: there is no list, reason or sum that an organiser may choose (04-C3).
         if tried.said.body != message.body:
             raise BreaksRule(*differing(tried.said.message, said))
         self._remember_checkpoint(given, message)
         self._apply(rules, tried.decision, message, said)
 
     def _require_root(self, said: Close, message: Message) -> None:
-        """Require the root that the log has at the cut, where that is known ([C7]).
+        """Require the root that the log has at the cut, where that is known (04-C7).
 
         So the leaf of a close fixes the entries that count: whoever knows the leaf, and what is
         drawn from it, writes none of them any more (attack `foreign-root`). It says what its author
@@ -368,9 +369,9 @@ class RoundSequence:
             raise BreaksRule("04-C7", "it names another root than the log has at its cut")
 
     def _own_abort(self, rules: PhaseRules, message: Message, said: Abort) -> None:
-        """End a round by the organiser's own abort, which names nobody ([X1]).
+        """End a round by the organiser's own abort, which names nobody (04-X1).
 
-        Behind the final close it may be a veto ([X7]): it could end what it dislikes.
+        Behind the final close it may be a veto (04-X7): it could end what it dislikes.
         """
         state = rules.state
         demanded = aborted(state, said.cut, self._leaf, Failure(AbortReason.ORGANISER))
@@ -416,7 +417,7 @@ class RoundSequence:
 
     def _begin(self, state: RoundState, phase: Phase | None, opened: Message) -> None:
         """Make the rules of the phase that a message opens; None: the result is due."""
-        self._rules = rules = _RULES[phase](state, opened)
+        self._rules = rules = RULES_OF[phase](state, opened)
         if isinstance(rules, PublishRules):
             self._judge = rules.judge
 

@@ -1,4 +1,4 @@
-"""Routes a party's message of the current round: to its phase, to late evidence, or nowhere."""
+"""Where a party's message of the current round belongs: its phase, late evidence, or nowhere."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _named(state: RoundState, message: Message) -> bytes:
 
 
 def _receive(state: RoundState, phase: Phase, message: Message) -> None:
-    """Put one message in the mailbox, except where several may come ([E2]).
+    """Put one message in the mailbox, except where several may come (04-E2).
 
     Of two values readers might take one or the other (attack `second-message`).
     """

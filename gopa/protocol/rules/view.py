@@ -16,7 +16,7 @@ from gopa.protocol.rules.round_state import PhaseRules, RoundState
 
 @dataclass(frozen=True, slots=True)
 class RoundPicture:
-    """Shows the current round, or the last one.
+    """The current round, or the last one.
 
     `opens` is the phase that is open (with PUBLISH also ACCUSE), None when the round is
     over. Messages of that phase begin with `acts_on`, the leaf of the organiser's message
@@ -72,7 +72,7 @@ class RoundPicture:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """Says where the session stands.
+    """Where the session stands.
 
     `round` is None before the first `open`. `results` counts the rounds that have one, `releases`
     the valid final closes of the logical round that is current. After `over` the rules demand

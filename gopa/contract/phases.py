@@ -173,9 +173,6 @@ TABLE: Final[Mapping[Phase, PhaseRow]] = {
 }
 """All phases of parties, in their order; accuse is open together with publish."""
 
-EVERYWHERE: Final = "04-S4 04-E2 04-E3 04-E4 04-L2 04-C6"
-"""Rules by which somebody may be out of any list."""
-
 ORDER: Final = tuple(TABLE)
 _PLACES: Final = {phase: place for place, phase in enumerate((Phase.ORGANISER, *ORDER))}
 
@@ -184,6 +181,7 @@ KIND_IN: Final = {phase: row.kind for phase, row in TABLE.items()}
 
 REPEATABLE: Final = frozenset(phase for phase, row in TABLE.items() if row.repeatable)
 OWED_ONCE_COMMITTED: Final = frozenset(p for p, row in TABLE.items() if row.owed_once_committed)
+CLOSED: Final = frozenset(phase for phase, row in TABLE.items() if row.beside is None)
 MAY_BE_FINAL: Final = frozenset(phase for phase, row in TABLE.items() if Turn.FINAL in row.then)
 """Phases of which a close may be the final one."""
 

@@ -26,7 +26,7 @@ from gopa.adversary.deeds import (
     wrong_seed,
 )
 from gopa.contract.party import About
-from gopa.contract.phases import TABLE, Phase, course
+from gopa.contract.phases import CLOSED, Phase, course
 from gopa.protocol.simulation import Behaviour
 from gopa.protocol.simulation.script import (
     Drop,
@@ -54,11 +54,8 @@ from tests.small_worlds.behaviours import (
 Acted: TypeAlias = Callable[[bytes], Behaviour]
 """The behaviour, given the key of the party that the fault is about."""
 
-ORDER: Final = tuple(
-    phase
-    for phase in course(rows=False, trusted=False, recovers=True)
-    if TABLE[phase].beside is None
-)
+_COURSE: Final = course(rows=False, trusted=False, recovers=True)
+ORDER: Final = tuple(phase for phase in _COURSE if phase in CLOSED)
 
 UNREADABLE: Final = {
     Phase.JOIN: "04-J2",

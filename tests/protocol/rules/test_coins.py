@@ -11,7 +11,6 @@ from gopa.contract.organiser import Abort, AbortReason, Coins, RemovalCause, pac
 from gopa.contract.party import REVEAL, Reveal
 from gopa.contract.phases import Phase
 from gopa.graph import Graph
-from gopa.protocol.rules.roll_and_edges import Committed, Drawn, Enrolled
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import graph_of_round
 from tests.protocol.rules.worlds import baseline, make, require
@@ -28,18 +27,18 @@ def test_a_nonce_fits_its_hash() -> None:
     assert found.rounds[0].withheld == 1
 
 
-def test_graph_and_edges_are_asked_for_behind_the_close_that_sets_them() -> None:
-    world = make()
-    world.run(until=Phase.COINS)
-    state = world.ledger._session_rounds()._state
-    assert state is not None
-    assert state.places == dict(zip(state.at(Enrolled).roll.places, range(5), strict=True))
-    for early in ("drawn", "committed", "matched", "final"):
-        with pytest.raises(UsageError):
-            getattr(state, early)
-    world.run(until=Phase.PUBLISH)
-    assert state.drawn is state.at(Drawn).graph
-    assert state.matched is state.at(Committed).edges
+def test_a_stage_is_read_behind_the_close_that_reaches_it() -> None:
+    names = ("enrolled", "drawn", "committed", "matched", "final")
+    for until, reached in ((Phase.JOIN, 0), (Phase.COINS, 1), (Phase.COMMIT, 2), (None, 5)):
+        world = make()
+        world.run(until=until)
+        state = world.ledger._session_rounds()._state
+        assert state is not None
+        for name in names[:reached]:
+            assert getattr(state, name)
+        for name in names[reached:]:
+            with pytest.raises(UsageError):
+                getattr(state, name)
 
 
 def sparse(context: RoundContext, *rest: Any) -> Graph:

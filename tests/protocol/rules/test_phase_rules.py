@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from gopa.contract.framing import Message
-from gopa.contract.phases import KIND_IN, TABLE, Phase
+from gopa.contract.phases import CLOSED, KIND_IN, Phase
 from gopa.protocol.rules.final_phases import (
     CuriousResultRules,
 )
@@ -31,8 +31,7 @@ def read(*claims: tuple[bytes, str]) -> Read:
 
 def test_every_phase_that_closes_has_its_rules() -> None:
     assert {rules.phase: rules for rules in PhaseRules.__subclasses__()} == RULES_OF
-    closing = {phase for phase, row in TABLE.items() if row.beside is None}
-    assert RULES_OF.keys() == {None, *closing}
+    assert RULES_OF.keys() == {None, *CLOSED}
 
 
 def test_nobody_s_messages_are_read_where_nobody_posts() -> None:

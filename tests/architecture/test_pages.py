@@ -139,14 +139,14 @@ def test_the_readme_leads_there(page: str) -> None:
             "`gopa/protocol/rules/publish.py` has `UnmaskRules`",
         ),
         (
-            "| who | `gopa/protocol/rules/retry.py` `Bars` |",
-            "| `gopa/protocol/rules/retry.py` `Bars` | `gopa/protocol/rules/retry.py` `Due.bars` |",
+            "| who | `gopa/protocol/rules/closes.py` `Bars` |",
+            "| `gopa/protocol/rules/closes.py` `Bars` | `gopa/protocol/rules/closes.py` `Due.on` |",
         ),
         ("`make quick`", "`make slow`"),
         ("`python -m bench audit`", "`python -m benches audit`"),
         (
-            "1. `gopa/protocol/rules/retry.py` `Bars`\n2. `gopa/protocol/rules/join.py`",
-            "1. `gopa/protocol/rules/retry.py` `Bars`\n2. `gopa/protocol/rules/join.py` and `Bars`",
+            "1. `gopa/protocol/rules/closes.py` `Bars`\n2. `gopa/protocol/rules/join.py`",
+            "1. `gopa/protocol/rules/closes.py` `Bars`\n2. `gopa/protocol/rules/join.py` `Bars`",
         ),
     ],
 )

@@ -99,7 +99,7 @@ def peak_of(path: Path) -> int:
 def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows that are full with either of two sizes take the same with both."""
     monkeypatch.setattr("gopa.auditing.reading.BATCH", 64)
-    monkeypatch.setattr("gopa.protocol.rules.checked_ahead.BATCH", 32)
+    monkeypatch.setattr("gopa.protocol.rules.mailbox.BATCH", 32)
 
 
 @pytest.fixture(autouse=True)

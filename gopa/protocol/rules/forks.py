@@ -1,4 +1,7 @@
-"""Evaluates the rules over a whole log; `check_log` verifies signatures first."""
+"""A log as a whole: its signatures, its leaves, and what another view of it would explain.
+
+Whoever was shown another log than this one is not convicted by this one (04-E6).
+"""
 
 from __future__ import annotations
 
@@ -13,117 +16,25 @@ from typing import Final
 from bulletin_board.entry import Submission
 from bulletin_board.tree import PastRoots
 from gopa.contract.framing import Posted, signature_claim
-from gopa.protocol.rules.findings import Fault, Findings, Role, RuleNote
-from gopa.protocol.rules.ledger import Ledger
-from gopa.protocol.rules.records import Views
-from gopa.rounds.toolkit import Toolkit
+from gopa.protocol.rules.findings import Fault, Findings, Role, RuleNote, Views
 from wire.ed25519 import verify_many
 from wire.errors import InvalidSignature, MalformedMessage
 from wire.packed import Rows
-from wire.randomness import Rng
 
 _BATCH: Final = 1024
 _LEAF: Final = 32
 
 _OF_ONE_VIEW: Final = frozenset(
     {
-        "04-A1",
-        "04-A5",
-        "04-C1",
-        "04-C2",
-        "04-C3",
-        "04-C4",
-        "04-C7",
-        "04-F2",
-        "04-F3",
-        "04-J6",
-        "04-K1",
-        "04-L3",
-        "04-O1",
-        "04-O3",
-        "04-O4",
-        "04-P1",
-        "04-P3",
-        "04-U2",
-        "04-U3",
-        "04-U4",
-        "04-X1",
-        "04-X2",
-        "04-Z1",
-        "04-Z3",
+        *("04-A1", "04-A5", "04-C1", "04-C2", "04-C3", "04-C4", "04-C7", "04-F2"),
+        *("04-F3", "04-J6", "04-K1", "04-L3", "04-O1", "04-O3", "04-O4", "04-P1"),
+        *("04-P3", "04-U2", "04-U3", "04-U4", "04-X1", "04-X2", "04-Z1", "04-Z3"),
     }
 )
 """Rules that an honest author may seem to break in this log because it was shown another one."""
 
 _OF_ONE_VIEW_IN_ROWS: Final = frozenset({"14-P6"})
 """The same where vectors are proved row by row: which edges are live a fork may show otherwise."""
-
-
-def check(  # noqa: PLR0913 - all of them are options
-    entries: Iterable[Posted],
-    toolkit: Toolkit | None = None,
-    *,
-    rng: Rng,
-    executor: Executor | None = None,
-    manifest_hash: bytes | None = None,
-    session: bytes | None = None,
-) -> Findings:
-    """Evaluate all rules over the verified entries of a log, in its order.
-
-    Entries of other sessions than `session` are passed over; without `session` the first
-    entry's counts. `manifest_hash` is SHA-256 of the manifest's body, from outside the log.
-
-    If the entries are the whole log from index 0, what authors and closes say about the log
-    is compared with it, the roots of closes too; a fault that another view of the log would
-    explain is then reported as not proved.
-    """
-    reading = LogCheck(toolkit, rng=rng, executor=executor)
-    for posted in entries:
-        reading.take_leaf(posted.index, posted.leaf)
-        session = posted.entry.session if session is None else session
-        if posted.entry.session == session:
-            reading.judge(posted)
-    found = reading.findings()
-    if session is not None and not found.session:
-        found = replace(found, session=session)
-    return found if manifest_hash is None else _anchored(found, manifest_hash)
-
-
-class LogCheck:
-    """Does what `check` does, for a caller who reads the log and chooses the session.
-
-    The caller gives the leaf of every entry of the log, and every entry of one session, both in
-    the order of the log and with signatures verified.
-    """
-
-    def __init__(
-        self, toolkit: Toolkit | None = None, *, rng: Rng, executor: Executor | None = None
-    ) -> None:
-        self._leaves = _Leaves()
-        self.ledger = Ledger(
-            toolkit or Toolkit(), rng=rng, executor=executor, root_at=self._leaves.root_at
-        )
-
-    def take_leaf(self, index: int, leaf: bytes) -> None:
-        """Take the next entry of the log, of whatever session."""
-        self._leaves.add(index, leaf)
-
-    def judge(self, posted: Posted) -> None:
-        """Judge the next entry of the session. Raises as `Ledger.observe`."""
-        self.ledger.observe(posted)
-
-    def leaf(self, index: int) -> bytes:
-        """The leaf hash at this place, empty beyond the end."""
-        hashes = self._leaves.hashes
-        return hashes[index] if index < len(hashes) else b""
-
-    def root(self, size: int) -> bytes | None:
-        """The root that the log had at this size; None if it is not so long."""
-        return self._leaves.roots([size]).get(size)
-
-    def findings(self) -> Findings:
-        """Everything found so far."""
-        return _with_views(self.ledger.findings(), self.ledger.views(), self._leaves)
 
 
 def read_session(raws: Iterable[bytes], *, executor: Executor | None = None) -> Iterator[Posted]:
@@ -145,28 +56,8 @@ def read_session(raws: Iterable[bytes], *, executor: Executor | None = None) -> 
         start += len(batch)
 
 
-def check_log(  # noqa: PLR0913 - all of them are options
-    raws: Iterable[bytes],
-    toolkit: Toolkit | None = None,
-    *,
-    rng: Rng,
-    executor: Executor | None = None,
-    manifest_hash: bytes | None = None,
-    session: bytes | None = None,
-) -> Findings:
-    """Verify the signatures of raw entries, of a `LogReader` or an archive, and `check` them."""
-    return check(
-        read_session(raws, executor=executor),
-        toolkit,
-        rng=rng,
-        executor=executor,
-        manifest_hash=manifest_hash,
-        session=session,
-    )
-
-
-class _Leaves:
-    """Keeps all leaf hashes of a log, as long as no index is missing."""
+class Leaves:
+    """All leaf hashes of a log, as long as no index is missing."""
 
     def __init__(self) -> None:
         self.hashes = Rows(_LEAF)
@@ -189,8 +80,8 @@ class _Leaves:
         return self._past.at(size) if self.whole else None
 
 
-def _with_views(found: Findings, views: Views, leaves: _Leaves) -> Findings:
-    """Compare what entries and closes say about the log with the log ([E6]).
+def with_views(found: Findings, views: Views, leaves: Leaves) -> Findings:
+    """Compare what entries and closes say about the log with the log (04-E6).
 
     Whoever rests on a root that this log never had was shown another log, or pretends that it
     was.
@@ -224,7 +115,7 @@ def _weighed(fault: Fault, apart: frozenset[int]) -> Fault:
     return fault
 
 
-def _anchored(found: Findings, manifest_hash: bytes) -> Findings:
+def anchored(found: Findings, manifest_hash: bytes) -> Findings:
     """Require the manifest that the caller knows.
 
     An organiser could run the session under another one than it announced (`another-manifest`).

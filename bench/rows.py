@@ -10,7 +10,7 @@ from gopa.contract.lengths import word_width
 from gopa.contract.row_terms import equation_points
 from gopa.planning import Plan, plan
 from gopa.planning.aimed_noise import AimedNoise
-from gopa.planning.defaults import PlannedMode
+from gopa.planning.target import PlannedMode
 from wire.errors import UsageError
 from zkp.noise_table import WeightedBits
 from zkp.rows.shape import RowShape

@@ -35,7 +35,7 @@ from gopa.aggregation.values import Absent, Value, Values, values_of, weights_of
 from gopa.aggregation.weighting import Weights, encoding_with, largest_weight
 from gopa.contract.terms import check_name
 from gopa.planning import Plan, Terms
-from gopa.planning.request import python_number
+from gopa.planning.target import python_number
 from gopa.support.wording import counted
 from wire.domains import ROUNDING
 from wire.errors import UsageError

@@ -24,10 +24,11 @@ from gopa.aggregation.encoding import (
     ValueEstimate,
     length,
 )
-from gopa.aggregation.options import Number, ends_of, exact
+from gopa.aggregation.options import ends_of, exact
 from gopa.aggregation.values import OutOfRange, Structure, Value, keys_of
 from gopa.aggregation.weighting import WeightedRange
 from gopa.planning import Terms
+from gopa.planning.target import Number
 from gopa.support.arrays import Floats
 from gopa.support.wording import meant
 from wire.errors import UsageError

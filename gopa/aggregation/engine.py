@@ -24,7 +24,7 @@ from gopa.contract.organiser import AbortReason, RemovalCause
 from gopa.contract.phases import Phase
 from gopa.contract.terms import check_integer, check_name
 from gopa.planning import PrivacyStatement, Terms
-from gopa.planning.request import python_number
+from gopa.planning.target import PlannedMode, PlannedTrust, python_number
 from gopa.rounds.unproved_noise import add_noise
 from gopa.support.arrays import Integers
 from gopa.support.progress import watch
@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from gopa.protocol.simulation import Script as Departures
     from gopa.protocol.simulation import Simulation
 
-Mode: TypeAlias = Literal["full", "signed", "off"]
-
-Trust: TypeAlias = Literal["malicious", "honest-but-curious"]
+Mode: TypeAlias = PlannedMode
+Trust: TypeAlias = PlannedTrust
 
 Coins: TypeAlias = Literal["test", "commit-reveal"]
 """Where the coins of a simulation come from."""

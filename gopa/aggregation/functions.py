@@ -11,7 +11,7 @@ from gopa.aggregation.aggregator import LocalAggregator
 from gopa.aggregation.columns import UNIT, ByColumn, Columns, Norms, Ranges, Span, StretchedTable
 from gopa.aggregation.encoding import Bounds, checked_count
 from gopa.aggregation.grid import Grid
-from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of
+from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
 from gopa.aggregation.result import Result
 from gopa.aggregation.values import (
     Structure,
@@ -23,7 +23,7 @@ from gopa.aggregation.values import (
 )
 from gopa.aggregation.weighting import WeightedRows, Weights, largest_weight
 from gopa.planning import Plan
-from gopa.planning.request import python_number
+from gopa.planning.target import Number, python_number
 from wire.errors import UsageError
 
 

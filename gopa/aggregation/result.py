@@ -20,8 +20,8 @@ from gopa.aggregation.showing import (
 )
 from gopa.aggregation.values import Structure, Value, flat, labels, names_of
 from gopa.planning import PrivacyStatement, Terms
+from gopa.planning.explanation import noise_of_liars
 from gopa.planning.outcome import LENGTH_UNPROVED
-from gopa.planning.row_reasons import noise_of_liars
 from gopa.planning.usefulness import NOISY_WORDS, NoisyNumber, numbers_warning
 from gopa.support.rounding import listed, plus_minus
 from gopa.support.wording import (

@@ -31,10 +31,11 @@ from gopa.aggregation.encoding import (
     structure_of,
 )
 from gopa.aggregation.grid import Grid, round_exactly
-from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of
+from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
 from gopa.aggregation.result import Result, numbers
 from gopa.aggregation.values import Structure, Value, Values, count_absent
 from gopa.planning import Plan, Terms
+from gopa.planning.target import Number
 from gopa.planning.usefulness import NoisyNumber, numbers_warning
 from gopa.support.arrays import Integers
 from wire.errors import UsageError

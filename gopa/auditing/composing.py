@@ -26,7 +26,7 @@ from gopa.auditing.report import (
 from gopa.auditing.session_checks import check_session, remarks, rounds_of
 from gopa.contract.manifest import Mode, Path
 from gopa.contract.terms import Terms
-from gopa.planning.row_reasons import noise_of_liars, proved_bounds
+from gopa.planning.explanation import noise_of_liars, proved_bounds
 from gopa.support.wording import (
     EXACT,
     EXACT_DIFFERENCE,

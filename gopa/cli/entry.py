@@ -26,6 +26,7 @@ from gopa.cli.exits import (
 )
 from gopa.support.extras import not_installed
 from gopa.support.version import VERSION
+from gopa.support.what_to_do import last_words
 from wire.errors import GopaError, UsageError
 
 _LONGEST_MESSAGE: Final = 4_000
@@ -145,7 +146,7 @@ def _run(commands: click.Group) -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED_EXIT)
     except GopaError as error:
-        complain(str(error))
+        complain(last_words(error))
         sys.exit(exit_code(error))
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

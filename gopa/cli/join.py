@@ -38,7 +38,7 @@ from gopa.cli.session_progress import (
     progress,
     question_rows,
 )
-from gopa.planning.defaults import CORRUPT
+from gopa.planning.target import CORRUPT
 from gopa.protocol.party import LocalPolicy, Refusal
 from gopa.sessions.vault import identity as identities
 from gopa.support.wording import EXACT_DIFFERENCE

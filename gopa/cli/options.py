@@ -29,6 +29,7 @@ from bulletin_board.policy import TrustPolicy
 from bulletin_board.storage.directory import BoardDirectory, read_secret, write_secret
 from bulletin_board.storage.files import make_private_directory, replace_file, require_private
 from gopa.cli.exits import USAGE_EXIT, complain, exit_code
+from gopa.support.what_to_do import last_words
 from wire.ed25519 import PublicKey
 from wire.errors import MalformedMessage, ProtocolError, UsageError
 from wire.randomness import draw
@@ -180,7 +181,7 @@ def reporting() -> Iterator[None]:
     try:
         yield
     except ProtocolError as error:
-        complain(visible(str(error), 1_000))
+        complain(visible(last_words(error), 1_000))
         sys.exit(exit_code(error))
     except BrokenPipeError:
         raise  # whoever read the output has gone: click ends quietly
@@ -239,17 +240,6 @@ def jobs_option(help: str) -> Callable[[_Command], _Command]:  # noqa: A002 - as
     """Adds `--jobs`: how many processes, one without it."""
     most = click.IntRange(1, 1024)
     return click.option("--jobs", type=most, default=1, show_default=True, metavar="N", help=help)
-
-
-def trust_option(help: str) -> Callable[[_Command], _Command]:  # noqa: A002 - as click calls it
-    """Adds `--trust`: whom a session withstands."""
-    return click.option(
-        "--trust",
-        type=click.Choice(["malicious", "honest-but-curious"]),
-        default="malicious",
-        show_default=True,
-        help=help,
-    )
 
 
 _certificate = click.Path(path_type=Path, exists=True)

@@ -21,8 +21,8 @@ from rich.text import Text
 from gopa.aggregation import LocalAggregator, RoundAborted
 from gopa.aggregation.engine import Mode, Trust
 from gopa.cli.exits import FAILED_EXIT
-from gopa.cli.options import reporting, trust_option
-from gopa.cli.plan import plan_of, plan_options
+from gopa.cli.options import reporting
+from gopa.cli.plan import plan_of, plan_options, setting_option
 from gopa.cli.simulate_output import (
     Inputs,
     RoundOutput,
@@ -87,14 +87,8 @@ class OutputPlaces:
 
 
 @click.command(help=_HELP)
-@click.option(
-    "--mode",
-    type=click.Choice(["full", "signed", "off"]),
-    default="full",
-    show_default=True,
-    help="Prove ranges and noise, only sign, or only compute.",
-)
-@trust_option("Whom it withstands; the second one needs another mode than full.")
+@setting_option("mode", "Prove ranges and noise, only sign, or only compute.")
+@setting_option("trust", "Whom it withstands; the second one needs another mode than full.")
 @click.option(
     "--values",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -148,7 +142,7 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     if given is not None and planned["integers"]:
         require_whole(given, values)
     planned["beacon"] = None if mode == "off" else "commit-reveal"
-    made = plan_of(planned, _count(planned["parties"], given), mode, trust)
+    made = plan_of(planned, _count(planned["parties"], given), mode=mode, trust=trust)
     inputs = _inputs(made, planned, seed) if given is None else given
     with reporting(), _checks_on(ray, jobs) as executor:
         aggregator = LocalAggregator(

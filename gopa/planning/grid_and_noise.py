@@ -14,11 +14,9 @@ from typing import Final
 
 from gopa.accounting.gaussian import gaussian_mu, renyi_mu
 from gopa.contract.terms import MOST_SENSITIVITY, MOST_SQUARE, check_integer
-from gopa.planning.defaults import EXACT_STEPS, EXACT_VECTOR_STEPS
 from gopa.planning.exposure import Exposure, delta_of
 from gopa.planning.request import Request
-from gopa.planning.result import LawName
-from gopa.planning.worth import TOLERANCE
+from gopa.planning.target import EXACT_STEPS, EXACT_VECTOR_STEPS, TOLERANCE, NoiseName
 from wire.errors import UsageError
 from zkp.noise_table import (
     DEFAULT_BITS,
@@ -222,7 +220,7 @@ def allowed_mu(dimension: int, epsilon: float, delta: float) -> float:
     return gaussian_mu(epsilon, delta) if dimension == 1 else renyi_mu(epsilon, delta)
 
 
-def laws_for(request: Request) -> tuple[LawName, ...]:
+def laws_for(request: Request) -> tuple[NoiseName, ...]:
     """The kind that was asked for, or those to try in turn; tables are not for vectors of bits."""
     if request.noise is not None and not request.rows:
         return (request.noise,)
@@ -231,9 +229,9 @@ def laws_for(request: Request) -> tuple[LawName, ...]:
     return ("gaussian", "irwin-hall")
 
 
-def widest_deviation(names: tuple[LawName, ...]) -> float:
+def widest_deviation(names: tuple[NoiseName, ...]) -> float:
     """The largest deviation of one party's noise that laws of these kinds have."""
-    widest: dict[LawName, float] = {
+    widest: dict[NoiseName, float] = {
         "gaussian": (MOST_ROWS - 1) / 2 / _TABLE_DEVIATIONS,
         "binomial": math.sqrt(MOST_WEIGHTED_BITS) / 2,
         "irwin-hall": math.sqrt(_UNIFORMS[-1][0] / 12),
@@ -241,7 +239,7 @@ def widest_deviation(names: tuple[LawName, ...]) -> float:
     return max(widest[name] for name in names)
 
 
-def choose_noise(names: tuple[LawName, ...], need: NoiseTarget) -> NoiseLaw:
+def choose_noise(names: tuple[NoiseName, ...], need: NoiseTarget) -> NoiseLaw:
     """The law with the smallest variance found that meets the target, of the first kind that can.
 
     `UsageError` from the last kind where none can.
@@ -254,7 +252,7 @@ def choose_noise(names: tuple[LawName, ...], need: NoiseTarget) -> NoiseLaw:
     return _of_kind(names[-1], need)
 
 
-def _of_kind(name: LawName, need: NoiseTarget) -> NoiseLaw:
+def _of_kind(name: NoiseName, need: NoiseTarget) -> NoiseLaw:
     ladder = {"gaussian": _gaussian, "binomial": _binomial, "irwin-hall": _irwin_hall}[name]
     start, make = ladder(need.variance)
     return _climb(need, start, make)

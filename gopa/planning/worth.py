@@ -18,8 +18,8 @@ from gopa.contract.terms import Terms
 from gopa.planning.attendance import Attendance, never_above, worst_energy, worst_tries
 from gopa.planning.exposure import Exposure, delta_of
 from gopa.planning.noise_sum import most_summed
-from gopa.planning.result import float_below
 from gopa.planning.row_noise import bounds_margin, shown_by_proofs
+from gopa.planning.target import TOLERANCE, float_below
 from wire.errors import UsageError
 
 
@@ -52,9 +52,6 @@ class Guarantee:
 
 _LEAST_CHANCE: Final = 1e-300
 """Terms that grant bad graphs no chance are granted this one."""
-
-TOLERANCE: Final = Fraction(1, 1000)
-"""Half of the band around delta in which nothing is decided, and of that around beta."""
 
 NOTHING: Final = Guarantee(1.0, 1.0, 1.0, 1)
 

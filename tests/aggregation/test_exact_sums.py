@@ -23,8 +23,8 @@ from gopa.auditing.html.page import to_html
 from gopa.cli import commands
 from gopa.cli.plan import as_record
 from gopa.planning import Terms, guarantee
-from gopa.planning.defaults import EXACT_DELTA
 from gopa.planning.explanation import draw_plan
+from gopa.planning.target import EXACT_DELTA
 from gopa.planning.worth import Worth, delta_of_component, judge
 from gopa.support.wording import (
     EXACT,

@@ -13,9 +13,9 @@ from gopa.auditing.report import AuditFault, CheckResult, Status
 from gopa.contract.cutting import pieces_of
 from gopa.contract.framing import Message
 from gopa.contract.organiser import read_control
-from gopa.protocol.rules.accusations import AccusationJudge
 from gopa.protocol.rules.closes import given_in
-from gopa.protocol.rules.findings import BreaksRule
+from gopa.protocol.rules.mailbox import BreaksRule
+from gopa.protocol.rules.publish import AccusationJudge
 from gopa.protocol.rules.rounds import RoundSequence
 from gopa.rounds.real_proofs import RealProofs
 

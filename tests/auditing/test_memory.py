@@ -23,7 +23,7 @@ from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.toolkit import Toolkit
 from tests import verified
 from tests.auditing.logs import archived, clean, note_of
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from wire import ed25519
 from wire.randomness import Rng
 
@@ -99,7 +99,7 @@ def peak_of(path: Path) -> int:
 def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows that are full with either of two sizes take the same with both."""
     monkeypatch.setattr("gopa.auditing.reading.BATCH", 64)
-    monkeypatch.setattr("gopa.protocol.rules.checked_ahead.BATCH", 32)
+    monkeypatch.setattr("gopa.protocol.rules.mailbox.BATCH", 32)
 
 
 @pytest.fixture(autouse=True)

@@ -21,8 +21,8 @@ from gopa.planning.exposure import delta_of_rounds, delta_of_vectors
 from gopa.planning.grid_and_noise import gaussian_table
 from gopa.planning.liveness import OwedMessages, plan_dropouts
 from gopa.planning.noise_sum import noise_sum
-from gopa.planning.result import float_below
-from tests.planning.classic import plan
+from gopa.planning.target import float_below
+from tests.planning.samples import plan
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, WeightedBits, decode_noise_law
 

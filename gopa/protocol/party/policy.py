@@ -23,7 +23,7 @@ from gopa.contract.manifest import (
     Trust,
 )
 from gopa.contract.terms import Terms
-from gopa.planning.defaults import CORRUPT, colluding
+from gopa.planning.target import CORRUPT, colluding
 from gopa.planning.worth import Worth, guarantee, judge
 from gopa.support.wording import BEACONS, EXACT, EXACT_DIFFERENCE
 from wire.brief import Brief

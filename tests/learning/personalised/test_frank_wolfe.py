@@ -14,7 +14,7 @@ from gopa.learning.personalised.descent import FrankWolfe, schedule, turns
 from gopa.learning.personalised.moves import lengths
 from gopa.learning.rows import AgentRows
 from tests.learning.personalised.problems import Floats, graph_of, within_three_errors
-from tests.learning.personalised.test_theory import INSTANCES
+from tests.learning.personalised.test_objective import INSTANCES
 
 
 def boosting(seed: int, users: int, predictors: int) -> tuple[Collaboration, Links]:

@@ -34,7 +34,7 @@ from tests.learning.personalised.problems import (
     problem_of,
     within_three_errors,
 )
-from tests.learning.personalised.test_theory import INSTANCES
+from tests.learning.personalised.test_objective import INSTANCES
 
 
 def made(seed: int, users: int) -> tuple[Collaboration, Floats, np.random.Generator]:

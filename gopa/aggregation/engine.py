@@ -67,7 +67,7 @@ MOST_JOBS: Final = 1_024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Says how rounds are carried out; the same for all rounds of an aggregator."""
+    """How rounds are carried out; the same for all rounds of an aggregator."""
 
     mode: Mode
     trust: Trust
@@ -154,7 +154,7 @@ def fresh_stream(group: Group, rng: Rng, purpose: Domain) -> Stream:
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """Names a party that is not in the result: in which phase it was lost, and why.
+    """A party that is not in the result, the phase in which it was lost, and why.
 
     For a party that was kept out of later attempts it is what it was kept out for.
     """
@@ -166,7 +166,7 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Says what a logical round with a result came to.
+    """What a logical round with a result came to.
 
     `sums` are the sums over `included`, with noise; `residual` is the variance, in
     squared steps, of masks that stayed in each of them. `rolled_back` are parties whose
@@ -188,7 +188,7 @@ class Carried:
 
 
 class Engine(Protocol):
-    """Runs logical rounds, one after the other, over the same parties."""
+    """What carries out logical rounds, one after the other, over the same parties."""
 
     def run(self, rows: Sequence[Integers | None]) -> Carried:
         """One logical round; None stands for a party that does not take part.

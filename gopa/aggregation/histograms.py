@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 class OneHot:
     """The encoding of a value as a one in its bin.
 
-    Bin i holds `edges[i]` <= value < `edges[i + 1]`. The last bin holds its upper edge too. Behind the bins so many coordinates are `spare`, and 0
-    for everybody: the plan serves columns with more bins as well. `where` names such a column.
+    Bin i holds `edges[i]` <= value < `edges[i + 1]`. The last bin holds its upper edge too. Behind
+    the bins so many coordinates are `spare`, and 0 for everybody: the plan serves columns with more
+    bins as well. `where` names such a column.
 
     Two vectors differ in at most two coordinates, each by all steps of the grid, so the
     squared sensitivity is 2 steps^2 whatever the number of bins.

@@ -1,4 +1,4 @@
-"""Computes averages, sums, histograms and variances of private values."""
+"""Averages, sums, histograms and variances of private values."""
 
 from gopa.aggregation.aggregator import Aggregator, LocalAggregator
 from gopa.aggregation.engine import RoundAborted

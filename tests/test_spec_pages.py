@@ -159,6 +159,33 @@ def test_readers_find_the_glossary(page: Path) -> None:
     assert re.search(r"\]\((\.\./)?docs/glossary\.md\)", page.read_text())
 
 
+DEFINED = re.compile(r"\*\*\[([A-Z]+\d+[a-z]?)\]\*\*")
+BARE = re.compile(r"(?<![\w*\]-])\[([A-Z]+\d+[a-z]?)\]")
+RULES = {page: set(DEFINED.findall(page.read_text())) for page in SPECS}
+TEXTS = [
+    path
+    for top in ("*.md", "specs", "docs", "gopa", "wire", "commitments", "zkp", "bulletin_board")
+    for path in (ROOT.glob(top) if "*" in top else (ROOT / top).rglob("*.*"))
+    if path.suffix in {".md", ".py", ".pyi"} and path.name != "CHANGELOG.md"
+]
+
+
+def without_page(path: Path, text: str) -> set[str]:
+    """Rules that a text names without their page, which is its own only on a page of `specs/`."""
+    every = set().union(*RULES.values())
+    return (set(BARE.findall(text)) & every) - RULES.get(path, set())
+
+
+def test_rules_carry_their_page() -> None:
+    assert len(TEXTS) > 400
+    assert {
+        str(path): rules for path in TEXTS if (rules := without_page(path, path.read_text()))
+    } == {}
+    page = next(page for page in SPECS if page.name.startswith("04"))
+    assert without_page(page, "as [K3] says, and 03-V35") == set()
+    assert without_page(ROOT / "README.md", "as [K3] says, and 04-K3") == {"K3"}
+
+
 ROW = re.compile(r"^\| ([^|]+) \| `?([^|`]+)`? \| [^|]+\|$", re.MULTILINE)
 
 

@@ -1,6 +1,6 @@
 """Private histograms: every party adds one to one bin.
 
-Its number is a 1 and zeros: a one for its own bin (`specs/10-values.md`, [Q9]).
+Its number is a 1 and zeros: a one for its own bin (10-Q9).
 """
 
 from __future__ import annotations

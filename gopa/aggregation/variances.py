@@ -4,7 +4,7 @@ With the range moved to c in [-1, 1], a party contributes u = (c + 1) / 2 and c^
 between 0 and 1. For two parties the squared distance is (c - c')^2 (1/4 + (c + c')^2). For
 a given c + c' it is largest with one of them at an end; there its derivative vanishes at
 c' = (sqrt(2) - 2) / 4, where it is 1.28615.. This is the squared sensitivity, less than
-the 2 of two unrelated numbers. Specification: `specs/10-values.md`, [Q10].
+the 2 of two unrelated numbers. Specification: 10-Q10.
 """
 
 from __future__ import annotations

@@ -296,7 +296,7 @@ class WeightedRows:
         return vector * (longest / found), not within
 
     def _rounded(self, vector: Floats, party: int, stream: Stream) -> Integers:
-        """Vector and weight on the grid, rounded again while that made them too long ([W1])."""
+        """Vector and weight on the grid, rounded again while that made them too long (14-W1)."""
         grid, allowed = self._grid, weighted_length(self.terms)
         zero = origin(self.terms)
         shared = np.clip(self.weights.share(party) * vector, *grid.ends)

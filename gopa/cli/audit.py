@@ -121,7 +121,7 @@ def audit(  # noqa: PLR0913 - one argument for each option
     evidence_dir: Path | None,
     evidence: Path | None,
 ) -> NoReturn:
-    """Check a transcript and exit with its verdict: `specs/11-audit.md`, [V1]."""
+    """Check a transcript and exit with its verdict: 11-V1."""
     if (source is None) == (evidence is None):
         raise UsageError("name one transcript, or a file with --evidence")
     written = [path for path in (html, save) if path is not None]

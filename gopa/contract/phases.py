@@ -4,6 +4,7 @@ Rules, parties, tracker and pages read it; tests compare it with the second veri
 model of small worlds. `specs/04-protocol.md`, sections 1 and 2; the phase and kind `prove` are
 those of `specs/14-long-vectors.md`, 14-M4.
 
+>>> from gopa.contract.phases import course
 >>> [phase.name for phase in course(rows=False, trusted=False, recovers=False)][-3:]
 ['ROLLBACK', 'CONFIRM', 'UNMASK']
 """

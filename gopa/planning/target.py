@@ -3,7 +3,7 @@
 One line of `Target` makes a keyword of `gopa.plan`, of `gopa.average` and its like where it does
 not depend on what is asked (`Assumptions`, `Means`), and an option of `gopa plan`, `gopa simulate`
 and `gopa session create`. Whatever else a plan assumes and chooses where its caller says nothing
-stands here too; why each number: `specs/03-privacy.md`, [V33a].
+stands here too; why each number: 03-V33a.
 """
 
 from __future__ import annotations

@@ -79,10 +79,10 @@ ANY_ROOT: Final = together(
     replaced(Chain, "require_root", _nothing),
     replaced(RoundSequence, "_require_root", _nothing),
 )
-"""Nobody compares the root of a close with the log ([C7])."""
+"""Nobody compares the root of a close with the log (04-C7)."""
 
 FEW_CONFIRMED: Final = unasked("too few confirmed", "too few confirmed around a party")
-"""Parties go on, however few confirmed among all or around one of them ([F2])."""
+"""Parties go on, however few confirmed among all or around one of them (04-F2)."""
 
 
 def _as_if_listed(
@@ -101,12 +101,12 @@ def _unlisted(state: PartyState, *_: object) -> PartyState:
 
 
 UNREAD: Final = replaced(module("gopa.protocol.party.checking"), "_require_revealed", _nothing)
-"""Parties commit whatever the others have signed ([V7])."""
+"""Parties commit whatever the others have signed (04-V7)."""
 
 OWN_PRESENCE: Final = together(
     replaced(closing, "narrow", _as_if_listed), replaced(closing, "_listed", _unlisted)
 )
-"""A party goes on although a list lacks it ([C5]); it looks at every list for itself."""
+"""A party goes on although a list lacks it (04-C5); it looks at every list for itself."""
 
 
 # Join and coins

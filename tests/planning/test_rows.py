@@ -117,7 +117,7 @@ def test_one_coordinate_may_have_all_of_the_length() -> None:
 def test_two_inputs_are_twice_the_root_apart_and_a_coordinate_twice_its_integer(
     squared: int,
 ) -> None:
-    """Of vectors of integers, by enumeration: twice the integer root bounds no length ([U3])."""
+    """Of vectors of integers, by enumeration: twice the integer root bounds no length (14-U3)."""
     reach = math.isqrt(squared)
     ends = range(-reach, reach + 1)
     inside = [(x, y) for x in ends for y in ends if x * x + y * y <= squared]

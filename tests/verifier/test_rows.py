@@ -313,7 +313,7 @@ class OpensBehindTheClose(Honest):
 def test_an_edge_that_is_opened_behind_the_close_is_open_whatever_was_said_about_it(
     lies: bool,
 ) -> None:
-    """[O5] of 04 is about keys that are right by their hash: they give the mask away."""
+    """04-O5 is about keys that are right by their hash: they give the mask away."""
     script = Script().misbehave(2, OpensBehindTheClose(3))
     if lies:
         script = script.misbehave(2, shifted_together(3)).misbehave(3, shifted_together(2))

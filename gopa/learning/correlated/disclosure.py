@@ -137,7 +137,7 @@ class _Surroundings:
     def rounded(
         cls, spread: Floats, cost: Floats, rounded: Floats, edges: float, root: float
     ) -> _Surroundings:
-        """The same with what rounding adds (section 4, [C6])."""
+        """The same with what rounding adds (section 4, 18-C6)."""
         more = root * (math.sqrt(edges) + math.sqrt(cost.sum()))
         return cls(spread, cost, root * (1 + rounded), more)
 

@@ -153,7 +153,7 @@ class Setting:
         """Refuses a session between processes unless it hides what `plan` would.
 
         Whoever opened it may have planned for vectors that are closer together, or for less
-        privacy: then nothing is told ([F19]).
+        privacy: then nothing is told (22-F19).
 
         Raises:
             UsageError: it is another session than this algorithm needs.

@@ -330,7 +330,7 @@ def central_sigma(
 ) -> float:
     """The noise of a trusted curator who takes one user at random in each step.
 
-    By [A11] of specs/16-accounting.md; nobody else knows who was taken. At least a twentieth of
+    By 16-A11; nobody else knows who was taken. At least a twentieth of
     `sensitivity`.
     """
 

@@ -1,7 +1,19 @@
-"""Learns a model for each user, and who should learn with whom: chapter 2 of Bellet's thesis.
+"""A model for each user, and who should learn with whom: chapter 2 of Bellet's thesis.
 
-Users send their models to those whom a weighted graph joins them with, and nobody sends data.
-Specification: `specs/20-personalised.md`. How to use it: `docs/learning/personalised.md`.
+Users send their models to those whom a weighted graph joins them with, and nobody sends data. Read
+`facade` (what users call), `objective`, `alternating`, then `regulariser`, `graph_learning` and
+`accounts` (privacy).
+
+    >>> from gopa.learning.personalised import Personalised
+    >>> from gopa.graph import from_similarity
+    >>> from gopa.learning import linear_models
+    >>> users = linear_models(10, 5, seed=1)
+    >>> graph = from_similarity(users.truth["weights"], 0.01)
+    >>> found = Personalised(graph=graph).fit(users)
+    >>> found.outcome_.transcript is None  # a simulation
+    True
+
+Specification: `specs/20-personalised.md`; how to use it: `docs/learning/personalised.md`.
 """
 
 from gopa.learning.personalised.admm import fit_admm

@@ -2,7 +2,15 @@
 
 `Ledger` follows one session entry by entry and says at every point what the rules demand
 next; `check` does so for a whole log. Organiser, board and auditor share this one
-evaluation. Specification: `specs/04-protocol.md`.
+evaluation. Read `table` (every rule in a line), `ledger`, `rounds`, then the file of a phase,
+`publish` say.
+
+    >>> import gopa
+    >>> log = gopa.average([0, 1] * 5, epsilon=2, delta=1e-5, corrupt=1, seed=1).transcript
+    >>> log.check().faults  # `check` over all its entries
+    ()
+
+Specification: `specs/04-protocol.md`.
 """
 
 from gopa.protocol.rules.findings import (

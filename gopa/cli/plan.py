@@ -93,22 +93,21 @@ _CALLBACKS: Final = {"corrupt": _amount}
 
 def _options_of(keyword: Keyword) -> list[click.Option]:
     """The options for one keyword: two for the ends of a range, one for anything else."""
-    words = keyword.words
     if keyword.name == "range":
         return [
             click.Option([f"--{end}"], default=str(value), show_default=True, help=f"{size} input.")
             for end, size, value in zip(
-                ("low", "high"), ("Smallest", "Largest"), words.default, strict=True
+                ("low", "high"), ("Smallest", "Largest"), keyword.default, strict=True
             )
         ]
     name = _option(_NAMES.get(keyword.name, keyword.name))
     if keyword.kind is bool:
-        return [click.Option([name], is_flag=True, help=words.help)]
-    needed = words.default is Parameter.empty
+        return [click.Option([name], is_flag=True, help=keyword.help)]
+    needed = keyword.default is Parameter.empty
     # Numbers that are exact come as they were written, not as floats.
     text = str in keyword.kinds or keyword.name in _CALLBACKS
     kind = click.Choice(keyword.choices) if keyword.choices else keyword.kinds[0]
-    default = None if needed else words.default
+    default = None if needed else keyword.default
     return [
         click.Option(
             [name],
@@ -117,7 +116,7 @@ def _options_of(keyword: Keyword) -> list[click.Option]:
             required=needed,
             default=str(default) if text and default is not None else default,
             show_default=default is not None,
-            help=words.help,
+            help=keyword.help,
         )
     ]
 
@@ -233,7 +232,7 @@ def setting_option(
     return click.option(
         _option(name),
         type=click.Choice([each for each in keyword.choices if each not in without]),
-        default=keyword.words.default,
+        default=keyword.default,
         show_default=True,
         help=words,
     )

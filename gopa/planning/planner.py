@@ -416,6 +416,6 @@ def _epsilons(error: UsageError, asked: Mapping[str, Any]) -> Kind:
 
 def _without(asked: Mapping[str, Any]) -> Kind:
     for name in _OPTIONS:
-        default = KEYWORDS[name].words.default
+        default = KEYWORDS[name].default
         if asked[name] != default:
             yield f"without `{name}`", {name: default}

@@ -78,13 +78,7 @@ SURE_CHANCE: Final = 0.98
 MOST_RETRIES: Final = 3
 """Without recovery at most so many charged retries are planned unasked."""
 
-THRESHOLDS: Final = (
-    Fraction(4, 5),
-    Fraction(3, 4),
-    Fraction(2, 3),
-    Fraction(3, 5),
-    Fraction(1, 2),
-)
+THRESHOLDS: Final = (Fraction(4, 5), Fraction(3, 4), Fraction(2, 3), Fraction(3, 5), Fraction(1, 2))
 """Thresholds of recovery that are tried, from the one with the fewest neighbours on."""
 
 MOST_WITHHELD: Final = 32

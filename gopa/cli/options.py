@@ -28,8 +28,7 @@ from bulletin_board.note import KeyKind, NoteSigner, VerifierKey, check_name
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.storage.directory import BoardDirectory, read_secret, write_secret
 from bulletin_board.storage.files import make_private_directory, replace_file, require_private
-from gopa.cli.exits import USAGE_EXIT, complain, exit_code
-from gopa.support.what_to_do import last_words
+from gopa.cli.exits import USAGE_EXIT, complain, exit_code, last_words
 from wire.ed25519 import PublicKey
 from wire.errors import MalformedMessage, ProtocolError, UsageError
 from wire.randomness import draw

@@ -12,9 +12,8 @@ from click.testing import CliRunner
 
 from bulletin_board import RefusalReason, Refused
 from gopa.cli import commands
-from gopa.cli.exits import FAILED_EXIT, INTERRUPTED_EXIT, LATER_EXIT
+from gopa.cli.exits import ERRORS_TO_DO, FAILED_EXIT, INTERRUPTED_EXIT, LATER_EXIT
 from gopa.sessions.board_access import NotShown
-from gopa.support.what_to_do import ERRORS
 from tests.board.tools import log_key
 from wire.errors import FaultyBoard
 
@@ -58,4 +57,4 @@ def test_codes_tell_failed_from_stopped(
     ran = CliRunner().invoke(commands, ["session", command, place])
     assert ran.exit_code == code
     # Whoever reads of a fork has to know that the evidence is worth something.
-    assert (ERRORS["FaultyBoard"] in ran.output) == isinstance(state, FaultyBoard)
+    assert (ERRORS_TO_DO["FaultyBoard"] in ran.output) == isinstance(state, FaultyBoard)

@@ -21,10 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from commitments.group import Stream
-from gopa.aggregation.structure import Floats
 from gopa.planning import Terms
+from gopa.support.arrays import Floats, Integers
 
-Integers: TypeAlias = npt.NDArray[np.int64]
 Words: TypeAlias = npt.NDArray[np.uint64]
 
 _WORD: Final = 64

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import numpy as np
 
 from commitments.group import Stream
+from gopa.aggregation.aggregator import LocalAggregator
 from gopa.aggregation.columns import require_columns
 from gopa.aggregation.encoding import (
     Encoded,
@@ -25,15 +26,17 @@ from gopa.aggregation.encoding import (
     checked_count,
     encode_rows,
 )
-from gopa.aggregation.errors import InvalidValue, OutOfRange
-from gopa.aggregation.intake import Values, count_absent
-from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
 from gopa.aggregation.result import Result, numbers
-from gopa.aggregation.structure import Floats, Structure, Value
+from gopa.aggregation.showing import draw_bins
+from gopa.aggregation.values import InvalidValue, OutOfRange, Structure, Value, Values, count_absent
 from gopa.contract.terms import MOST_DIMENSION
 from gopa.planning import Plan, Terms
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +196,9 @@ class Histogram(Result):
         """The bins, from edge to edge."""
         edges = [f"{edge:g}" for edge in self.edges]
         return [f"{low} to {high}" for low, high in pairwise(edges)]
+
+    def _draw(self, axes: Axes) -> None:
+        draw_bins(axes, self.edges, self.value, self.error)
 
     def headlines(self) -> list[tuple[str, str]]:
         """The counts, in words."""

@@ -11,12 +11,8 @@ from typing import Any, Final, TypedDict
 
 import numpy as np
 
-from gopa.aggregation.dropouts import AnyScript
-from gopa.aggregation.engine import Mode, Trust
-from gopa.aggregation.intake import Absent, values_of
-from gopa.aggregation.seeds import Seed
-from gopa.aggregation.settings import Coins
-from gopa.aggregation.structure import Value
+from gopa.aggregation.engine import AnyScript, Coins, Mode, Seed, Trust
+from gopa.aggregation.values import Absent, Value, values_of
 from gopa.planning import Plan, plan
 from gopa.planning.target import (
     CORRUPT,

@@ -20,8 +20,9 @@ from typing import Any, Final, Unpack
 import numpy as np
 
 from commitments.group import Stream
-from gopa.aggregation.bounds import Bounds
+from gopa.aggregation.aggregator import LocalAggregator
 from gopa.aggregation.encoding import (
+    Bounds,
     Encoded,
     EncodedRow,
     NoisySum,
@@ -29,15 +30,14 @@ from gopa.aggregation.encoding import (
     encode_rows,
     structure_of,
 )
-from gopa.aggregation.grid import Grid, Integers, round_exactly
-from gopa.aggregation.intake import Values, count_absent
-from gopa.aggregation.local import LocalAggregator
+from gopa.aggregation.grid import Grid, round_exactly
 from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
 from gopa.aggregation.result import Result, numbers
-from gopa.aggregation.structure import Structure, Value
+from gopa.aggregation.values import Structure, Value, Values, count_absent
 from gopa.planning import Plan, Terms
 from gopa.planning.target import Number
 from gopa.planning.usefulness import NoisyNumber, numbers_warning
+from gopa.support.arrays import Integers
 from wire.errors import UsageError
 
 HALF_DISTANCE: Final = Fraction("0.567044")

@@ -16,22 +16,23 @@ from typing import Any, Final
 import numpy as np
 
 from commitments.group import Stream
-from gopa.aggregation.bounds import Bounds, length
 from gopa.aggregation.encoding import (
+    Bounds,
     Encoded,
     EncodedRow,
     Encoding,
     NoisySum,
     ValueEstimate,
     encode_rows,
+    length,
     structure_of,
 )
-from gopa.aggregation.errors import InvalidWeight, OutOfRange
-from gopa.aggregation.grid import Grid, Integers, squared_length
-from gopa.aggregation.structure import Floats, Value, count_of
+from gopa.aggregation.grid import Grid, squared_length
+from gopa.aggregation.values import InvalidWeight, OutOfRange, Value, count_of
 from gopa.contract.row_terms import middle, origin, weighted_length
 from gopa.contract.terms import check_decimal
 from gopa.planning import Terms
+from gopa.support.arrays import Floats, Integers
 from wire.errors import UsageError
 
 _NORM_OF_FLOATS: Final = 1 + 1e-12

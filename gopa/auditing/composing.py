@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from typing import Final
 
-from gopa.auditing.checks import CHECKS, Status
+from gopa.auditing.checks import CHECKS, CheckTally
 from gopa.auditing.described import session_report
 from gopa.auditing.log_checks import check_foundation, session_of_other_anchors
+from gopa.auditing.reading import LogState
 from gopa.auditing.report import (
     Anchor,
     Anchoring,
@@ -19,11 +20,10 @@ from gopa.auditing.report import (
     Report,
     RoundReport,
     SessionReport,
+    Status,
     Verdict,
 )
 from gopa.auditing.session_checks import check_session, remarks, rounds_of
-from gopa.auditing.state import LogState
-from gopa.auditing.tally import CheckTally
 from gopa.contract.manifest import Mode, Path
 from gopa.contract.terms import Terms
 from gopa.planning.explanation import noise_of_liars, proved_bounds

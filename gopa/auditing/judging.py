@@ -23,11 +23,10 @@ from gopa.auditing.evidence import (
     Messages,
     Prefix,
     TwoEntries,
+    cosigners_of_both,
 )
-from gopa.auditing.forks import cosigners_of_both
-from gopa.auditing.reading import wrong_signatures
+from gopa.auditing.reading import embedded_policy, wrong_signatures
 from gopa.auditing.report import Culprit
-from gopa.auditing.state import embedded_policy
 from gopa.contract.framing import Posted
 from gopa.contract.manifest import Manifest
 from gopa.contract.phases import Phase

@@ -26,11 +26,11 @@ from gopa.auditing.evidence import (
     Placed,
     Prefix,
     TwoEntries,
+    nodes_above,
 )
-from gopa.auditing.forks import nodes_above
 from gopa.auditing.judging import SELF_CONTAINED, judge
+from gopa.auditing.reading import LogState
 from gopa.auditing.report import AuditFault, Culprit
-from gopa.auditing.state import LogState
 from gopa.contract.phases import Phase
 from gopa.protocol.rules import RoundFindings
 

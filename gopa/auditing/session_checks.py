@@ -6,11 +6,10 @@ import hashlib
 from collections.abc import Iterator
 from typing import Final
 
-from gopa.auditing.checks import CHECKS, Status, check_of
+from gopa.auditing.checks import CHECKS, CheckTally, check_of
 from gopa.auditing.described import privacy_report, round_report
-from gopa.auditing.report import AuditFault, Culprit, PrivacyReport, Remark, RoundReport
-from gopa.auditing.state import LogState
-from gopa.auditing.tally import CheckTally
+from gopa.auditing.reading import LogState
+from gopa.auditing.report import AuditFault, Culprit, PrivacyReport, Remark, RoundReport, Status
 from gopa.contract.manifest import Mode
 from gopa.protocol.rules import RULES, Fault, Findings, Role
 from gopa.protocol.rules.ledger import is_undecided

@@ -16,14 +16,12 @@ import click
 from click.exceptions import Exit
 
 from bulletin_board.display import visible
-from gopa.auditing.auditor import options_of, run, workers
+from gopa.auditing.auditor import LogFollower, may_be_saved, options_of, run, workers
 from gopa.auditing.composing import unsupported
-from gopa.auditing.following import LogFollower, may_be_saved
 from gopa.auditing.options import AuditOptions
+from gopa.auditing.reading import LogState, trace
 from gopa.auditing.report import Report, Verdict, to_json_bytes, to_json_dict
 from gopa.auditing.sources import Unsupported
-from gopa.auditing.state import LogState
-from gopa.auditing.tracing import trace
 from gopa.cli.audit_evidence import (
     judge_file,
     replace,

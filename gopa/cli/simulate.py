@@ -101,7 +101,8 @@ class OutputPlaces:
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="Part of the parties that falls silent in every round (late ones if the plan recovers).",
+    help="Part of the parties that falls silent in every round: in any phase whose loss the plan "
+    "bears, in mode off from the start.",
 )
 @click.option("--out", type=_path, help="Keep the log as a board's directory, new or empty.")
 @click.option("--archive", type=_path, help="Write the log as a .gopa file.")
@@ -150,7 +151,7 @@ def simulate(  # noqa: PLR0913 - one argument for each option
             trust=trust,
             storage=out,
             seed=seed,
-            script=silence(dropouts, made.terms, seed),
+            script=silence(dropouts, made.terms, seed, in_phases=mode != "off"),
             beacon="commit-reveal",
             progress=not as_json,
             clip=clip,

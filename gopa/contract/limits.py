@@ -19,7 +19,6 @@ from gopa.contract.manifest import (
     Manifest,
     Mode,
     Path,
-    Trust,
     most_neighbours,
 )
 from gopa.contract.organiser import (
@@ -81,7 +80,7 @@ def largest_body(manifest: Manifest, phase: Phase, *, degree_bound: int | None =
     of neighbours of every party. The manifest itself, which comes before, is not covered
     by the organiser's bound.
     """
-    if manifest.trust is Trust.HONEST_BUT_CURIOUS and phase in _AGAINST_LIARS:
+    if phase is not Phase.ORGANISER and phase not in manifest.phases:
         return 0
     degree = most_neighbours(manifest.terms) if degree_bound is None else degree_bound
     largest = _LARGEST | _LARGEST_OF_ROWS if manifest.path is Path.ROWS else _LARGEST
@@ -122,9 +121,7 @@ def _publish(manifest: Manifest, _: int) -> int:
     return PUBLISH.min_size - 1 + value
 
 
-def _recover(manifest: Manifest, degree: int) -> int:
-    if manifest.terms.threshold is None:
-        return 0
+def _recover(_: Manifest, degree: int) -> int:
     return RECOVER.min_size + (degree - 1) * RECOVERED_SHARE.max_size
 
 
@@ -206,8 +203,6 @@ def _bits(parties: int) -> bytes:
     return bytes(-(-parties // 8))
 
 
-_AGAINST_LIARS: Final = frozenset({Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK})
-
 _LARGEST: Final[dict[Phase, Callable[[Manifest, int], int]]] = {
     Phase.ORGANISER: _organiser,
     Phase.JOIN: _join,
@@ -219,7 +214,6 @@ _LARGEST: Final[dict[Phase, Callable[[Manifest, int], int]]] = {
     Phase.CONFIRM: lambda *_: CONFIRM.max_size,
     Phase.UNMASK: lambda *_: UNMASK.max_size,
     Phase.RECOVER: _recover,
-    Phase.PROVE: lambda *_: 0,
 }
 
 

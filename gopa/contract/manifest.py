@@ -31,6 +31,7 @@ from gopa.contract.parameters import (
     Trust,
 )
 from gopa.contract.party import MOST_NEIGHBOURS
+from gopa.contract.phases import Phase, Turn, course, turn_after
 from gopa.contract.row_terms import origin, require_no_rows, require_rows
 from gopa.contract.terms import MOST_SENSITIVITY, BeaconKind, MaskLaw, Terms
 from wire.brief import Brief
@@ -381,6 +382,21 @@ class Manifest(Brief):
     def origin(self) -> int:
         """The point of the grid that a sum without steps stands for, of each party: 14-M6."""
         return origin(self.terms) if self.path is Path.ROWS else 0
+
+    @property
+    def phases(self) -> frozenset[Phase]:
+        """The phases that a round of the session may have."""
+        recovers = self.terms.threshold is not None
+        return frozenset(course(**self._sort, recovers=recovers))
+
+    def turn_after(self, phase: Phase, *, final: bool) -> Turn:
+        """What the close of a phase leaves to be done; `final` is what it says of its list."""
+        return turn_after(phase, final=final, **self._sort)
+
+    @property
+    def _sort(self) -> dict[str, bool]:
+        trusted = self.trust is Trust.HONEST_BUT_CURIOUS
+        return {"rows": self.path is Path.ROWS, "trusted": trusted}
 
     @property
     def deals_seeds(self) -> bool:

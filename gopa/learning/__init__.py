@@ -4,17 +4,24 @@ An algorithm is a function `fit(problem, *, privacy, graph, clock, seed, progres
 `Outcome`. `docs/learning/README.md` shows how the parts fit together.
 """
 
-from gopa.learning.charges import Charge
-from gopa.learning.checks import whole
-from gopa.learning.data import Table, Users, dirichlet, iid, natural, stacked
+from gopa.learning.checks import encoded, generator, require_seed, whole
+from gopa.learning.data import (
+    Table,
+    Users,
+    dirichlet,
+    iid,
+    linear_models,
+    moons,
+    natural,
+    quadratics,
+    ratings,
+    stacked,
+)
 from gopa.learning.datasets import DataNotFound, from_csv, from_sklearn, load
-from gopa.learning.encoding import encoded
-from gopa.learning.fitting import Fit, Progress, generator, require_neither, require_seed, told
 from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import BudgetExceeded, LedgerEntry, PrivacyLedger
-from gopa.learning.outcome import AuditedRounds, Outcome
-from gopa.learning.privacy import Privacy, Spent, worst
-from gopa.learning.synthetic import linear_models, moons, quadratics, ratings
+from gopa.learning.outcome import AuditedRounds, Fit, Outcome, Progress, require_neither, told
+from gopa.learning.privacy import Charge, Privacy, Spent, worst
 
 __all__ = [
     "AuditedRounds",

@@ -1,5 +1,5 @@
 """Plugs verified sums into other frameworks for federated learning.
 
-`flower`, `flower_legacy` and `declearn` are what users import; a framework is imported by its own
+`flower` and `declearn` are what users import; a framework is imported by its own
 module alone. They share `session` (the server's half), `roster` and `fixed_point` (of parties).
 """

@@ -18,7 +18,7 @@ from typing import Any, Final, Self, TypeAlias, TypeVar
 from bulletin_board import LogReader
 from bulletin_board.display import visible
 from gopa.aggregation.encoding import Encoding
-from gopa.aggregation.structure import Value
+from gopa.aggregation.values import Value
 from gopa.aggregation.weighting import largest_weight
 from gopa.contract.framing import NO_LEAF
 from gopa.contract.manifest import Manifest

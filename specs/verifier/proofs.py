@@ -144,7 +144,7 @@ class Constraint(NamedTuple):
 
 
 def length(size: int) -> int:
-    """[A4], for all bits and coordinates. No session has vector constraints of two dimensions."""
+    """[A4], for all bits, and one coordinate of each dimension of vectors."""
     while size.bit_count() > 3:
         size += 1
     return size
@@ -173,19 +173,36 @@ def bits_hold(
     script: Transcript, bits: int, constraints: list[Constraint], proof: bytes, early: bytes = b""
 ) -> bool:
     """[A2], [A7] to [A10] and, if A was published early, [A12]; with the names of 06."""
-    require(all(each.point != bytes(32) for each in constraints))  # [A2]
-    d = max((len(each.rows) for each in constraints if each.vector), default=0)
-    M = length(bits + d)
-    require(len(proof) == proof_size(M))  # [A7]
     require(early in {b"", proof[:32]})  # [A12]
+    a = bits_read(script, bits, constraints, proof)
+    return polynomial_holds(a) and inner_product_holds(a)
+
+
+def bits_read(script: Transcript, bits: int, constraints: list[Constraint], proof: bytes) -> Record:
+    """[A2], [A7], [A8] and step 2: a proof, its challenges, and what they combine."""
+    require(all(each.point != bytes(32) for each in constraints))  # [A2]
+    dimensions = sorted({len(each.rows) for each in constraints if each.vector})
+    M = length(bits + sum(dimensions))
+    require(len(proof) == proof_size(M))  # [A7]
     pieces = [proof[at : at + 32] for at in range(0, len(proof), 32)]
     points = [decode_point(each) for each in pieces[: 2 * M.bit_length() + 2]]
     scalars = [decode_scalar(each) for each in pieces[2 * M.bit_length() + 2 :]]
-    a = Record(M=M, N=M - d, points=points, scalars=scalars, pieces=pieces)
+    a = Record(M=M, N=M - sum(dimensions), points=points, scalars=scalars, pieces=pieces)
+    a.dimensions = dimensions
     script.bind(b"bits/shape", _shape(bits, constraints))
     _draw(a, script, constraints)
     _combine(a, constraints)
-    return same(multi(_polynomial(a)), IDENTITY) and same(multi(_inner_product(a)), IDENTITY)
+    return a
+
+
+def polynomial_holds(a: Record) -> bool:
+    """[A9]."""
+    return same(multi(_polynomial(a)), IDENTITY)
+
+
+def inner_product_holds(a: Record) -> bool:
+    """[A10]."""
+    return same(multi(_inner_product(a)), IDENTITY)
 
 
 def _draw(a: Record, script: Transcript, constraints: list[Constraint]) -> None:
@@ -197,8 +214,7 @@ def _draw(a: Record, script: Transcript, constraints: list[Constraint]) -> None:
         given = [each.point for each in constraints if each.vector == vector]
         script.bind(label, b"".join(given), 3)
     script.bind(b"bits/A", a.pieces[0], 3)
-    a.rho, a.eta, *xi = script.challenges(b"bits/rho eta xi", 2 + (a.M > a.N))
-    a.xi = xi[0] if xi else 1
+    a.rho, a.eta, *a.xi = script.challenges(b"bits/rho eta xi", 2 + len(a.dimensions))
     script.bind(b"bits/S", a.pieces[1], 3)
     a.y, a.z = script.challenges(b"bits/y z", 2)
     script.bind(b"bits/T", a.pieces[2] + a.pieces[3], 3)
@@ -223,23 +239,29 @@ def _draw(a: Record, script: Transcript, constraints: list[Constraint]) -> None:
 def _combine(a: Record, constraints: list[Constraint]) -> None:
     """Step 2: c, k, and the weights of the commitments, of V and of D."""
     a.c, a.k, a.V, a.vectors = [0] * a.M, 0, [], []
-    number, rank = 0, 1
-    single = sum(not each.vector for each in constraints)
-    for each in constraints:
-        for j, row in enumerate(each.rows):
-            number += not each.vector
-            n, factor = (single + 1 + j, rank) if each.vector else (number, 1)
-            weight = pow(a.rho, n, Q) * factor % Q
-            for position, value in row.fixed + row.varying:
-                a.c[position] = (a.c[position] + weight * value) % Q
-            a.k = (a.k + weight * row.constant) % Q
-        if each.vector:
-            a.vectors.append((rank, decode_point(each.point)))
-            rank = rank * a.eta % Q
-        elif each.point:
+    singles = [each for each in constraints if not each.vector]
+    for number, each in enumerate(singles, 1):
+        weight = pow(a.rho, number, Q)
+        _add(a, each.rows[0], weight)
+        if each.point:
             a.V.append((weight, decode_point(each.point)))
-    for j in range(a.M - a.N):  # step 4
-        a.c[a.N + j] = -pow(a.rho, single + 1 + j, Q) * pow(a.xi, -1, Q) % Q
+    number, start = len(singles), a.N
+    for d, xi in zip(a.dimensions, a.xi, strict=True):
+        weights = [pow(a.rho, number + 1 + j, Q) for j in range(d)]
+        vectors = [each for each in constraints if each.vector and len(each.rows) == d]
+        for s, each in enumerate(vectors):
+            rank = pow(a.eta, s, Q)
+            a.vectors.append((xi * rank, decode_point(each.point)))
+            for row, weight in zip(each.rows, weights, strict=True):
+                _add(a, row, weight * rank)
+        a.c[start : start + d] = [-weight * pow(xi, -1, Q) % Q for weight in weights]  # step 4
+        number, start = number + d, start + d
+
+
+def _add(a: Record, row: Row, weight: int) -> None:
+    for position, value in row.fixed + row.varying:
+        a.c[position] = (a.c[position] + weight * value) % Q
+    a.k = (a.k + weight * row.constant) % Q
 
 
 def _polynomial(a: Record) -> list[tuple[int, Point]]:
@@ -254,7 +276,7 @@ def _polynomial(a: Record) -> list[tuple[int, Point]]:
 def _inner_product(a: Record) -> list[tuple[int, Point]]:
     """[A10]: step 7 and the folds, less what the scalars unroll to."""
     terms = [(1, a.points[0]), (a.x, a.points[1]), (-a.scalars[2], H)]
-    terms += [(a.xi * rank, point) for rank, point in a.vectors]
+    terms += a.vectors
     product = a.scalars[0] - a.last[0] * a.last[1]
     l, r, at = [a.last[0]], [a.last[1]], len(a.points)
     for step in reversed(a.steps):  # back from the last fold or odd step to the first
@@ -268,7 +290,8 @@ def _inner_product(a: Record) -> list[tuple[int, Point]]:
             r = [step * each % Q for each in r] + [inverse * each % Q for each in r]
     terms.append((product * a.w, base(b"bits/inner")))
     back, factor = pow(a.y, -1, Q), 1
-    bases = [base(b"bits/left", i) for i in range(a.N)] + value_bases(a.M - a.N)
+    bases = [base(b"bits/left", i) for i in range(a.N)]
+    bases += [point for d in a.dimensions for point in value_bases(d)]
     for i, point in enumerate(bases):
         on_right = factor * (a.z**2 * a.c[i] - r[i]) + (a.z if i < a.N else 0)
         terms += [(-a.z - l[i], point), (on_right, base(b"bits/right", i))]

@@ -7,11 +7,10 @@ import re
 from pathlib import Path
 from typing import Final
 
-from gopa.auditing.checks import CHECKS, FAMILIES, check_of
+from gopa.auditing.checks import CHECKS, NEEDED, check_of
 from gopa.auditing.evidence import EVIDENCE, MAGIC
 from gopa.auditing.judging import SELF_CONTAINED
-from gopa.auditing.report import Verdict
-from gopa.auditing.tally import NEEDED
+from gopa.auditing.report import FAMILIES, Verdict
 from gopa.contract.organiser import AbortReason
 from gopa.contract.phases import Phase
 from gopa.protocol.rules import RULES

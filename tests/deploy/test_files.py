@@ -18,7 +18,7 @@ from bulletin_board.witness.health import WitnessState
 from gopa.cli.config import read_config
 from tests.board.asking import ask
 from tests.board.live import live_board, live_witness, witnessed
-from tests.deploy.test_readme import ROOT, blocks
+from tests.deploy.test_pages import ROOT, blocks
 
 DEPLOY: Final = ROOT / "deploy"
 UNITS: Final = sorted((DEPLOY / "systemd").glob("*.service"))

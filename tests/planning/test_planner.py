@@ -22,7 +22,7 @@ from gopa.planning.grid_and_noise import gaussian_table
 from gopa.planning.liveness import OwedMessages, plan_dropouts
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.target import float_below
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, WeightedBits, decode_noise_law
 

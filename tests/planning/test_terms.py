@@ -17,7 +17,7 @@ from gopa.planning.noise_sum import most_summed, noise_sum
 from gopa.planning.target import decimal_below
 from gopa.planning.worth import NOTHING, delta_of_component
 from tests.pace import examples
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable, irwin_hall
 

@@ -18,11 +18,10 @@ from gopa import UsageError
 from gopa.accounting import Loss
 from gopa.graph import Graph, MixingMatrix
 from gopa.learning.checks import whole
-from gopa.learning.clipping import length
+from gopa.learning.clipping import DEVIATION, length
 from gopa.learning.correlated.disguises import Method, require_fitting
-from gopa.learning.fitting import Progress, told
-from gopa.learning.grid import DEVIATION
 from gopa.learning.objectives import Floats, Linear, Objective, Quadratic
+from gopa.learning.outcome import Progress, told
 from gopa.learning.privacy import Unit, View
 from gopa.learning.steps import Steps
 

@@ -17,9 +17,8 @@ from scipy import sparse
 
 from gopa import UsageError, zero_sum
 from gopa.graph import Graph, MixingMatrix, complete, fixed, require_doubly_stochastic
-from gopa.learning.checks import number
-from gopa.learning.fitting import generator
-from gopa.learning.grid import DEVIATION, Floats, on_grid
+from gopa.learning.checks import generator, number
+from gopa.learning.clipping import DEVIATION, Floats, on_grid
 from gopa.learning.objectives import Linear, Objective
 from gopa.noise import rounded_gaussian, subseed
 

@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.learning.checks import whole
+from gopa.learning.checks import generator, whole
 from gopa.learning.clipping import clip, finite, length
 from gopa.learning.data import Users
 from gopa.learning.federated.row_sums import RowSums, known_length
 from gopa.learning.federated.setting import Setting, SumOptions
 from gopa.learning.federated.sums import SumRun, SumSession
-from gopa.learning.fitting import Progress, generator
-from gopa.learning.outcome import Outcome
+from gopa.learning.outcome import Outcome, Progress
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

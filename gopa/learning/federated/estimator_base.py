@@ -16,9 +16,8 @@ from gopa import UsageError
 from gopa.learning.data import Table, Users, natural
 from gopa.learning.federated.setting import Mode, Setting
 from gopa.learning.federated.sums import SumRun
-from gopa.learning.fitting import Progress
 from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
-from gopa.learning.outcome import Outcome
+from gopa.learning.outcome import Outcome, Progress
 from gopa.learning.privacy import Privacy, Unit
 from gopa.support.extras import missing
 

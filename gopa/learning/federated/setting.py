@@ -14,9 +14,8 @@ from typing import Any, Final, Literal, Required, TypeAlias, TypedDict
 
 import gopa
 from gopa import Aggregator, LocalAggregator, Plan, UsageError
-from gopa.learning.checks import whole
+from gopa.learning.checks import require_seed, whole
 from gopa.learning.data import Users
-from gopa.learning.fitting import require_seed
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.privacy import Privacy, Unit
 

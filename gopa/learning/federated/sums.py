@@ -18,15 +18,13 @@ import numpy.typing as npt
 
 import gopa
 from gopa import Aggregator, OutOfRange, Result, RoundAborted, UsageError
-from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
 from gopa.learning.data import Users
 from gopa.learning.federated.setting import Setting
-from gopa.learning.fitting import Progress, told
 from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome
-from gopa.learning.privacy import Privacy, Spent
+from gopa.learning.outcome import Outcome, Progress, told
+from gopa.learning.privacy import Charge, Privacy, Spent
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -30,10 +30,9 @@ from gopa.learning.federated.rounds import (
 from gopa.learning.federated.row_sums import LengthVotes
 from gopa.learning.federated.setting import Mode, Setting
 from gopa.learning.federated.sums import SumRun, SumSession
-from gopa.learning.fitting import Progress, require_neither
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
-from gopa.learning.outcome import Outcome
+from gopa.learning.outcome import Outcome, Progress, require_neither
 from gopa.learning.privacy import Privacy
 from gopa.learning.rows import AgentRows
 

@@ -5,14 +5,15 @@ one user added. Specification: `specs/13-network-dp.md`. How to use it:
 `docs/learning/network_dp.md`.
 """
 
-from gopa.learning.network_dp.closed_forms import central_sigma, local_sigma
 from gopa.learning.network_dp.counting import fit_histogram, fit_sum
 from gopa.learning.network_dp.descent import fit_sgd
 from gopa.learning.network_dp.gossip import fit_gossip, fit_groups, gossip_shifts
 from gopa.learning.network_dp.laws import (
     WalkLaw,
     any_path_epsilon,
+    central_sigma,
     graph_law,
+    local_sigma,
     ring_epsilon,
     sgd_law,
     sum_law,

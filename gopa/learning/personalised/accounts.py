@@ -9,10 +9,9 @@ import math
 from typing import Final, TypeAlias
 
 from gopa import UsageError
-from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
 from gopa.learning.ledger import BudgetExceeded, LedgerEntry, PrivacyLedger
-from gopa.learning.privacy import Privacy, Spent, worst
+from gopa.learning.privacy import Charge, Privacy, Spent, worst
 
 Entries: TypeAlias = tuple[LedgerEntry, ...]
 

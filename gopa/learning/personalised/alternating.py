@@ -16,11 +16,10 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.graph import Graph
-from gopa.learning.checks import number, whole
+from gopa.learning.checks import generator, number, require_seed, whole
 from gopa.learning.clocks import Clock, Poisson
-from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import Recorder
-from gopa.learning.outcome import Outcome
+from gopa.learning.outcome import Outcome, Progress, told
 from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.descent import (
     FrankWolfe,

@@ -16,14 +16,14 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.graph import Graph
+from gopa.learning.checks import generator
 from gopa.learning.clipping import finite, length
 from gopa.learning.clocks import Clock
 from gopa.learning.data import Users
-from gopa.learning.fitting import Progress, generator
 from gopa.learning.history import History
 from gopa.learning.ledger import BudgetExceeded
 from gopa.learning.objectives import LOGISTIC, Boosting, Linear, RowLoss
-from gopa.learning.outcome import Outcome
+from gopa.learning.outcome import Outcome, Progress
 from gopa.learning.personalised.accounts import ASSUMED, Accounts
 from gopa.learning.personalised.admm import fit_admm
 from gopa.learning.personalised.alternating import (

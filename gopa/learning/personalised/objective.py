@@ -122,16 +122,6 @@ class Collaboration:
         own = self.pull * models + self.confidences[:, None] * self.local.gradient(models)
         return np.asarray(degrees * own - self.pull * links.heard(models))
 
-    def graph_gradient(self, models: Floats, weights: Floats) -> Floats:
-        """Of J in the weights, (2.7): symmetric (.., users, users), 0 on the diagonal."""
-        squares = (models * models).sum(axis=-1)
-        each = self.confidences * self.local.value(models) + self.pull / 2 * squares
-        each = each + self.weight * self.regulariser.degree.slope(weights.sum(axis=-1))
-        both = each[..., :, None] + each[..., None, :]
-        both -= self.pull * np.einsum("...up,...vp->...uv", models, models)
-        both += self.weight * self.regulariser.edge.slope(weights)
-        return np.asarray(both * (1 - np.eye(self.users)))
-
     def smoothness(self, links: Links) -> Floats:
         """L_u = d_u (pull + c_u L_u^loc), of M in each user's model."""
         return _one(links.degrees) / self.paces
@@ -152,16 +142,6 @@ class Collaboration:
     def graph_curvature(self) -> float:
         """J is strongly convex in the weights with at least this."""
         return self.weight * self.regulariser.edge.least
-
-    def graph_kept(self, peers: int) -> float:
-        """What is left of the distance to the best graph after a step, at most (theorem 2.1)."""
-        pairs = self.users * (self.users - 1) / (2 * peers)
-        return 1 - self.graph_curvature() / (pairs * self.graph_smoothness(peers))
-
-    def ball_curvature(self, links: Links, radius: float) -> float:
-        """What a Frank-Wolfe step may overshoot by, in models of l1 length `radius` (prop. 2.2)."""
-        local = self.confidences * self.local.smoothness(math.inf)
-        return float((_one(links.degrees) * (local + self.pull)).sum() * 4 * radius**2)
 
     def minimum(self, links: Links, tolerance: float = 1e-9) -> Floats:
         """The models of least M for one graph, found in one place by L-BFGS.

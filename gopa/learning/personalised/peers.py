@@ -11,8 +11,7 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 
 from gopa import UsageError
-from gopa.learning.checks import whole
-from gopa.learning.fitting import generator
+from gopa.learning.checks import generator, whole
 from gopa.learning.personalised.links import Places
 
 View: TypeAlias = dict[int, int]

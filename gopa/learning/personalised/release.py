@@ -14,14 +14,12 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.accounting import gaussian_sigma
-from gopa.learning.charges import Charge
-from gopa.learning.clipping import Norm, clip
-from gopa.learning.grid import DEVIATION
+from gopa.learning.clipping import DEVIATION, Norm, clip
 from gopa.learning.ledger import BudgetExceeded
 from gopa.learning.objectives import Linear
 from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.links import Floats
-from gopa.learning.privacy import Privacy, Unit
+from gopa.learning.privacy import Charge, Privacy, Unit
 from gopa.noise import TableLaw, discrete_laplace, rounded_gaussian, subseed
 
 Noise: TypeAlias = Literal["gaussian", "laplace"]

@@ -13,8 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from gopa import UsageError
-from gopa.learning.checks import number, whole
-from gopa.learning.fitting import generator
+from gopa.learning.checks import generator, number, whole
 from gopa.learning.without_replacement.policies import Chosen, Controller, Floats
 
 _HIDDEN: Final = 128

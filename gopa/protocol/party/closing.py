@@ -11,7 +11,7 @@ from gopa.contract.beacon import latest_cosignature_time
 from gopa.contract.framing import Message
 from gopa.contract.manifest import CommitReveal, DrandBeacon, Manifest
 from gopa.contract.organiser import Close, Members
-from gopa.contract.phases import Phase
+from gopa.contract.phases import MAY_BE_FINAL, Phase
 from gopa.contract.row_terms import losses_allowed
 from gopa.protocol.party.checking import ask
 from gopa.protocol.party.confirming import narrow
@@ -233,7 +233,7 @@ def _members(
     if phase is not Phase.UNMASK:
         enough = len(members) >= party.manifest.terms.survivors
         state.chain.require(enough, "a list has too few parties", closed.leaf)
-    if phase not in {Phase.PUBLISH, Phase.PROVE, Phase.ROLLBACK}:
+    if phase not in MAY_BE_FINAL:
         state.chain.require(not final, "only closes of publish or rollback are final", closed.leaf)
     return frozenset(members), final
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from gopa.contract.manifest import Manifest, Path, Trust
 from gopa.contract.organiser import Abort, Released, ResultMessage
 from gopa.contract.party import RECOVER, Recover, RecoveredShare
-from gopa.contract.phases import Phase
+from gopa.contract.phases import OWED_ONCE_COMMITTED, Phase
 from gopa.contract.row_terms import largest_share
 from gopa.contract.terms import Terms
 from gopa.protocol.party.context import PartyContext, landed_below
@@ -26,9 +26,6 @@ from gopa.protocol.party.states import (
     Unmasked,
     opened_of,
 )
-
-_OWED_ONCE_LISTED = (Phase.PUBLISH, Phase.PROVE, Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK)
-"""Whoever is listed at commit and then says one of these too late is barred from a retry ([X5])."""
 
 
 def recover(
@@ -75,7 +72,7 @@ def finish(
         shown = Released.MASKED if state.final_seen else Released.NONE
         state.chain.require(outcome.released is shown, "an abort misstates what was released")
         late = state.listed and not all(
-            landed_below(state, phase, outcome.cut) for phase in _OWED_ONCE_LISTED
+            landed_below(state, phase, outcome.cut) for phase in OWED_ONCE_COMMITTED
         )
         tally = replace(tally, excused=tally.excused or late)
     part = stage.part if isinstance(stage, Outside) else Part.ACTIVE

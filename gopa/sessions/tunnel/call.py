@@ -15,7 +15,7 @@ from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence, verify_fork
 from bulletin_board.entry import verify_entry
 from bulletin_board.note import open_checkpoint
 from bulletin_board.tree import RightEdge, leaf_hash, old_root, verify_consistency, verify_subset
-from gopa.aggregation.structure import Value
+from gopa.aggregation.values import Value
 from gopa.contract.framing import Posted
 from gopa.contract.manifest import DrandBeacon, Manifest
 from gopa.protocol.party import (

@@ -28,7 +28,7 @@ from gopa.adversary.privacy.coalitions import FEWEST
 from gopa.graph import complete
 from gopa.planning.loss import theorem_d
 from gopa.planning.noise_sum import noise_sum
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from wire.errors import UsageError
 from zkp.noise_table import GaussianTable
 

@@ -34,7 +34,7 @@ from gopa.planning.loss import theorem_d
 from gopa.planning.noise_sum import noise_sum
 from gopa.planning.worth import guarantee
 from gopa.rounds.graph import peel
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from zkp.noise_table import GaussianTable
 
 

@@ -174,7 +174,7 @@ def strikes_nobody(patch: pytest.MonkeyPatch) -> None:
 
 def blames_whoever_saw_another_log(patch: pytest.MonkeyPatch) -> None:
     """Faults convict, whatever log their author was shown ([E6])."""
-    patch.setattr(sys.modules["gopa.protocol.rules.check"], "_weighed", lambda fault, _: fault)
+    patch.setattr(sys.modules["gopa.protocol.rules.forks"], "_weighed", lambda fault, _: fault)
 
 
 BREAKS: Final[dict[str, Broken]] = {

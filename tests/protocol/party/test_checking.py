@@ -19,7 +19,7 @@ from gopa.protocol.party.states import Checking, Stopped
 from gopa.protocol.simulation import Simulation, SimulationOptions
 from gopa.protocol.simulation.party import SimulatedParty
 from gopa.rounds.toolkit import Toolkit
-from tests.protocol.party.roots import as_claimed
+from tests.protocol.party.test_chain import as_claimed
 from tests.protocol.simulation.doubles import SWIFT
 from tests.protocol.simulation.worlds import FULL, SCALAR, TEST_COINS, inputs_for, simulate
 from tests.randomness import seeded

@@ -53,7 +53,7 @@ from gopa.protocol.simulation.randomness import SeededStreams
 from gopa.protocol.simulation.script import Skip
 from gopa.protocol.simulation.setup import permissive
 from tests.lies import lying
-from tests.protocol.party.roots import as_claimed
+from tests.protocol.party.test_chain import as_claimed
 from tests.protocol.simulation.doubles import SWIFT
 from tests.protocol.simulation.worlds import SCALAR, inputs_for, simulate
 from tests.randomness import seeded

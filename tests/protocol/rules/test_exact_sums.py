@@ -20,8 +20,8 @@ from gopa.contract.phases import Phase
 from gopa.contract.terms import Terms
 from gopa.protocol.admission.view import Sessions
 from gopa.protocol.rules import RoundFindings
-from gopa.protocol.rules.findings import BreaksRule
 from gopa.protocol.rules.ledger import require_one_sum
+from gopa.protocol.rules.mailbox import BreaksRule
 from gopa.protocol.simulation import Script
 from gopa.support.wording import EXACT as WORDS
 from gopa.support.wording import sentence

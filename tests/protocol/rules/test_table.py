@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from gopa.protocol.rules.check import _OF_ONE_VIEW, _OF_ONE_VIEW_IN_ROWS
+from gopa.protocol.rules.forks import _OF_ONE_VIEW, _OF_ONE_VIEW_IN_ROWS
 from gopa.protocol.rules.table import DEFINITIONS, RULES, UNSEEN
 from tests.verifier.test_parts import part
 

@@ -17,6 +17,7 @@ from gopa.contract.organiser import AbortReason, RemovalCause
 from gopa.contract.phases import Phase
 from gopa.contract.row_terms import origin
 from gopa.contract.terms import Terms
+from gopa.protocol.rules.rows import RowProving
 from gopa.protocol.simulation import RoundRecord, Script, Simulation
 from gopa.protocol.simulation.script import Twice
 from gopa.support.wording import ROW_NOISE
@@ -411,10 +412,8 @@ def test_an_own_mask_that_takes_in_what_was_added_is_found_with_its_seed() -> No
 def test_without_these_rules_the_sum_would_be_another_one(
     neighbour: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "gopa.protocol.rules.final_phases.liars_about_seeds", lambda *_: frozenset()
-    )
-    monkeypatch.setattr("gopa.protocol.rules.prove.disputed_edges", lambda *_: ())
+    monkeypatch.setattr(RowProving, "liars_about_seeds", lambda *_: {})
+    monkeypatch.setattr("gopa.protocol.rules.rows.disputed_edges", lambda *_: ())
     simulation, record = play(ROWS, Script().misbehave(LIAR, AddsToTheSum(1000, neighbour)))
     first, *rest = sum_in_the_open(simulation, record, vectors_for(ROWS))
     assert record.sums == (first + 1000, *rest)

@@ -94,11 +94,10 @@ _CALLBACKS: Final = {"corrupt": _amount}
 def _options_of(keyword: Keyword) -> list[click.Option]:
     """The options for one keyword: two for the ends of a range, one for anything else."""
     if keyword.name == "range":
+        ends = zip(("low", "high"), ("Smallest", "Largest"), keyword.default, strict=True)
         return [
             click.Option([f"--{end}"], default=str(value), show_default=True, help=f"{size} input.")
-            for end, size, value in zip(
-                ("low", "high"), ("Smallest", "Largest"), keyword.default, strict=True
-            )
+            for end, size, value in ends
         ]
     name = _option(_NAMES.get(keyword.name, keyword.name))
     if keyword.kind is bool:
@@ -108,17 +107,16 @@ def _options_of(keyword: Keyword) -> list[click.Option]:
     text = str in keyword.kinds or keyword.name in _CALLBACKS
     kind = click.Choice(keyword.choices) if keyword.choices else keyword.kinds[0]
     default = None if needed else keyword.default
-    return [
-        click.Option(
-            [name],
-            type=str if text else kind,
-            callback=_CALLBACKS.get(keyword.name),
-            required=needed,
-            default=str(default) if text and default is not None else default,
-            show_default=default is not None,
-            help=keyword.help,
-        )
-    ]
+    option = click.Option(
+        [name],
+        type=str if text else kind,
+        callback=_CALLBACKS.get(keyword.name),
+        required=needed,
+        default=str(default) if text and default is not None else default,
+        show_default=default is not None,
+        help=keyword.help,
+    )
+    return [option]
 
 
 def _with_target(command: click.Command) -> click.Command:

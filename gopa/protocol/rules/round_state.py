@@ -121,7 +121,11 @@ class PhaseDecision:
 
 @dataclass(slots=True)
 class RoundState:
-    """A round: what it began with, the stages that it has reached, and what adds up meanwhile."""
+    """A round: what it began with, the stages that it has reached, and what adds up meanwhile.
+
+    `publish_leaves` are the closes from that of publish to the final one, `openings` the keys of
+    edges that rollbacks opened, `confirmed_at` the indexes of confirmations by position.
+    """
 
     tools: Tools
     context: RoundContext

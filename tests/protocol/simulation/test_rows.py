@@ -174,13 +174,6 @@ def test_who_refuses_to_open_an_edge_to_somebody_without_a_proof_is_gone() -> No
 
 
 @pytest.mark.slow
-def test_a_self_mask_is_recovered() -> None:
-    played = play(RECOVERING, Script().drop(LIAR, before=Phase.UNMASK))
-    require_sums(played, *range(8))
-    assert played[1].attempts[0].recovered == (LIAR,)
-
-
-@pytest.mark.slow
 def test_more_may_not_leave_than_the_points_are_for() -> None:
     terms = replace(ROWS, late=1)
     both = Script().drop(1, before=Phase.PROVE).drop(LIAR, before=Phase.PROVE)

@@ -251,7 +251,7 @@ class PartyRunner(Guarded):
             self._notice()
 
     async def _catch_up(self) -> None:
-        """Give the party everything below the horizon, in order of the log (12-W2, 12-W4, 12-W5)."""
+        """Give the party all below the horizon, in order of the log (12-W2, 12-W4, 12-W5)."""
         horizon = self._horizon
         if not horizon.size:
             return

@@ -269,7 +269,7 @@ class SelectiveLog(BoardFollower):
     async def _walk(self, trail: Trail, horizon: Horizon) -> None:
         """Follow the organiser to the end of a round or to the horizon.
 
-        What a lookup leaves out between two entries is read from the log (12-W2): a board could hide
+        What a lookup leaves out between two entries is read in the log (12-W2): a board could hide
         a close, to have the party act on a later one.
         """
         organiser = self._search.organiser

@@ -315,7 +315,7 @@ class DurableOrganiser(Guarded):
         return True
 
     def _name_beacon(self) -> None:
-        """Name a round whose value comes only when witnesses have seen the close of join (04-J7)."""
+        """Name a round whose value comes after witnesses have seen the close of join (04-J7)."""
         beacon = self._manifest.beacon
         if isinstance(beacon, DrandBeacon):
             latest = int(self._clock() + self._schedule.beacon_margin)

@@ -414,7 +414,7 @@ class PartyCall(Guarded):
         return True
 
     def _read_through(self, party: CalledParty, wanted: Fetch) -> bool:
-        """Answer with all that the log has below the cut, if the request shows all of it (12-W3)."""
+        """Answer with all that the log has below the cut if the request shows it all (12-W3)."""
         raws = self._request.whole
         if len(raws) < wanted.cut:
             return False

@@ -40,7 +40,7 @@ class VaultBroken(VaultError):
 
 
 class StateDiverged(VaultError):
-    """Reports a journal that makes other messages when repeated, or an old format (12-R3, 12-H2)."""
+    """A journal that makes other messages when repeated, or an old format (12-R3, 12-H2)."""
 
 
 @runtime_checkable

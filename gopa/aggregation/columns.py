@@ -1,4 +1,4 @@
-"""Gives every column of a table a range of its own, or a greatest length.
+"""Columns of a table, each with a range of its own, or a greatest length.
 
 A plan has one range for all numbers. Here that range is from -1 to 1, and each column is moved and
 stretched to it, so that its noise is in proportion to its own range. Specification:

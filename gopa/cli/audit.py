@@ -30,8 +30,7 @@ from gopa.cli.audit_evidence import (
     write_evidence,
 )
 from gopa.cli.audit_screen import details_screen, screen, trace_screen
-from gopa.cli.folding import fitting
-from gopa.cli.options import jobs_option, parse_session
+from gopa.cli.options import fitting, jobs_option, parse_session
 from gopa.cli.roster import Names, names_in, roster_option
 from gopa.support.wording import counted
 from wire.errors import ProtocolError, UsageError

@@ -23,7 +23,6 @@ from gopa.protocol.party.confirming import narrow
 from gopa.protocol.party.context import PartyContext
 from gopa.protocol.party.states import PartyState, Published
 from gopa.protocol.party.view import RoundView
-from gopa.protocol.rules import roll_and_edges
 from gopa.protocol.rules.closes import Bars, CutOff, Due, following
 from gopa.protocol.rules.commit import CommitRules
 from gopa.protocol.rules.final_phases import RecoverRules
@@ -33,7 +32,7 @@ from gopa.protocol.rules.ledger import Ledger
 from gopa.protocol.rules.mailbox import BreaksRule, PartyVerdict, Sorted, Sorter, absent, invalid
 from gopa.protocol.rules.numbers import NumberProving
 from gopa.protocol.rules.publish import AccusationJudge
-from gopa.protocol.rules.roll_and_edges import CommitContent
+from gopa.protocol.rules.roll_and_edges import CommitContent, PublishedValues
 from gopa.protocol.rules.rollback import RollbackRules
 from gopa.protocol.rules.round_state import CloseInputs, Failure, PhaseDecision, RoundState
 from gopa.protocol.rules.rounds import RoundSequence
@@ -304,11 +303,11 @@ def _readmitting(patch: pytest.MonkeyPatch) -> None:
     def keep(state: RoundState, phase: Phase, message: Message) -> None:
         keep_late(state, phase, message)
         if phase is Phase.PUBLISH:
-            values = state.at(roll_and_edges.Published).values
+            values = state.at(PublishedValues).values
             values[state.places[message.author]] = PUBLISH.decode(message.body).value
 
     def grow(stage: RollbackRules, cut: int, given: CloseInputs) -> PhaseDecision:
-        values = stage.state.at(roll_and_edges.Published).values
+        values = stage.state.at(PublishedValues).values
         late = {place for place, data in enumerate(values) if data}
         stage.members = tuple(sorted({*stage.members, *late}))
         return demand(stage, cut, given)

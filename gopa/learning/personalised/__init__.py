@@ -16,7 +16,6 @@ Users send their models to those whom a weighted graph joins them with, and nobo
 Specification: `specs/20-personalised.md`; how to use it: `docs/learning/personalised.md`.
 """
 
-from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.admm import fit_admm
 from gopa.learning.personalised.alternating import (
     BudgetShares,
@@ -24,15 +23,24 @@ from gopa.learning.personalised.alternating import (
     fit_descent,
     fit_jointly,
 )
-from gopa.learning.personalised.facade import Personalised
-from gopa.learning.personalised.graph_learning import GraphLearner, PrivateLosses
-from gopa.learning.personalised.links import Links
-from gopa.learning.personalised.member import Member
+from gopa.learning.personalised.descent import Member
+from gopa.learning.personalised.facade import Personalised, stumps
+from gopa.learning.personalised.graph_learning import (
+    GossipPeers,
+    GraphLearner,
+    Peers,
+    PrivateLosses,
+    UniformPeers,
+)
 from gopa.learning.personalised.moves import Move
-from gopa.learning.personalised.objective import Collaboration
-from gopa.learning.personalised.peers import GossipPeers, Peers, UniformPeers
-from gopa.learning.personalised.predictors import stumps
-from gopa.learning.personalised.regulariser import Convex, GraphRegulariser, log_degrees
+from gopa.learning.personalised.objective import (
+    Collaboration,
+    Convex,
+    GraphRegulariser,
+    Links,
+    log_degrees,
+)
+from gopa.learning.personalised.release import Accounts
 from gopa.learning.personalised.warm import private_alone, propagated
 
 __all__ = [

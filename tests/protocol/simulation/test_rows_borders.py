@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bulletin_board import Submission
-from gopa.adversary.deeds import instead, other_seed, overlook
+from gopa.adversary.deeds import add_to_the_sum, instead, other_seed, overlook
 from gopa.contract.organiser import AbortReason, RemovalCause
 from gopa.contract.party import OPENING
 from gopa.contract.phases import Phase
@@ -20,14 +20,12 @@ from gopa.protocol.simulation import RoundRecord, Script, Simulation
 from gopa.protocol.simulation.access import PartyAccess, body_of, first_entry
 from gopa.protocol.simulation.script import Drop, Skip, Twice
 from gopa.rounds.toolkit import Toolkit
-from tests.lies import lying
+from tests.lies import lying, says
 from tests.protocol.simulation.row_worlds import (
     IN_ROWS,
     MANY_ROWS,
     RECOVERING,
     ROWS,
-    AddsToTheSum,
-    SaysInstead,
     shifted,
     shifted_together,
     simulate_rows,
@@ -61,7 +59,7 @@ def test_nothing_is_said_about_an_edge_that_masks_nothing(
     alter: Callable[[Prove], Prove], blamed: bool
 ) -> None:
     script = Script().drop(GONE, before=Phase.COMMIT)
-    simulation, record = play(script.misbehave(LIAR, SaysInstead(Phase.PROVE, alter)))
+    simulation, record = play(script.misbehave(LIAR, says(Phase.PROVE, alter)))
     assert record.included == ((0, 1, 3) if blamed else (0, 1, 2, 3))
     assert culprits(simulation, record) == ({LIAR: {"14-P6"}} if blamed else {})
 
@@ -98,7 +96,7 @@ def test_who_proves_or_opens_nothing_sits_out_the_retry() -> None:
 @pytest.mark.parametrize("terms", [ROWS, RECOVERING], ids=["veto", "recovered as well"])
 def test_who_lied_about_its_own_mask_is_convicted_once_and_barred_for_good(terms: Terms) -> None:
     """14-P10: its seed shows it in unmask, and with recovery its neighbours' shares once more."""
-    simulation, record = play(Script().misbehave(LIAR, AddsToTheSum(7)), terms)
+    simulation, record = play(Script().misbehave(LIAR, lying("publish", add_to_the_sum(7))), terms)
     assert record.attempts[0].abort is AbortReason.NOT_UNMASKED
     found = [(fault.author, fault.rule) for fault in record.findings.faults]
     author = simulation.parties[LIAR].author

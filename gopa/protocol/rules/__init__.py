@@ -9,10 +9,10 @@
     ()
 
 To read: `gopa/contract/phases.py` has the table of phases, `table` every rule in a line.
-`rounds.py` takes each message to the rules of the open phase, one class for each (`join`, `commit`, `publish`,
-`rollback`, `rows`, `final_phases`); from their decision `closes.py` makes the message that the
-organiser has to post, and its close leads to the next phase of the table. `round_state.py` is what
-they share. Specification: `specs/04-protocol.md`.
+`rounds.py` takes each message to the rules of the open phase, one class for each (`join`, `commit`,
+`publish`, `rollback`, `rows`, `final_phases`); from their decision `closes.py` makes the message
+that the organiser has to post, and its close leads to the next phase of the table. `round_state.py`
+is what they share. Specification: `specs/04-protocol.md`.
 """
 
 from gopa.protocol.rules.findings import (

@@ -14,7 +14,7 @@ import numpy as np
 
 from commitments import VectorPedersen
 from commitments.group import Point
-from gopa.adversary.deeds.kinds import context_of, instead, key_of, only_at
+from gopa.adversary.deeds.kinds import instead, key_of, only_at
 from gopa.adversary.deeds.rows import raised, with_more
 from gopa.adversary.malicious import Deed
 from gopa.adversary.needs import ROWS, require_met
@@ -180,7 +180,8 @@ def proved_anyway(access: PartyAccess, stage: Published, said: ShownMasks, leaf:
     if isinstance(now, Published):
         told = replace(now, said=said_of(stage.keys, said))
         access.state = replace(access.state, stage=told)
-    body = prove_words(context_of(access), stage, said, leaf, listed_at(access))
+    proofs = access.toolkit.proofs
+    body = prove_words(stage, said, leaf, listed_at(access), proofs, rng=access.rng)
     return access.sign(Phase.PROVE, body)
 
 

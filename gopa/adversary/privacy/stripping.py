@@ -11,7 +11,7 @@ from commitments import Pedersen
 from gopa.adversary.privacy.evidence import Numbers, RoundMessages, modulus
 from gopa.contract.framing import party_id
 from gopa.contract.words import word_type
-from gopa.protocol.party.committing import mask_law
+from gopa.protocol.party.reading import mask_law
 from gopa.protocol.rules import RoundFindings
 from gopa.rounds.context import RoundContext
 from gopa.rounds.masks import (

@@ -20,10 +20,9 @@ from gopa.contract.terms import Terms
 from gopa.contract.words import pack_words, unpack_words
 from gopa.protocol.organiser import SessionSetting
 from gopa.protocol.party import Post
-from gopa.protocol.party.context import PartyContext
 from gopa.protocol.party.rows import prove_words, said_of, shown_masks
 from gopa.protocol.party.states import Published
-from gopa.protocol.simulation import RoundRecord, Script, Simulation, SimulationOptions, permissive
+from gopa.protocol.simulation import RoundRecord, Script, Simulation, SimulationOptions
 from gopa.protocol.simulation.access import PartyAccess, body_of
 from gopa.protocol.simulation.script import Honest
 from gopa.rounds.masks import sign
@@ -193,15 +192,8 @@ def listed_at(access: PartyAccess) -> int:
 
 def proved_anyway(access: PartyAccess, stage: Published, said: ShownMasks, leaf: bytes) -> Post:
     """The message that proves the words of a stage with these masks."""
-    party = PartyContext(
-        access.manifest,
-        access.session,
-        access.key,
-        permissive(access.manifest.terms),
-        access.toolkit,
-        access.rng,
-    )
-    body = prove_words(party, stage, said, leaf, listed_at(access))
+    proofs = access.toolkit.proofs
+    body = prove_words(stage, said, leaf, listed_at(access), proofs, rng=access.rng)
     return access.sign(Phase.PROVE, body)
 
 

@@ -243,7 +243,7 @@ class Arena:
         if self.forked:
             return False
         first = self.sides[0]
-        board = SimulatedBoard(self._cast.board._signer)
+        board = SimulatedBoard(self._cast.board.signer)
         side = Side(board, None)
         self.sides.append(side)
         self._append(side, [self._raws[posted.leaf] for posted in first.board.entries])

@@ -1,9 +1,10 @@
-"""Runs malicious boards on real HTTP, and honest sessions behind them.
+"""Malicious boards on real HTTP, and honest sessions behind them.
 
 A `MaliciousBoard` has several forks, each a real board with the same key. Every participant
 reaches it on a `TamperedTransport` of its own, which shows one fork and does to requests what
 it is told. A `ServedSession` has a session of honest parties and an organiser on such
-transports; `played` runs a scenario in it, and `ServedOutcome` is what came of it.
+transports; `played` runs a scenario in it, and `ServedOutcome` is what came of it. Read
+`scenario`, `served_session`, `transport`.
 """
 
 from gopa.adversary.boards.clients import HonestClient

@@ -16,8 +16,7 @@ from commitments import VectorPedersen
 from commitments.group import Point
 from gopa.adversary.deeds.kinds import instead, key_of, only_at
 from gopa.adversary.deeds.rows import raised, with_more
-from gopa.adversary.malicious import Deed
-from gopa.adversary.needs import ROWS, require_met
+from gopa.adversary.malicious import ROWS, Deed, require_met
 from gopa.contract.phases import Phase
 from gopa.contract.rows import PROVE, ROW_PUBLISH, RowPublish
 from gopa.protocol.party import Post

@@ -16,8 +16,7 @@ from gopa.adversary.deeds.kinds import (
     only_at,
     require_full,
 )
-from gopa.adversary.malicious import Deed
-from gopa.adversary.needs import RECOVERY, SEEDS, require_met
+from gopa.adversary.malicious import RECOVERY, SEEDS, Deed, require_met
 from gopa.contract.framing import party_id
 from gopa.contract.party import ACCUSATION, COMMIT, PUBLISH, Commit, Publish
 from gopa.contract.phases import Phase

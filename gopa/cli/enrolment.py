@@ -12,7 +12,7 @@ from bulletin_board.storage.directory import write_secret
 from gopa.cli.options import as_json_option, read_line, reporting, show
 from gopa.cli.roster import LONGEST_NAME, RosterLine, write_roster
 from gopa.cli.session_access import new_secret, new_secret_options
-from gopa.sessions.invitations import Invitation
+from gopa.sessions.ticket import Invitation
 from gopa.sessions.vault import identity as identities
 from wire.errors import UsageError
 from wire.secret import SecretBytes

@@ -24,8 +24,7 @@ from gopa.contract.phases import Kind, Phase
 from gopa.contract.terms import Terms
 from gopa.protocol.organiser import new_manifest
 from gopa.protocol.simulation.board import SimulatedBoard
-from gopa.protocol.simulation.randomness import SeededStreams
-from gopa.protocol.simulation.setup import LOG_NAME
+from gopa.protocol.simulation.setup import LOG_NAME, SeededStreams
 from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
 

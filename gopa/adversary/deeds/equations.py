@@ -23,8 +23,8 @@ from gopa.protocol.party import Post
 from gopa.protocol.party.rows import live_masks, prove_words, said_of, shown_masks
 from gopa.protocol.party.states import Published
 from gopa.protocol.simulation.access import PartyAccess, body_of
-from gopa.protocol.simulation.randomness import SeededStreams
 from gopa.protocol.simulation.script import Honest, Rounds, acts
+from gopa.protocol.simulation.setup import SeededStreams
 from gopa.rounds.masks import sign
 from gopa.rounds.masks.equations import edge_equation
 from gopa.rounds.rows.showing import ShownMasks, equation_points_at

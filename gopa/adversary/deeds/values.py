@@ -13,8 +13,8 @@ from gopa.contract.phases import Phase
 from gopa.protocol.party.states import Accusing, Committed, Comparing
 from gopa.protocol.simulation import Behaviour
 from gopa.protocol.simulation.access import PartyAccess
+from gopa.protocol.simulation.party import noise_for_tests
 from gopa.protocol.simulation.script import Rounds
-from gopa.protocol.simulation.secrets import noise_for_tests
 from gopa.rounds.context import RoundContext, commit
 from wire.errors import UsageError
 

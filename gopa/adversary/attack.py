@@ -57,7 +57,7 @@ class AttackResult(Brief):
         return not self.succeeded and not self.missed
 
 
-class Outcome(Protocol):
+class SessionOutcome(Protocol):
     """What came of a session, in whatever world it was held."""
 
     @property
@@ -71,7 +71,11 @@ class Outcome(Protocol):
 
 
 def result_of(
-    name: str, expects: Sequence[str], outcome: Outcome, harms: tuple[str, ...], reached: bool
+    name: str,
+    expects: Sequence[str],
+    outcome: SessionOutcome,
+    harms: tuple[str, ...],
+    reached: bool,
 ) -> AttackResult:
     """What an outcome says about an attack; `reached` is whether it got what it was after."""
     found = {catch.rule for catch in outcome.caught}

@@ -16,9 +16,9 @@ from typing import Final
 from bulletin_board.admission import RefusalReason
 from gopa.auditing.checks import BY_NUMBER
 from gopa.auditing.report import Verdict
+from gopa.cli import exits
 from gopa.cli.audit_screen import ADVICE
 from gopa.cli.exits import AUDIT, EVERY, EXIT_CODES, exit_code
-from gopa.support import what_to_do
 from gopa.support.wording import ABORTS, VERDICTS, sentence
 from tests.built_on import BUILT_ON_OTHERS
 from wire.errors import GopaError
@@ -74,7 +74,7 @@ def page() -> Iterator[str]:
     yield "\n## Verdicts of an audit\n"
     yield f"`{AUDIT}` ends with the code of its verdict. Scripts should accept 0 alone.\n"
     yield from _table("verdict", "code", "means", "what to do")
-    for name, to_do in what_to_do.VERDICTS.items():
+    for name, to_do in exits.VERDICTS_TO_DO.items():
         yield _row(f"`{name}`", Verdict(name).code, VERDICTS[name].meaning, to_do)
     yield "\n## Checks of an audit that did not pass\n"
     yield "A check that failed because of what somebody did is mended by nothing: see the faults.\n"
@@ -84,11 +84,11 @@ def page() -> Iterator[str]:
     yield "\n## Rounds without a result\n"
     yield from _table("reason", "means", "what to do")
     for reason, means in ABORTS.items():
-        yield _row(f"`{reason}`", f"{sentence(means)}.", what_to_do.ABORTS[reason])
+        yield _row(f"`{reason}`", f"{sentence(means)}.", exits.ABORTS_TO_DO[reason])
     yield "\n## Refusals of a board\n"
     yield from _table("reason", "status", "means", "what to do")
     for refusal in RefusalReason:
-        to_do = what_to_do.REFUSALS[refusal.code]
+        to_do = exits.REFUSALS_TO_DO[refusal.code]
         yield _row(f"`{refusal.code}`", refusal.status, f"{refusal.title}.", to_do)
     yield "\n## Errors in Python\n"
     yield "A class stands below the one that it descends from; *exit* is the code of a command.\n"
@@ -97,7 +97,7 @@ def page() -> Iterator[str]:
         name, base = kind.__name__, kind.__mro__[1].__name__
         where = f"{kind.__module__}.{name}"
         code = exit_code(kind)
-        yield _row(f"`{where}`", f"`{base}`", code, meaning_of(kind), what_to_do.ERRORS[name])
+        yield _row(f"`{where}`", f"`{base}`", code, meaning_of(kind), exits.ERRORS_TO_DO[name])
 
 
 def _table(*heads: str) -> Iterator[str]:

@@ -12,7 +12,6 @@ from gopa.auditing import report
 from gopa.auditing.report import Verdict
 from gopa.cli import exits
 from gopa.cli.audit_screen import ADVICE
-from gopa.support import what_to_do
 from gopa.support.wording import ABORTS
 from tests import errors_page
 from tests.architecture.floors import ROOT
@@ -48,8 +47,8 @@ def test_the_page_is_what_the_code_says() -> None:
 
 def test_every_error_says_what_it_means_and_what_to_do() -> None:
     found = errors_page.errors()
-    assert {kind.__name__ for kind in found} == set(what_to_do.ERRORS)
-    assert len(found) == len(what_to_do.ERRORS)
+    assert {kind.__name__ for kind in found} == set(exits.ERRORS_TO_DO)
+    assert len(found) == len(exits.ERRORS_TO_DO)
     assert all(errors_page.meaning_of(kind).endswith(".") for kind in found)
 
 
@@ -91,9 +90,9 @@ def test_every_error_has_its_code() -> None:
 
 
 def test_every_verdict_abort_refusal_and_advice_is_there() -> None:
-    assert set(what_to_do.VERDICTS) == {each.value for each in Verdict}
-    assert set(what_to_do.ABORTS) == set(ABORTS)
-    assert set(what_to_do.REFUSALS) == {each.code for each in RefusalReason}
+    assert set(exits.VERDICTS_TO_DO) == {each.value for each in Verdict}
+    assert set(exits.ABORTS_TO_DO) == set(ABORTS)
+    assert set(exits.REFUSALS_TO_DO) == {each.code for each in RefusalReason}
     assert ADVICE
 
 
@@ -107,6 +106,6 @@ def test_last_words_say_what_to_do_where_somebody_is_to_blame() -> None:
         (FaultyParty("lied", bytes(32)), "FaultyParty"),
         (SuspectedPartyOrBoard("silent", bytes(32)), "SuspectedPartyOrBoard"),
     ):
-        assert what_to_do.last_words(error) == f"{error}. {what_to_do.ERRORS[name]}"
+        assert exits.last_words(error) == f"{error}. {exits.ERRORS_TO_DO[name]}"
     for other in (UsageError("wrong", "field"), MalformedMessage("short"), OSError("full")):
-        assert what_to_do.last_words(other) == str(other)
+        assert exits.last_words(other) == str(other)

@@ -56,7 +56,8 @@ def test_a_page_begins_with_what_it_is_about(page: Path) -> None:
     title, blank, opening = page.read_text().split("\n", 2)
     assert title.startswith(f"# {page.name[:2]} ")
     assert not blank
-    assert "eeded by" in opening.partition("\n\n")[0] or "needs" in opening.partition("\n\n")[0]
+    opening = " ".join(opening.partition("\n\n")[0].split())
+    assert "eeded by" in opening or "needs" in opening
 
 
 def test_packages_of_the_protocol_belong_to_a_page() -> None:
@@ -87,7 +88,9 @@ class Term(NamedTuple):
 ENTRY = re.compile(r"- \*\*([^*]+)\*\*: (.+\.) \[(\d\d[^\]]*)\]\((\.\./specs/[^)]+)\)")
 
 
-LINES = [line for line in GLOSSARY.read_text().splitlines() if line.startswith("-")]
+LINES = [
+    line for line in GLOSSARY.read_text().replace("\n  ", " ").splitlines() if line.startswith("-")
+]
 
 
 TERMS = [Term(*match.groups()) for line in LINES if (match := ENTRY.fullmatch(line))]
@@ -157,6 +160,59 @@ def test_a_citation_of_a_missing_rule_is_noticed() -> None:
 @pytest.mark.parametrize("page", [ROOT / "README.md", *SPECS], ids=lambda page: page.name)
 def test_readers_find_the_glossary(page: Path) -> None:
     assert re.search(r"\]\((\.\./)?docs/glossary\.md\)", page.read_text())
+
+
+DEFINED = re.compile(r"\*\*\[([A-Z]+\d+[a-z]?)\]\*\*")
+BARE = re.compile(r"(?<![\w*\]-])\[([A-Z]+\d+[a-z]?)\]")
+RULES = {page: set(DEFINED.findall(page.read_text())) for page in SPECS}
+TEXTS = [
+    path
+    for top in ("*.md", "specs", "docs", "gopa", "wire", "commitments", "zkp", "bulletin_board")
+    for path in (ROOT.glob(top) if "*" in top else (ROOT / top).rglob("*.*"))
+    if path.suffix in {".md", ".py", ".pyi"} and path.name != "CHANGELOG.md"
+]
+
+
+def without_page(path: Path, text: str) -> set[str]:
+    """Rules that a text names without their page, which is its own only on a page of `specs/`."""
+    every = set().union(*RULES.values())
+    return (set(BARE.findall(text)) & every) - RULES.get(path, set())
+
+
+def test_rules_carry_their_page() -> None:
+    assert len(TEXTS) > 400
+    assert {
+        str(path): rules for path in TEXTS if (rules := without_page(path, path.read_text()))
+    } == {}
+    page = next(page for page in SPECS if page.name.startswith("04"))
+    assert without_page(page, "as [K3] says, and 03-V35") == set()
+    assert without_page(ROOT / "README.md", "as [K3] says, and 04-K3") == {"K3"}
+
+
+FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+PROSE = [path for path in TEXTS if path.suffix == ".md"]
+COLUMNS = 100
+
+
+def too_wide(text: str) -> list[str]:
+    """Lines of prose beyond the margin; tables, headings, pictures and programs may be wider."""
+    lines = FENCED.sub("", text).splitlines()
+    return [
+        line
+        for line in lines
+        if len(line) > COLUMNS and not line.startswith(("|", "#", "![", "    "))
+    ]
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_prose_is_wrapped(page: Path) -> None:
+    assert too_wide(page.read_text()) == []
+
+
+def test_a_line_that_is_too_wide_is_found() -> None:
+    wide = "word " * 21
+    assert too_wide(f"short\n| {wide} |\n```\n{wide}\n```\n") == []
+    assert too_wide(f"short\n{wide}\n") == [wide]
 
 
 ROW = re.compile(r"^\| ([^|]+) \| `?([^|`]+)`? \| [^|]+\|$", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Defines what learning code is written against, and derives most of it from `average`."""
+"""What learning code is written against, and an aggregator with all parties in this process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Aggregator(Protocol):
-    """Averages values that stay private, round after round, under the terms of one plan.
+    """An aggregator of values that stay private, round after round, under the terms of one plan.
 
     `own` are the positions of the parties whose values this process holds; `average` and
     `sum` take one value for each of them, in this order. All values of a round have one
@@ -90,7 +90,7 @@ class Aggregator(Protocol):
 
 
 class AggregatorBase(ABC):
-    """Derives the rest of the `Aggregator` interface from `average`; is a context manager."""
+    """The rest of the `Aggregator` interface, derived from `average`; a context manager."""
 
     @abstractmethod
     def average(
@@ -143,7 +143,7 @@ _LOG: Final = logging.getLogger("gopa.aggregation")
 
 
 class LocalAggregator(AggregatorBase):
-    """Carries out rounds with all parties in this process, which is always a *simulation*.
+    """An aggregator with all parties in this process, which is always a *simulation*.
 
     One session serves all rounds: at most `plan.terms.rounds`, because the plan composes
     that many results computed from the same inputs. Usable as a context manager.
@@ -187,7 +187,6 @@ class LocalAggregator(AggregatorBase):
         seed: Seed = None,
         script: AnyScript | None = None,
         beacon: Coins = "test",
-        max_rollbacks: int = 8,
         progress: bool | None = None,
         clip: bool = False,
         absent: Absent = "none",
@@ -217,7 +216,6 @@ class LocalAggregator(AggregatorBase):
             executor=executor,
             jobs=python_number(jobs),
             beacon=beacon,
-            max_rollbacks=python_number(max_rollbacks),
             weighted=self._most is not None,
             remember_noise=remember_noise,
         )

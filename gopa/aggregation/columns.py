@@ -1,8 +1,8 @@
-"""Gives every column of a table a range of its own, or a greatest length.
+"""Columns of a table, each with a range of its own, or a greatest length.
 
 A plan has one range for all numbers. Here that range is from -1 to 1, and each column is moved and
 stretched to it, so that its noise is in proportion to its own range. Specification:
-`specs/10-values.md`, [Q15].
+10-Q15.
 """
 
 from __future__ import annotations

@@ -1,8 +1,12 @@
-"""Encodes the parties' values as integers on the grid, and decodes the noisy sum to a mean.
+"""Values within what a plan allows, as integers on the grid; and means out of noisy sums.
 
 An *encoding* says what the integer vectors mean. This module has the plain one, one
 coordinate for each number; `weighting` has those with a private weight. Specification:
-`specs/10-values.md`.
+`specs/10-values.md`; of lengths also 14-Y2. A plan with a norm counts on any two inputs being at
+most sqrt(squared_sensitivity) steps apart on the grid, after rounding. They are if each is within
+half of that of the origin: rounding moves a vector by less than the square root of the number of
+its coordinates that were not on the grid. Where lengths are proved longer vectors are admitted,
+and rounded again while that made them too long.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ _SAFE: Final = 1 - 1e-13
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Holds an input that the plan allows, and what was changed to make it so."""
+    """An input that the plan allows, and what was changed to make it so."""
 
     values: Floats
     clipped: int
@@ -39,7 +43,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Knows the range of every coordinate and, if the plan relies on it, the longest vector.
+    """The range of every coordinate and, if the plan relies on it, the longest vector.
 
     `reach` is the greatest distance from the origin on the grid, in steps. Where that is what
     is proved, `proved` is its square, and `origin` the point from which it is measured.
@@ -139,7 +143,7 @@ def length(values: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Holds one row of integers for each party, None for those that do not take part.
+    """One row of integers for each party, None for those that do not take part.
 
     `clipped` counts coordinates that were moved into the range, `scaled` vectors that
     were shortened, `exact` says that nothing was rounded.
@@ -154,7 +158,7 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class EncodedRow:
-    """Holds one party's integers, and what was done to its value to get them."""
+    """One party's integers, and what was done to its value to get them."""
 
     integers: Integers
     clipped: int
@@ -165,7 +169,7 @@ class EncodedRow:
 def encode_rows(
     values: Sequence[Value | None], structure: Structure, row: Callable[[Value, int], EncodedRow]
 ) -> Encoded:
-    """Encodes the values of those that take part, one by one; `row` gets value and party."""
+    """The rows of those that take part, encoded one by one; `row` gets value and party."""
     rows = [None if value is None else row(value, party) for party, value in enumerate(values)]
     present = [each for each in rows if each is not None]
     return Encoded(
@@ -179,7 +183,7 @@ def encode_rows(
 
 @dataclass(frozen=True, slots=True)
 class NoisySum:
-    """Holds the sum over the included parties, on the grid, and what it was blurred with.
+    """The sum over the included parties, on the grid, and what it was blurred with.
 
     `noise` is the variance of the noise in each coordinate, in squared steps; `exact`
     says that nothing was rounded.
@@ -193,7 +197,7 @@ class NoisySum:
 
 @dataclass(frozen=True, slots=True)
 class ValueEstimate:
-    """Says what the sum tells about the values. Deviations are standard errors.
+    """What the sum tells about the values. Deviations are standard errors.
 
     `rounding` is the part of the variance of the mean that rounding has at most; `weight`
     and its deviation are None without weights. `defined` is False where the weights are
@@ -213,7 +217,7 @@ class ValueEstimate:
 
 
 class Encoding(Protocol):
-    """Says what integer vectors mean: turns values into them, and their sum back."""
+    """What integer vectors mean: values become such vectors, and their sum a value again."""
 
     def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded: ...
 
@@ -228,7 +232,7 @@ VOUCHED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Encodes every number as one coordinate of the plan's grid.
+    """The encoding of every number as one coordinate of the plan's grid.
 
     With `vouched` vectors keep to the range alone: the caller answers for how far apart any two
     are that are not to be told apart.

@@ -67,7 +67,7 @@ MOST_JOBS: Final = 1_024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Says how rounds are carried out; the same for all rounds of an aggregator."""
+    """How rounds are carried out; the same for all rounds of an aggregator."""
 
     mode: Mode
     trust: Trust
@@ -78,7 +78,6 @@ class Settings:
     executor: Executor | None
     jobs: int
     beacon: Coins
-    max_rollbacks: int
     weighted: bool
     remember_noise: bool
 
@@ -86,7 +85,6 @@ class Settings:
         check_name(self.mode, get_args(Mode), "mode")
         check_name(self.trust, get_args(Trust), "trust")
         check_name(self.beacon, get_args(Coins), "beacon")
-        check_integer(self.max_rollbacks, 0, 65_535, "max_rollbacks")
         check_integer(self.jobs, 1, MOST_JOBS, "jobs")
         if self.progress is not None and type(self.progress) is not bool:
             raise UsageError("must be true, false or None", "progress")
@@ -156,7 +154,7 @@ def fresh_stream(group: Group, rng: Rng, purpose: Domain) -> Stream:
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """Names a party that is not in the result: in which phase it was lost, and why.
+    """A party that is not in the result, the phase in which it was lost, and why.
 
     For a party that was kept out of later attempts it is what it was kept out for.
     """
@@ -168,7 +166,7 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Says what a logical round with a result came to.
+    """What a logical round with a result came to.
 
     `sums` are the sums over `included`, with noise; `residual` is the variance, in
     squared steps, of masks that stayed in each of them. `rolled_back` are parties whose
@@ -190,7 +188,7 @@ class Carried:
 
 
 class Engine(Protocol):
-    """Runs logical rounds, one after the other, over the same parties."""
+    """What carries out logical rounds, one after the other, over the same parties."""
 
     def run(self, rows: Sequence[Integers | None]) -> Carried:
         """One logical round; None stands for a party that does not take part.

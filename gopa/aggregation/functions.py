@@ -1,4 +1,4 @@
-"""Computes averages and sums in one call: a plan, one round, a result."""
+"""Averages and sums in one call: a plan, one round, a result."""
 
 from __future__ import annotations
 

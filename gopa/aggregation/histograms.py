@@ -1,6 +1,6 @@
-"""Computes private histograms: every party adds one to one bin.
+"""Private histograms: every party adds one to one bin.
 
-Its number is a 1 and zeros: a one for its own bin (`specs/10-values.md`, [Q9]).
+Its number is a 1 and zeros: a one for its own bin (10-Q9).
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OneHot:
-    """Encodes a value as a one in its bin. Bin i holds `edges[i]` <= value < `edges[i + 1]`.
+    """The encoding of a value as a one in its bin.
 
-    The last bin holds its upper edge too. Behind the bins so many coordinates are `spare`, and 0
-    for everybody: the plan serves columns with more bins as well. `where` names such a column.
+    Bin i holds `edges[i]` <= value < `edges[i + 1]`. The last bin holds its upper edge too. Behind
+    the bins so many coordinates are `spare`, and 0 for everybody: the plan serves columns with more
+    bins as well. `where` names such a column.
 
     Two vectors differ in at most two coordinates, each by all steps of the grid, so the
     squared sensitivity is 2 steps^2 whatever the number of bins.
@@ -93,7 +94,7 @@ class OneHot:
         return encode_rows(values, Structure.of(np.zeros(self.bins)), row)
 
     def require(self, values: Sequence[Value | None], *, clip: bool) -> None:
-        """Refuses what `encode` would refuse, before anything is released.
+        """Return if `encode` would refuse nothing, before anything is released.
 
         Raises:
             InvalidValue, OutOfRange: as there.
@@ -164,7 +165,7 @@ _COUNTS: Final[Mapping[str, Any]] = {"range": (0, 1), "norm": _HALF_DISTANCE, "i
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Histogram(Result):
-    """Holds noisy counts, one for each bin: bin i holds `edges[i]` <= value < `edges[i + 1]`.
+    """Noisy counts, one for each bin: bin i holds `edges[i]` <= value < `edges[i + 1]`.
 
     The last bin holds its upper edge too. Counts may be negative or have fractions: they
     are unbiased, and would not be if they were cut off. `mean` holds the frequencies.

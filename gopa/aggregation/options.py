@@ -57,7 +57,6 @@ class RunOptions(TypedDict, total=False):
     seed: Seed
     script: AnyScript | None
     beacon: Coins
-    max_rollbacks: int
     progress: bool | None
     absent: Absent
     executor: Executor | None

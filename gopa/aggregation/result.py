@@ -1,4 +1,4 @@
-"""Holds the result of a round, and says it in short lines for a person: a name, a text."""
+"""The result of a round: read from its sum, and said in short lines for a person."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _APART: Final = frozenset({"privacy", "transcript", "asked", "excluded"})
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Result:
-    """Holds the outcome of one round. Values have the structure of the parties' values.
+    """The outcome of one round. Values have the structure of the parties' values.
 
     `mean` and `sum` are over the `included` parties and carry noise; `stderr` and
     `sum_stderr` are the standard errors that this noise, rounding and, honest but curious,
@@ -162,7 +162,7 @@ class Result:
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draws what was asked for with its errors, into `ax` or a figure of its own.
+        """The axes with what was asked for and its errors: `ax`, or those of a figure of its own.
 
         Raises:
             BackendError: the extra `plot` is not installed.
@@ -319,7 +319,7 @@ def _mode(result: Result) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Says what the integers of a round mean; `exact`: no party rounded its value."""
+    """What the integers of a round mean; `exact`: no party rounded its value."""
 
     terms: Terms
     encoding: Encoding

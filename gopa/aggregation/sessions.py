@@ -1,4 +1,4 @@
-"""Carries out modes full and signed: a whole session with log, proofs or hashes, and signatures."""
+"""Modes full and signed: a whole session with log, proofs or hashes, and signatures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _HONEST: Final = "parties keep the rules: liars are not found"
 
 
 class PhaseBar:
-    """Shows how many parties have been told of the phase that is open."""
+    """A bar that shows how many parties have been told of the phase that is open."""
 
     def __init__(self, wanted: bool | None, work: int) -> None:
         self._wanted = wanted
@@ -73,7 +73,7 @@ class PhaseBar:
 
 
 class Silence:
-    """Makes a party post nothing from a phase on, as the script of the aggregator says."""
+    """The deed of a party that falls silent in a phase, as the script of the aggregator says."""
 
     __slots__ = ("_leaving",)
 
@@ -97,7 +97,7 @@ class Silence:
 
 
 class LocalSession:
-    """Runs one session over all rounds of an aggregator, with all its parties in this process."""
+    """One session over all rounds of an aggregator, with all its parties in this process."""
 
     def __init__(
         self, terms: Terms, settings: Settings, rng: Rng, toolkit: Toolkit | None = None
@@ -160,7 +160,6 @@ def _setting(terms: Terms, settings: Settings) -> SessionSetting:
         beacon=TestCoins() if settings.beacon == "test" else CommitReveal(),
         weighted=settings.weighted,
         simulation=True,
-        max_rollbacks=settings.max_rollbacks,
     )
 
 
@@ -179,7 +178,7 @@ def _work(terms: Terms, settings: Settings) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Reads findings about the parties that have these `positions`, by Ed25519 key."""
+    """What findings mean for parties, whose `positions` are told by their Ed25519 keys."""
 
     terms: Terms
     positions: Mapping[bytes, int]

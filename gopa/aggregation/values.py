@@ -57,7 +57,7 @@ Value: TypeAlias = Any
 
 
 class Column(Protocol):
-    """Gives its entries as an array: what columns and tables of pandas and its like do."""
+    """A column or a table as those of pandas are: its entries come as an array."""
 
     def to_numpy(self) -> Any: ...
 
@@ -83,7 +83,7 @@ _PARTLY: Final = (
 
 
 def values_of(given: object, absent: Absent = "none") -> Sequence[Value | None]:
-    """Lists one value for each party; None stands for a party that does not take part.
+    """One value for each party; None stands for a party that does not take part.
 
     A table has a row for each party, and each row becomes a dict by the names of the columns. With
     `absent` "nan", None also stands for a value all of whose numbers are NaN.
@@ -107,7 +107,7 @@ def values_of(given: object, absent: Absent = "none") -> Sequence[Value | None]:
 
 
 def entries_of(given: object, field: str) -> Any:
-    """Lists the entries of a list, an array or a column; `UsageError` for anything else."""
+    """The entries of a list, an array or a column; `UsageError` for anything else."""
     if _is_table(given):
         raise UsageError("must be one column, not a table: take one by its name", field)
     if isinstance(given, np.ndarray) or not hasattr(given, "to_numpy"):
@@ -143,7 +143,7 @@ def count_absent(values: Sequence[Value | None]) -> int:
 
 
 def weights_of(weights: object, values: Sequence[Value | None]) -> Sequence[Any]:
-    """Lists one weight for each party; that of a party that does not take part counts as 0."""
+    """One weight for each party; that of a party that does not take part counts as 0."""
     listed: Sequence[Any] = entries_of(weights, "weights")
     if len(listed) != len(values):
         return listed
@@ -199,9 +199,9 @@ def _is_missing(value: Value | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """Describes one number (`shape` is None) or one array, and where it stands in the value.
+    """One number (`shape` is None) or one array, and where it stands in the value.
 
-    With a `count` it describes so many numbers: all that a list or a tuple holds.
+    With a `count` it is so many numbers: all that a list or a tuple holds.
     """
 
     path: str
@@ -233,7 +233,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """Describes the form that all parties' values share: `Structure.of` reads it off the first."""
+    """The form that all parties' values share: `Structure.of` reads it off the first."""
 
     leaves: tuple[Leaf, ...]
     outline: Any

@@ -1,10 +1,10 @@
-"""Computes private variances: a number and its square in one round.
+"""Private variances: a number and its square in one round.
 
 With the range moved to c in [-1, 1], a party contributes u = (c + 1) / 2 and c^2, both
 between 0 and 1. For two parties the squared distance is (c - c')^2 (1/4 + (c + c')^2). For
 a given c + c' it is largest with one of them at an end; there its derivative vanishes at
 c' = (sqrt(2) - 2) / 4, where it is 1.28615.. This is the squared sensitivity, less than
-the 2 of two unrelated numbers. Specification: `specs/10-values.md`, [Q10].
+the 2 of two unrelated numbers. Specification: 10-Q10.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ HALF_DISTANCE: Final = Fraction("0.567044")
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Encodes a value as itself and its squared distance from the middle of the range.
+    """The encoding of a value as itself and its squared distance from the middle of the range.
 
     Raises:
         UsageError: the plan has another dimension than 2, or noise for a smaller
@@ -107,7 +107,7 @@ class Moments:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Variance(Result):
-    """Holds the variance of the included parties' values, dividing by their number, and the mean.
+    """The variance of the included parties' values, dividing by their number, and the mean.
 
     `estimate` is unbiased but for rounding: the variance that noise adds to the square of
     the mean was taken off. Where the noise exceeds the variance it may be negative; then

@@ -1,4 +1,4 @@
-"""Computes weighted means with private weights: the vector is widened by its weight.
+"""Weighted means with private weights: the vector is widened by its weight.
 
 A party with the value x and the weight w of at most W contributes w times x and, as the
 last coordinate, w. What is published is the sum of both, so the mean is their quotient,
@@ -47,7 +47,7 @@ CLEAR: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Holds one weight for each party, from 0 to the public `most`."""
+    """One weight for each party, from 0 to the public `most`."""
 
     given: tuple[float, ...]
     most: Decimal
@@ -125,7 +125,7 @@ def encoding_with(weights: Weights, terms: Terms, *, proved: bool) -> Encoding:
 
 @dataclass(frozen=True, slots=True)
 class WeightedRange:
-    """Encodes values in a range: a weight of v steps has its value on a grid of v steps.
+    """The encoding of values in a range: a weight of v steps has its value on a grid of v steps.
 
     So no coordinate exceeds the last one, as full mode has parties prove, and given v
     the coordinates are rounded without bias.
@@ -186,7 +186,9 @@ class WeightedRange:
 
 @dataclass(frozen=True, slots=True)
 class WeightedBall:
-    """Encodes vectors of bounded length, for plans with a norm: w x / W, and w on the same grid.
+    """The encoding of vectors of bounded length, for plans with a norm.
+
+    It is w x / W, and w on the same grid.
 
     The weight's coordinate runs through the whole range, so the norm of the plan bounds
     the length of (w x / W, (w / W - 1/2) width). Coordinates may exceed the weight, so
@@ -222,7 +224,7 @@ class WeightedBall:
 
 @dataclass(frozen=True, slots=True)
 class WeightedRows:
-    """Encodes vectors whose lengths are proved: none counts for more than its weight.
+    """The encoding of vectors whose lengths are proved: none counts for more than its weight.
 
     A party contributes w (x - c) / W, with c the middle of the plan's range and x no farther from
     it than the plan's length, and w (14, section 12).
@@ -294,7 +296,7 @@ class WeightedRows:
         return vector * (longest / found), not within
 
     def _rounded(self, vector: Floats, party: int, stream: Stream) -> Integers:
-        """Vector and weight on the grid, rounded again while that made them too long ([W1])."""
+        """Vector and weight on the grid, rounded again while that made them too long (14-W1)."""
         grid, allowed = self._grid, weighted_length(self.terms)
         zero = origin(self.terms)
         shared = np.clip(self.weights.share(party) * vector, *grid.ends)

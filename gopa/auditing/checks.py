@@ -149,7 +149,7 @@ class CheckTally:
         return tuple(self._result(check.number) for check in CHECKS)
 
     def verdict(self, *, signed_only: bool, exclusions: bool, strict: bool) -> Verdict:
-        """[V1] without what ends an audit early."""
+        """11-V1 without what ends an audit early."""
         results = self.results()
         if any(each.status is Status.FAIL for each in results):
             return Verdict.INVALID

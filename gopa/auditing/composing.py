@@ -94,7 +94,7 @@ def veto(found: RoundReport) -> str:
 
 
 def not_anchored(verdict: Verdict) -> str:
-    """Says what is not anchored; a transcript is called consistent only where all holds ([I3])."""
+    """Says what is not anchored; a transcript is called consistent only where all holds (11-I3)."""
     return _CONSISTENT if verdict.value in SUMMARIES else _NOT_ANCHORED
 
 
@@ -268,13 +268,13 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
 
 
 def unsupported(name: str, why: str) -> Report:
-    """Reports a transcript of another version, about which nothing else is said ([I5])."""
+    """Reports a transcript of another version, about which nothing else is said (11-I5)."""
     said = f"{name}: {why}. Use a newer version of the auditor."
     return _without_checks(Verdict.UNSUPPORTED, said, Status.SKIPPED, why)
 
 
 def failed_inside(error: BaseException) -> Report:
-    """Reports that the auditor itself failed, which says nothing about the transcript ([V2])."""
+    """Reports that the auditor itself failed, which says nothing about the transcript (11-V2)."""
     why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     said = f"The auditor itself failed ({why}); this says nothing about the transcript."
     return _without_checks(Verdict.INTERNAL_ERROR, said, Status.ERROR, why)

@@ -36,7 +36,7 @@ MOST_DRAWN: Final = 256
 """The graph of a larger round is not listed."""
 
 _CLEAR: Final = 5
-"""A sum of weights below so many of its standard errors is not divided by ([Q13])."""
+"""A sum of weights below so many of its standard errors is not divided by (10-Q13)."""
 
 _DIGITS: Final = 12
 
@@ -122,7 +122,7 @@ def _weighted(manifest: Manifest, sums: list[int], count: int, noise: Fraction) 
 def _in_box(
     manifest: Manifest, above: Fraction, weight: int, count: int, noise: Fraction
 ) -> tuple[Fraction, Fraction]:
-    """[Q11]: the mean, and the square of its error."""
+    """10-Q11: the mean, and the square of its error."""
     terms = manifest.terms
     width, ratio = Fraction(terms.high - terms.low), above / weight
     square = width**2 * (noise * (1 + ratio**2) + Fraction(count, 2)) / weight**2
@@ -132,7 +132,7 @@ def _in_box(
 def _in_ball(
     manifest: Manifest, above: Fraction, weight: int, count: int, noise: Fraction
 ) -> tuple[Fraction, Fraction]:
-    """[Q12]: the mean, and the square of its error."""
+    """10-Q12: the mean, and the square of its error."""
     terms = manifest.terms
     step = Fraction(terms.high - terms.low) / terms.steps
     share = Fraction(weight, terms.steps)

@@ -35,7 +35,7 @@ from wire.errors import InvalidSignature, MalformedMessage
 MAGIC: Final = b"gopa-evidence/v1\n"
 MOST_ENTRIES: Final = 65_000
 LARGEST_EVIDENCE: Final = 2**26
-"""Of what takes more entries or bytes the archive is the evidence ([E6])."""
+"""Of what takes more entries or bytes the archive is the evidence (11-E6)."""
 LARGEST_FORK: Final = 2**18
 
 
@@ -56,7 +56,7 @@ FORKED: Final = FaultStatement(bytes(32), b"05-C4", 0)
 
 @dataclass(frozen=True, slots=True)
 class TwoEntries:
-    """Shows two signed entries for one slot ([E2])."""
+    """Shows two signed entries for one slot (11-E2)."""
 
     first: bytes
     second: bytes
@@ -72,14 +72,14 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Shows what the rule reads, in the order of the log ([E3])."""
+    """Shows what the rule reads, in the order of the log (11-E3)."""
 
     entries: tuple[Placed, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Shows the beginning of the log, and proves that the signed tree extends it ([E4])."""
+    """Shows the beginning of the log, and proves that the signed tree extends it (11-E4)."""
 
     note: bytes
     proof: tuple[bytes, ...]
@@ -88,7 +88,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Shows a fork, by what 05, section 9 calls evidence ([E5])."""
+    """Shows a fork, by what 05, section 9 calls evidence (11-E5)."""
 
     evidence: bytes
 
@@ -160,7 +160,7 @@ Node = Callable[[int, int], bytes]
 def cosigners_of_both(
     policy: TrustPolicy, older: SignedCheckpoint, newer: SignedCheckpoint
 ) -> tuple[VerifierKey, ...]:
-    """Names the witnesses of the policy that cosigned both checkpoints of a fork ([K3]).
+    """Names the witnesses of the policy that cosigned both checkpoints of a fork (11-K3).
 
     One good line convicts: a broken one beside it, which a board could add to its note, clears
     nobody.

@@ -1,6 +1,6 @@
 """Checks whether there is a log, and what it rests on: families 0 and 1, and signatures.
 
-What was seen of the log before must be continued by it: `specs/11-audit.md`, [K1].
+What was seen of the log before must be continued by it: 11-K1.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def _check_anchors(state: LogState, tally: CheckTally) -> None:
 
 
 def session_of_other_anchors(state: LogState, tally: CheckTally) -> OtherSession | None:
-    """Recognises a transcript that is of another session than the anchors; else None ([V5]).
+    """Recognises a transcript that is of another session than the anchors; else None (11-V5).
 
     Its checks fail all the same: whoever swaps a session makes such a transcript, too. Nothing
     else may be wrong, and the log that the manifest names must have signed the note: else a
@@ -319,7 +319,7 @@ def fork_evidence(size: int, node: Node, older: SignedCheckpoint, newer: SignedC
 def witness_faults(
     policy: TrustPolicy, older: SignedCheckpoint, newer: SignedCheckpoint
 ) -> list[AuditFault]:
-    """Reports each witness that cosigned both checkpoints of a fork ([K3])."""
+    """Reports each witness that cosigned both checkpoints of a fork (11-K3)."""
     return [
         log_fault(
             "05-W1",

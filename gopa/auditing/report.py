@@ -1,6 +1,6 @@
 """Holds what an audit found, as data. `specs/11-audit.md`, sections 3 and 4.
 
-A report as JSON is one text for one report: `specs/11-audit.md`, [R3]. The schema is
+A report as JSON is one text for one report: 11-R3. The schema is
 `docs/audit/report.schema.json`.
 """
 
@@ -334,7 +334,7 @@ class Anchoring(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OtherSession(Brief):
-    """Names the session of the anchors and the one in the transcript, where they are two ([V5]).
+    """Names the session of the anchors and the one in the transcript, where they are two (11-V5).
 
     `log` and `manifest` are the anchored ones, and empty where there is no such anchor.
     """

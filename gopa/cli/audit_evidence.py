@@ -156,7 +156,7 @@ def _entries(source: str, checkpoint: Checkpoint) -> Iterator[bytes]:
 
 
 def _say_what_is_missing(report: Report, count: int, shown: set[tuple[bytes, str, int]]) -> None:
-    """[E6]: a fault without a file is shown by the whole transcript."""
+    """11-E6: a fault without a file is shown by the whole transcript."""
     lacking = [
         fault
         for fault in report.faults

@@ -23,10 +23,10 @@ from gopa.cli.exits import (
     USAGE_EXIT,
     complain,
     exit_code,
+    last_words,
 )
 from gopa.support.extras import not_installed
 from gopa.support.version import VERSION
-from gopa.support.what_to_do import last_words
 from wire.errors import GopaError, UsageError
 
 _LONGEST_MESSAGE: Final = 4_000

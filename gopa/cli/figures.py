@@ -15,12 +15,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from gopa.cli.session_progress import (
-    CurrentActivity,
-    ProgressDisplay,
-    ProgressEvent,
-    Several,
-)
+from gopa.cli.session_progress import CurrentActivity, ProgressDisplay, ProgressEvent, Several
 from gopa.contract.phases import CLOSED
 from wire.errors import UsageError
 

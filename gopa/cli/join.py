@@ -343,7 +343,7 @@ async def _run(
 
 
 def _require_one_round(manifest: Manifest, rounds: int) -> None:
-    """One value is not given to several exact sums: they may differ by this party alone ([V43])."""
+    """No value goes into several exact sums: they may differ by this party alone (03-V43)."""
     if manifest.terms.exact and rounds > 1:
         message = (
             f"{EXACT_DIFFERENCE}, so every round of them takes a new value, and one command has one"

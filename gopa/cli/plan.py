@@ -93,33 +93,30 @@ _CALLBACKS: Final = {"corrupt": _amount}
 
 def _options_of(keyword: Keyword) -> list[click.Option]:
     """The options for one keyword: two for the ends of a range, one for anything else."""
-    words = keyword.words
     if keyword.name == "range":
+        ends = zip(("low", "high"), ("Smallest", "Largest"), keyword.default, strict=True)
         return [
             click.Option([f"--{end}"], default=str(value), show_default=True, help=f"{size} input.")
-            for end, size, value in zip(
-                ("low", "high"), ("Smallest", "Largest"), words.default, strict=True
-            )
+            for end, size, value in ends
         ]
     name = _option(_NAMES.get(keyword.name, keyword.name))
     if keyword.kind is bool:
-        return [click.Option([name], is_flag=True, help=words.help)]
-    needed = words.default is Parameter.empty
+        return [click.Option([name], is_flag=True, help=keyword.help)]
+    needed = keyword.default is Parameter.empty
     # Numbers that are exact come as they were written, not as floats.
     text = str in keyword.kinds or keyword.name in _CALLBACKS
     kind = click.Choice(keyword.choices) if keyword.choices else keyword.kinds[0]
-    default = None if needed else words.default
-    return [
-        click.Option(
-            [name],
-            type=str if text else kind,
-            callback=_CALLBACKS.get(keyword.name),
-            required=needed,
-            default=str(default) if text and default is not None else default,
-            show_default=default is not None,
-            help=words.help,
-        )
-    ]
+    default = None if needed else keyword.default
+    option = click.Option(
+        [name],
+        type=str if text else kind,
+        callback=_CALLBACKS.get(keyword.name),
+        required=needed,
+        default=str(default) if text and default is not None else default,
+        show_default=default is not None,
+        help=keyword.help,
+    )
+    return [option]
 
 
 def _with_target(command: click.Command) -> click.Command:
@@ -233,7 +230,7 @@ def setting_option(
     return click.option(
         _option(name),
         type=click.Choice([each for each in keyword.choices if each not in without]),
-        default=keyword.words.default,
+        default=keyword.default,
         show_default=True,
         help=words,
     )

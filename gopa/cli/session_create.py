@@ -27,12 +27,7 @@ from gopa.cli.options import (
 )
 from gopa.cli.plan import plan_of, plan_options, setting_option
 from gopa.cli.roster import read_roster, write_roster
-from gopa.cli.session_access import (
-    known_secret,
-    new_secret,
-    new_secret_options,
-    require_board,
-)
+from gopa.cli.session_access import known_secret, new_secret, new_secret_options, require_board
 from gopa.contract.beacon import LEAGUE_OF_ENTROPY, QUICKNET, DrandChain, parse_chain_info
 from gopa.contract.beacon.chain_info import LARGEST_INFO
 from gopa.contract.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust

@@ -1,4 +1,4 @@
-"""Computes how long a message may be in one session. `specs/04-protocol.md`, [S4]; 14-M3, E6, E9.
+"""Computes how long a message may be in one session. 04-S4; 14-M3, E6, E9.
 
 Every bound is the length of the longest honest message, so a board that keeps to them
 refuses nobody who keeps the rules.
@@ -126,12 +126,12 @@ def _recover(_: Manifest, degree: int) -> int:
 
 
 def noise_proof_size(manifest: Manifest) -> int:
-    """The length of every proof of input and noise, if any, in full mode ([K3])."""
+    """The length of every proof of input and noise, if any, in full mode (04-K3)."""
     return _noise_proof_size(manifest, ristretto255())
 
 
 def weighing_size(manifest: Manifest) -> int:
-    """The length of every proof about weights ([K6]); 0 without."""
+    """The length of every proof about weights (04-K6); 0 without."""
     return _weighing_size(manifest, ristretto255()) if manifest.weighted else 0
 
 

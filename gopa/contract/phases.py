@@ -1,11 +1,12 @@
 """The table of phases: what is said in each, who owes it, which rules judge it, what follows.
 
-Rules, parties, tracker and pages read it; tests compare it with the second verifier and with the
-model of small worlds. `specs/04-protocol.md`, sections 1 and 2; the phase and kind `prove` are
-those of `specs/14-long-vectors.md`, 14-M4.
+Rules, parties, tracker and pages read it; tests compare it with the second verifier and with all
+transcripts. `specs/04-protocol.md`, sections 1 and 2; the phase and kind `prove` are those of
+`specs/14-long-vectors.md`, 14-M4.
 
->>> [phase.name for phase in course(rows=False, trusted=False, recovers=False)][-3:]
-['ROLLBACK', 'CONFIRM', 'UNMASK']
+    >>> from gopa.contract.phases import course
+    >>> [phase.name for phase in course(rows=False, trusted=False, recovers=False)][-3:]
+    ['ROLLBACK', 'CONFIRM', 'UNMASK']
 """
 
 from __future__ import annotations

@@ -1,7 +1,20 @@
-"""Holds what learning algorithms share; these are clients of the library and use public names only.
+"""What learning algorithms share; these are clients of the library and use public names only.
 
 An algorithm is a function `fit(problem, *, privacy, graph, clock, seed, progress)` that returns an
-`Outcome`. `docs/learning/README.md` shows how the parts fit together.
+`Outcome`. Read `privacy` (what is asked), `ledger` (what is spent), `data`, `outcome`, then
+`steps`, `clocks` and `objectives`; the algorithms are in packages of their own below.
+
+    >>> from gopa.learning import Charge, Privacy, PrivacyLedger
+    >>> ledger = PrivacyLedger(Privacy(1.0, 1e-5))
+    >>> entry = ledger.charge(Charge.gaussian(8.0, 1.0), note="a sum")  # before anything is sent
+    >>> ledger.room(Charge.gaussian(8.0, 1.0)) > 0
+    True
+    >>> ledger.charge(Charge.exact(), note="a number without noise")
+    Traceback (most recent call last):
+    gopa.learning.ledger.BudgetExceeded: ...
+
+`docs/learning/README.md` shows how the parts fit together; CONTRIBUTING has a checklist for
+an algorithm.
 """
 
 from gopa.learning.checks import encoded, generator, require_seed, whole

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.learning.checks import number
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 Norm: TypeAlias = float
 """1, 2 or `math.inf`: the sum of the moduli, the Euclidean length, the largest modulus."""

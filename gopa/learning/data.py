@@ -16,8 +16,8 @@ import numpy.typing as npt
 from gopa import UsageError
 from gopa.learning.checks import generator, whole
 from gopa.learning.clipping import finite, numbers
+from gopa.support.arrays import Floats
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 

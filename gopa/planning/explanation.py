@@ -36,12 +36,7 @@ NORM_UNPROVED: Final = (
 
 
 def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
-    request: Request,
-    terms: Terms,
-    worth: Guarantee,
-    method: str,
-    errors: Errors,
-    alive: Liveness,
+    request: Request, terms: Terms, worth: Guarantee, method: str, errors: Errors, alive: Liveness
 ) -> tuple[PlanReason, ...]:
     """One line for each number, in the order in which they depend on each other."""
     return (
@@ -66,17 +61,9 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
             f"a party loses more neighbours with probability below 0.001 when each fails "
             f"with probability {request.dropout:g}; withheld coins count for all",
         ),
-        PlanReason(
-            "neighbours k",
-            str(terms.k),
-            _why_neighbours(worth, method),
-        ),
+        PlanReason("neighbours k", str(terms.k), _why_neighbours(worth, method)),
         *_recovery(request, terms, worth),
-        PlanReason(
-            "grid steps m",
-            str(terms.steps),
-            _why_steps(request),
-        ),
+        PlanReason("grid steps m", str(terms.steps), _why_steps(request)),
         *_idle_norm(request),
         *_less_epsilon(request, terms),
         PlanReason("noise", describe_noise(terms), _why_noise(terms)),
@@ -90,11 +77,7 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
             f"{counted(terms.rounds * terms.attempts, 'attempt')}",
         ),
         *_chances(request, terms, alive),
-        PlanReason(
-            "error of the mean",
-            f"{errors.planned:.4g}",
-            _why_error(terms, errors),
-        ),
+        PlanReason("error of the mean", f"{errors.planned:.4g}", _why_error(terms, errors)),
     )
 
 

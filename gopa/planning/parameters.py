@@ -36,12 +36,7 @@ from gopa.planning.result import Errors, Plan, PlanCost
 from gopa.planning.row_grid import choose_exact_row_grid, choose_row_grid, fitted_grid
 from gopa.planning.row_noise import charged_for_proofs
 from gopa.planning.tail_bounds import noise_bounds
-from gopa.planning.target import (
-    GOOD_CHANCE,
-    LEAST_CHANCE,
-    MOST_RETRIES,
-    Objective,
-)
+from gopa.planning.target import GOOD_CHANCE, LEAST_CHANCE, MOST_RETRIES, Objective
 from gopa.planning.worth import Worth, guarantee, judge, mask_price, unit_shifts
 from wire.errors import UsageError
 from zkp.noise_table import LARGEST_TOTAL_WEIGHT, GaussianTable, NoiseLaw, NoNoise, WeightedBits

@@ -15,10 +15,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, Final, Unpack, get_args
 
-from gopa.contract.terms import (
-    check_decimal,
-    check_name,
-)
+from gopa.contract.terms import check_decimal, check_name
 from gopa.planning.explanation import advice
 from gopa.planning.parameters import plan_of
 from gopa.planning.request import Request, counts_only
@@ -416,6 +413,6 @@ def _epsilons(error: UsageError, asked: Mapping[str, Any]) -> Kind:
 
 def _without(asked: Mapping[str, Any]) -> Kind:
     for name in _OPTIONS:
-        default = KEYWORDS[name].words.default
+        default = KEYWORDS[name].default
         if asked[name] != default:
             yield f"without `{name}`", {name: default}

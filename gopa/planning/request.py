@@ -274,7 +274,7 @@ def _check_kinds(asked: Mapping[str, Any]) -> None:
 
 
 def _check_exact(asked: Mapping[str, Any]) -> None:
-    """Refuse options that an exact sum leaves no room for ([V41]), and an epsilon without delta."""
+    """Refuse options that an exact sum has no room for (03-V41), and an epsilon without delta."""
     if asked["epsilon"] is not None:
         if asked["delta"] is None:
             raise UsageError(NO_DELTA, "delta")

@@ -3,7 +3,7 @@
 One line of `Target` makes a keyword of `gopa.plan`, of `gopa.average` and its like where it does
 not depend on what is asked (`Assumptions`, `Means`), and an option of `gopa plan`, `gopa simulate`
 and `gopa session create`. Whatever else a plan assumes and chooses where its caller says nothing
-stands here too; why each number: `specs/03-privacy.md`, [V33a].
+stands here too; why each number: 03-V33a.
 """
 
 from __future__ import annotations
@@ -78,13 +78,7 @@ SURE_CHANCE: Final = 0.98
 MOST_RETRIES: Final = 3
 """Without recovery at most so many charged retries are planned unasked."""
 
-THRESHOLDS: Final = (
-    Fraction(4, 5),
-    Fraction(3, 4),
-    Fraction(2, 3),
-    Fraction(3, 5),
-    Fraction(1, 2),
-)
+THRESHOLDS: Final = (Fraction(4, 5), Fraction(3, 4), Fraction(2, 3), Fraction(3, 5), Fraction(1, 2))
 """Thresholds of recovery that are tried, from the one with the fewest neighbours on."""
 
 MOST_WITHHELD: Final = 32
@@ -96,41 +90,31 @@ TOLERANCE: Final = Fraction(1, 1000)
 NO_DELTA: Final = "the chance that more than epsilon gets out: name it, such as delta=1e-6"
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """One line of help for a keyword, and its value where nobody names it."""
-
-    help: str
-    default: Any = Parameter.empty
-
-
 class Promise(TypedDict):
     """What is never left out: nobody gets an exact sum by saying nothing."""
 
-    epsilon: Annotated[
-        Number | None, Words("Privacy target: the loss; none for an exact sum, unhidden.")
-    ]
+    epsilon: Annotated[Number | None, "Privacy target: the loss; none for an exact sum, unhidden."]
 
 
 class Assumptions(TypedDict, total=False):
     """What the privacy of a plan rests on."""
 
-    delta: Annotated[Number | None, Words("Privacy target: chance of more.", None)]
+    delta: Annotated[Number | None, "Privacy target: chance of more.", None]
     corrupt: Annotated[
-        float, Words("Colluding parties, as is assumed: count or part, at least one.", CORRUPT)
+        float, "Colluding parties, as is assumed: count or part, at least one.", CORRUPT
     ]
-    dropout: Annotated[float, Words("Chance to fail.", DROPOUT)]
+    dropout: Annotated[float, "Chance to fail.", DROPOUT]
 
 
 class Inputs(TypedDict, total=False):
     """What the parties have."""
 
-    range: Annotated[tuple[Number, Number], Words("Smallest and largest input.", (0, 1))]
-    dimension: Annotated[int, Words("Coordinates.", 1)]
-    norm: Annotated[Number | None, Words("Bound on the L2 norm of vectors.", None)]
-    rounds: Annotated[int, Words("Rounds to compose.", 1)]
-    weighted: Annotated[bool, Words("The last coordinate is a private weight.", False)]
-    integers: Annotated[bool, Words("Inputs are integers: nothing is rounded.", False)]
+    range: Annotated[tuple[Number, Number], "Smallest and largest input.", (0, 1)]
+    dimension: Annotated[int, "Coordinates.", 1]
+    norm: Annotated[Number | None, "Bound on the L2 norm of vectors.", None]
+    rounds: Annotated[int, "Rounds to compose.", 1]
+    weighted: Annotated[bool, "The last coordinate is a private weight.", False]
+    integers: Annotated[bool, "Inputs are integers: nothing is rounded.", False]
 
 
 class Means(TypedDict, total=False):
@@ -138,35 +122,30 @@ class Means(TypedDict, total=False):
 
     mask: Annotated[
         MaskLaw | None,
-        Words("Law of the masks that cancel; uniform unless masks are to stay as noise.", None),
+        "Law of the masks that cancel; uniform unless masks are to stay as noise.",
+        None,
     ]
     noise: Annotated[
         NoiseName | None,
-        Words("Instead of the best kind; a law that is named is proved, with bits.", None),
+        "Instead of the best kind; a law that is named is proved, with bits.",
+        None,
     ]
     path: Annotated[
         PathName | None,
-        Words(
-            "What full mode proves of vectors: rows their length, bits ranges and the law of "
-            "noise.",
-            None,
-        ),
+        "What full mode proves of vectors: rows their length, bits ranges and the law of noise.",
+        None,
     ]
-    objective: Annotated[Objective, Words("What to keep small.", "error")]
-    steps: Annotated[int | None, Words("Grid steps, instead of the best ones.", None)]
+    objective: Annotated[Objective, "What to keep small.", "error"]
+    steps: Annotated[int | None, "Grid steps, instead of the best ones.", None]
     recovery: Annotated[
         Fraction | str | None,
-        Words(
-            'Threshold of self-mask recovery, such as "2/3"; none, or auto: the best there is.',
-            "auto",
-        ),
+        'Threshold of self-mask recovery, such as "2/3"; none, or auto: the best there is.',
+        "auto",
     ]
-    charged: Annotated[int | None, Words("Charged retries; by the chance without.", None)]
-    attempts: Annotated[
-        int | None, Words(f"Attempts in all; {ATTEMPTS} where that costs nothing.", None)
-    ]
+    charged: Annotated[int | None, "Charged retries; by the chance without.", None]
+    attempts: Annotated[int | None, f"Attempts in all; {ATTEMPTS} where that costs nothing.", None]
     least_chance: Annotated[
-        float, Words("Refuse plans that get a result more rarely; 0 takes any.", LEAST_CHANCE)
+        float, "Refuse plans that get a result more rarely; 0 takes any.", LEAST_CHANCE
     ]
 
 
@@ -175,13 +154,12 @@ class Course(TypedDict, total=False):
 
     beacon: Annotated[
         BeaconKind | None,
-        Words("Where the coins come from; nonces, or drand for very many parties.", None),
+        "Where the coins come from; nonces, or drand for very many parties.",
+        None,
     ]
-    mode: Annotated[PlannedMode, Words("What it is for.", "full")]
-    trust: Annotated[PlannedTrust, Words("Whom it withstands.", "malicious")]
-    open_admission: Annotated[
-        bool, Words("Admission is open: other parties may come to a retry.", False)
-    ]
+    mode: Annotated[PlannedMode, "What it is for.", "full"]
+    trust: Annotated[PlannedTrust, "Whom it withstands.", "malicious"]
+    open_admission: Annotated[bool, "Admission is open: other parties may come to a retry.", False]
 
 
 class Target(Promise, Assumptions, Inputs, Means, Course):
@@ -190,11 +168,12 @@ class Target(Promise, Assumptions, Inputs, Means, Course):
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """One keyword of a plan, as `Target` has it."""
+    """A keyword of a plan as `Target` has it: its type, its line of help, its default if any."""
 
     name: str
     kind: Any
-    words: Words
+    help: str
+    default: Any = Parameter.empty
 
     @property
     def kinds(self) -> tuple[Any, ...]:
@@ -208,13 +187,6 @@ class Keyword:
         """The names to choose from; none for what is no choice."""
         return get_args(self.kinds[0]) if get_origin(self.kinds[0]) is Literal else ()
 
-    @property
-    def parameter(self) -> Parameter:
-        """The keyword in a signature."""
-        return Parameter(
-            self.name, Parameter.KEYWORD_ONLY, default=self.words.default, annotation=self.kind
-        )
-
 
 KEYWORDS: Final[Mapping[str, Keyword]] = MappingProxyType(
     {
@@ -226,7 +198,10 @@ KEYWORDS: Final[Mapping[str, Keyword]] = MappingProxyType(
 SIGNATURE: Final = Signature(
     [
         Parameter("n", Parameter.POSITIONAL_OR_KEYWORD, annotation=int),
-        *(each.parameter for each in KEYWORDS.values()),
+        *(
+            Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=each.kind)
+            for each in KEYWORDS.values()
+        ),
     ]
 )
 """That of `gopa.plan`: what `help` shows, and what its arguments are read by."""

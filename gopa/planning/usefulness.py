@@ -227,11 +227,7 @@ def is_mostly_noise(terms: Terms, error: float) -> bool:
 
 
 def terms_warning(
-    terms: Terms,
-    error: float,
-    *,
-    colluding: float | None = None,
-    dropout: float | None = None,
+    terms: Terms, error: float, *, colluding: float | None = None, dropout: float | None = None
 ) -> str:
     """What whoever plans with these terms should know; `error` is in the units of the values."""
     if terms.exact:

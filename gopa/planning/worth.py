@@ -83,7 +83,7 @@ class Worth(Enum):
 
 
 def judge(terms: Terms) -> Worth:
-    """Whether the terms keep their delta: decided in the same way by everybody ([V35] to [V40]).
+    """Whether the terms keep their delta: decided in the same way by everybody (03-V35 to 03-V40).
 
     Between the two answers lies a band that no rounding crosses. A party joins no session
     whose terms lie in it, and an audit does not decide.
@@ -127,7 +127,7 @@ def _guarantee(terms: Terms, *, generous: bool = False) -> Guarantee:
         recovery = chance
     noise = 0.0
     try:
-        # Masks of a connected graph show an exact sum and nothing else ([V42]): no noise counts.
+        # Masks of a connected graph show an exact sum and nothing else (03-V42): no noise counts.
         if not terms.exact:
             noise = delta_of_component(terms, terms.honest, energy, terms.releases)
     except UsageError:

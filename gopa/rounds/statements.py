@@ -1,6 +1,6 @@
 """Builds the statements that parties prove, from public bytes.
 
-`specs/04-protocol.md`, [J3], [K3], [K6] and [A2]. All raise `MalformedMessage` for bytes
+04-J3, 04-K3, 04-K6 and 04-A2. All raise `MalformedMessage` for bytes
 that are no points.
 """
 
@@ -30,14 +30,14 @@ NoiseStatement = (
 
 
 def possession_statement(context: RoundContext, key: bytes) -> LinearRelation:
-    """States that a party knows the logarithm of its key ([J3])."""
+    """States that a party knows the logarithm of its key (04-J3)."""
     return sigma.discrete_log(context.group, context.group.decode_point(key))
 
 
 def shared_key_statement(
     context: RoundContext, own: bytes, other: bytes, shared: bytes
 ) -> LinearRelation:
-    """States that one secret makes `own` of the generator and `shared` of `other` ([A2])."""
+    """States that one secret makes `own` of the generator and `shared` of `other` (04-A2)."""
     group = context.group
     images = group.points([group.decode_point(own), group.decode_point(shared)])
     return sigma.dleq(group, images, group.points([group.decode_point(other)]))
@@ -63,7 +63,7 @@ def noise_plan(context: RoundContext) -> WeightedNoisePlan:
 
 
 def table_coins(context: RoundContext, joint: bytes, party: bytes) -> tuple[int, ...]:
-    """The public half of the draw of a party whose noise comes from a table ([V6])."""
+    """The public half of the draw of a party whose noise comes from a table (04-V6)."""
     table = context.manifest.terms.noise
     if not isinstance(table, GaussianTable):
         raise UsageError("only noise from a table is drawn with one coin")
@@ -72,7 +72,7 @@ def table_coins(context: RoundContext, joint: bytes, party: bytes) -> tuple[int,
 
 
 def bit_coins(context: RoundContext, joint: bytes, party: bytes) -> bytes:
-    """The public coins of a party whose noise comes from weighted bits ([V6])."""
+    """The public coins of a party whose noise comes from weighted bits (04-V6)."""
     count = noise_plan(context).coin_count
     return flip_coins(joint, context.session, context.round, party, count)
 
@@ -113,7 +113,7 @@ def _range_statement(context: RoundContext, given: bytes) -> RangeStatement | Ve
 
 
 def weighing_statement(context: RoundContext, given: bytes) -> LastLargestStatement:
-    """What `weighing` of a commit is about; `given` is C_x ([K6])."""
+    """What `weighing` of a commit is about; `given` is C_x (04-K6)."""
     return LastLargestStatement(_one(context, given), context.manifest.terms.steps)
 
 

@@ -23,7 +23,6 @@ from gopa.protocol.party.context import PartyContext
 from gopa.protocol.party.opening import narrow
 from gopa.protocol.party.reading import RoundView
 from gopa.protocol.party.states import PartyState, Published
-from gopa.protocol.rules import roll_and_edges
 from gopa.protocol.rules.closes import Bars, CutOff, Due, following
 from gopa.protocol.rules.commit import CommitRules
 from gopa.protocol.rules.final_phases import RecoverRules
@@ -33,7 +32,7 @@ from gopa.protocol.rules.ledger import Ledger
 from gopa.protocol.rules.mailbox import BreaksRule, PartyVerdict, Sorted, Sorter, absent, invalid
 from gopa.protocol.rules.numbers import NumberProving
 from gopa.protocol.rules.publish import AccusationJudge
-from gopa.protocol.rules.roll_and_edges import CommitContent
+from gopa.protocol.rules.roll_and_edges import CommitContent, PublishedValues
 from gopa.protocol.rules.rollback import RollbackRules
 from gopa.protocol.rules.round_state import CloseInputs, Failure, PhaseDecision, RoundState
 from gopa.protocol.rules.rounds import RoundSequence
@@ -79,10 +78,10 @@ ANY_ROOT: Final = together(
     replaced(Chain, "require_root", _nothing),
     replaced(RoundSequence, "_require_root", _nothing),
 )
-"""Nobody compares the root of a close with the log ([C7])."""
+"""Nobody compares the root of a close with the log (04-C7)."""
 
 FEW_CONFIRMED: Final = unasked("too few confirmed", "too few confirmed around a party")
-"""Parties go on, however few confirmed among all or around one of them ([F2])."""
+"""Parties go on, however few confirmed among all or around one of them (04-F2)."""
 
 
 def _as_if_listed(
@@ -101,14 +100,14 @@ def _unlisted(state: PartyState, *_: object) -> PartyState:
 
 
 UNREAD: Final = replaced(module("gopa.protocol.party.committing"), "_require_revealed", _nothing)
-"""Parties commit whatever the others have signed ([V7])."""
+"""Parties commit whatever the others have signed (04-V7)."""
 
 OWN_PRESENCE: Final = together(
     replaced(opening, "narrow", _as_if_listed),
     replaced(opening, "require_listed", _unlisted),
     replaced(ending, "require_listed", _unlisted),
 )
-"""A party goes on although a list lacks it ([C5]); it looks at every list for itself."""
+"""A party goes on although a list lacks it (04-C5); it looks at every list for itself."""
 
 
 # Join and coins
@@ -306,11 +305,11 @@ def _readmitting(patch: pytest.MonkeyPatch) -> None:
     def keep(state: RoundState, phase: Phase, message: Message) -> None:
         keep_late(state, phase, message)
         if phase is Phase.PUBLISH:
-            values = state.at(roll_and_edges.Published).values
+            values = state.at(PublishedValues).values
             values[state.places[message.author]] = PUBLISH.decode(message.body).value
 
     def grow(stage: RollbackRules, cut: int, given: CloseInputs) -> PhaseDecision:
-        values = stage.state.at(roll_and_edges.Published).values
+        values = stage.state.at(PublishedValues).values
         late = {place for place, data in enumerate(values) if data}
         stage.members = tuple(sorted({*stage.members, *late}))
         return demand(stage, cut, given)

@@ -205,7 +205,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "mode": {"mode": "fast"},
     "trust": {"trust": "everybody"},
     "beacon": {"beacon": "dice"},
-    "max_rollbacks": {"max_rollbacks": -1},
     "storage": {"storage": "somewhere"},
     "script": {"script": 3},
     "max_weight": {"max_weight": 0},

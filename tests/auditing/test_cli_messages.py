@@ -24,7 +24,7 @@ from gopa.auditing.session_checks import SESSION_CHECKS
 from gopa.cli.audit_evidence import replace as written
 from gopa.cli.audit_evidence import require_places
 from gopa.cli.audit_screen import details_screen, judged_screen, screen
-from gopa.cli.folding import fold
+from gopa.cli.options import fold
 from tests.auditing.conftest import Gopa
 from tests.auditing.html_samples import UNKNOWN, fault, report, round_report, with_status
 from tests.auditing.logs import archived, clean

@@ -35,14 +35,13 @@ from tests.auditing.logs import ends
 from tests.auditing.schema import problems
 from tests.auditing.transcripts import NAMES, anchors_of, code_of, liars_of, path_of, stated
 from tests.group.backends import installed_groups
+from tests.lies.table import LIAR, LIES
 from tests.protocol.simulation.row_worlds import (
     ROWS,
-    SaysInstead,
     shifted,
     simulate_rows,
     vectors_for,
 )
-from tests.protocol.simulation.test_rows import LIAR, LIES
 from tests.vectors.transcripts.worlds import PLAIN
 
 BY_NAME: Final = pytest.mark.parametrize("name", NAMES, scope="module")
@@ -222,18 +221,18 @@ def archive_of(simulation: Simulation, folder: Path) -> Path:
 
 
 def lying(name: str) -> Behaviour:
-    phase, alter, _ = LIES[name]
-    return SaysInstead(phase, alter)
+    (only,) = LIES[name].does
+    return only
 
 
 @pytest.mark.thirds
 @pytest.mark.parametrize(
     ("lie", "rule", "form"),
     [
-        (lying("a row that hides nothing"), b"14-L3", Messages),
+        (lying("row that hides nothing"), b"14-L3", Messages),
         (lying("one row less"), b"14-M1", Messages),
         (lying("another test"), b"14-P3", Messages),
-        (lying("a row of carries that hides nothing"), b"14-L3", Prefix),
+        (lying("row of carries that hides nothing"), b"14-L3", Prefix),
         (lying("another word"), b"14-P6", Prefix),
         (shifted(3), b"14-K6", Prefix),
     ],

@@ -18,7 +18,7 @@ from rich.console import Console
 import gopa
 from bulletin_board import RefusalReason, Refused
 from gopa.cli import commands
-from gopa.cli.exits import FAILED_EXIT, INTERRUPTED_EXIT, LATER_EXIT
+from gopa.cli.exits import ERRORS_TO_DO, FAILED_EXIT, INTERRUPTED_EXIT, LATER_EXIT
 from gopa.cli.join_words import facts_of, sentence
 from gopa.cli.roster import NOBODY, Names
 from gopa.cli.session import _table
@@ -53,7 +53,6 @@ from gopa.sessions.organising import (
 )
 from gopa.sessions.organising.reading import OpenRound, SessionStatus
 from gopa.sessions.ticket import Ticket
-from gopa.support.what_to_do import ERRORS
 from gopa.support.wording import PARTS, name_of
 from tests.board.tools import log_key
 from tests.contract.samples import row_manifest
@@ -263,7 +262,7 @@ def test_codes_tell_failed_from_stopped(
     ran = CliRunner().invoke(commands, ["session", command, place])
     assert ran.exit_code == code
     # Whoever reads of a fork has to know that the evidence is worth something.
-    assert (ERRORS["FaultyBoard"] in ran.output) == isinstance(state, FaultyBoard)
+    assert (ERRORS_TO_DO["FaultyBoard"] in ran.output) == isinstance(state, FaultyBoard)
 
 
 class Time:

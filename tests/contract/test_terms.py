@@ -143,7 +143,7 @@ Q = 2**252 + 27742317777372353535851937790883648493
 
 
 def fits(m: Manifest) -> bool:
-    """[L1], [L5], [M6], [K2] and [W3]."""
+    """14-L1, 14-L5, 14-M6, 14-K2 and 14-W3."""
     return _of_rows(m) and _holds_sums(m) and _few_points(m) and _hides(m)
 
 
@@ -433,7 +433,7 @@ def test_what_follows_from_the_terms() -> None:
     [(20, 10, 1), (250, 50, 2), (1_000, 100, 3), (10_000, 100, 4), (10_000, 500, 13)],
 )
 def test_points_are_those_of_the_table(listed: int, losses: int, points: int) -> None:
-    """[K2] of 14; and by its definition, with v = 17."""
+    """14-K2; and by its definition, with v = 17."""
     order, bits = 2**252 + 27742317777372353535851937790883648493, 17
     assert equation_points(listed, losses, bits) == points
     choices = sum(comb(listed, lost) for lost in range(losses + 1))

@@ -1,4 +1,4 @@
-"""The session of the README as it stands: three terminals, from keys to an audited result."""
+"""A session as a page shows it: three terminals, from keys to an audited result."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def answers(address: str) -> bool:
 
 @pytest.mark.soak
 def test_three_terminals(tmp_path: Path) -> None:
-    board, organiser, parties = blocks(section(ROOT / "README.md", "Real sessions"))
+    board, organiser, parties = blocks(section(ROOT / "docs" / "deploy.md", "On one machine"))
     port = free_port()
     usual, address = "http://127.0.0.1:8765", f"http://127.0.0.1:{port}"
     served = board.rstrip().replace("--sessions", f"--sessions --port {port}")
@@ -306,7 +306,7 @@ class Machines:
         for name in NAMES:
             mine = text.replace("9102", str(free_port()))
             (root / "etc" / f"{name}.toml").write_text(self.placed(mine, name))
-        (block, *_) = blocks(PAGE_MACHINES)
+        (block, *_) = blocks(section(ROOT / "docs" / "deploy.md", "On several machines"))
         self.lines = [line for line in block.splitlines() if line and not line.startswith("#")]
 
     def placed(self, text: str, party: str = "ada") -> str:
@@ -418,7 +418,7 @@ def _everybody_answers(here: Machines) -> list[str]:
 
 
 def _python(here: Machines) -> list[str]:
-    """The page's program, in a directory that looks like that of the README's session."""
+    """The page's program, in a directory that looks like that of the session on one machine."""
     (program,) = blocks(PAGE_MACHINES, "python")
     place = here.root / "readme"
     (place / "keys").mkdir(parents=True)

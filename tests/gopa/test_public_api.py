@@ -138,6 +138,7 @@ def test_a_plan_takes_the_number_of_parties_first_and_names_wrong_keywords() -> 
     assert "dropout" in message_of(lambda: plan(30, epsilon=4, delta=1e-6, dropouts=0.1))
 
 
+ROOT = Path(__file__).resolve().parents[2]
 NAMES = dir(gopa)
 
 
@@ -163,7 +164,7 @@ def finder_of(module: str) -> list[doctest.DocTest]:
 
 EXAMPLES = {
     each.name: each
-    for module in MODULES
+    for module in (*PACKAGES, *MODULES)
     if ">>> " in Path(importlib.util.find_spec(module).origin).read_text()  # type: ignore[union-attr, arg-type]
     for each in finder_of(module)
 }
@@ -180,6 +181,33 @@ def test_examples_in_docstrings_do_what_they_show(
     found = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=said.append)
     assert found.attempted
     assert not found.failed, "".join(said)
+
+
+ROOMS = [
+    name
+    for name in (*PACKAGES, *MODULES)
+    if Path(importlib.util.find_spec(name).origin).name == "__init__.py"  # type: ignore[union-attr, arg-type]
+    and not name.startswith(("gopa.adversary.", "gopa.sessions."))  # their room shows them
+]
+ELSEWHERE = re.compile(r"`((?:docs|examples|tests)/[\w./-]+)`")
+"""A page or a program that shows a room at work, where no lines of a docstring can."""
+
+
+OPEN = {"gopa.protocol.party", "gopa.protocol.simulation", "gopa.sessions"}
+"""Rooms that still have no example."""
+
+
+def without_example(room: str) -> bool:
+    text = importlib.import_module(room).__doc__ or ""
+    pages = ELSEWHERE.findall(text)
+    assert all((ROOT / page).exists() for page in pages), pages
+    return ">>> " not in text and not pages
+
+
+def test_every_room_shows_what_it_is_for() -> None:
+    assert "zkp.sigma" in ROOMS
+    assert {room for room in ROOMS if without_example(room)} <= OPEN
+    assert without_example("gopa.support.version")
 
 
 def test_an_example_that_is_wrong_is_found() -> None:

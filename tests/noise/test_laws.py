@@ -47,7 +47,7 @@ laws = pytest.mark.parametrize("law", LAWS, ids=str)
 
 
 def from_the_specification(law: TableLaw, seed: bytes, count: int) -> list[int]:
-    """The rules [N2] and [N5] in other words, with numbers of any size."""
+    """The rules 15-N2 and 15-N5 in other words, with numbers of any size."""
     key = hashlib.sha256(NOISE_KEY + seed + law.name.encode()).digest()
     draws = uniform(key, NOISE_DRAWS, count * len(law.digits))
     values = [0] * count

@@ -101,7 +101,7 @@ class _Round:
         return len(kept) >= self._conditions.terms.survivors
 
     def _roll_back(self) -> Lists | None:
-        """Close after close until nobody who owes an opening is silent ([O1] to [O4])."""
+        """Close after close until nobody who owes an opening is silent (04-O1 to 04-O4)."""
         owed = self._owing(set(self._committed) - set(self._now))
         rollbacks = 0
         while owed:
@@ -121,7 +121,7 @@ class _Round:
         return ends & set(self._now)
 
     def _unmask(self) -> Lists:
-        """Confirmations and seeds ([F1], [F2], [U1] to [U4])."""
+        """Confirmations and seeds (04-F1, 04-F2, 04-U1 to 04-U4)."""
         self._masked = True
         final, terms = self._now, self._conditions.terms
         silent = self._silent(Phase.CONFIRM)

@@ -27,9 +27,9 @@ OPTIONS = {"range": {"low", "high"}, "open_admission": {"anyone"}}
 
 ASKED: dict[str, Any] = {"epsilon": 2, "delta": "1e-6"}
 DEFAULTS = {
-    name: keyword.words.default
+    name: keyword.default
     for name, keyword in KEYWORDS.items()
-    if keyword.words.default is not inspect.Parameter.empty
+    if keyword.default is not inspect.Parameter.empty
 }
 
 
@@ -60,7 +60,7 @@ def test_python_shows_all_keywords_and_takes_them() -> None:
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_defaults_are_of_their_type(name: str) -> None:
     keyword = KEYWORDS[name]
-    default = keyword.words.default
+    default = keyword.default
     if default is None:
         assert type(None) in get_args(keyword.kind)
     elif keyword.choices:

@@ -100,7 +100,7 @@ def test_every_piece_of_a_proof_counts(name: str, count: int) -> None:
 
 
 def test_tests_lie_strictly_between_their_bounds() -> None:
-    """[M2]: however right all else is."""
+    """14-M2: however right all else is."""
     read_tests, wrong = part("row_proofs").read_tests, part("codec").Wrong
     edge = 2**113 - 1
     taken = [edge, -edge, 0, *range(357)]

@@ -122,7 +122,7 @@ def pieces(text: str) -> list[bytes]:
 
 
 def range_of(record: Record) -> Statement:
-    """[R2] of 07."""
+    """07-R2."""
     at, constraints = 0, []
     for point, text in zip(pieces(record["commitments"]), record["intervals"].split(), strict=True):
         entries = list(enumerate(_weights(*_interval(text)), start=at))
@@ -132,7 +132,7 @@ def range_of(record: Record) -> Statement:
 
 
 def vector_of(record: Record) -> Statement:
-    """[R4] of 07."""
+    """07-R4."""
     own, low = _weights(*_interval(record["interval"])), _interval(record["interval"])[0]
     d, size = int(record["dimension"]), len(own)
     rows = [_row(list(enumerate(own, start=j * size)), low) for j in range(d)]
@@ -140,7 +140,7 @@ def vector_of(record: Record) -> Statement:
 
 
 def last_largest_of(record: Record) -> Statement:
-    """[R16] of 07."""
+    """07-R16."""
     own, d = _weights(0, int(record["maximum"])), int(record["dimension"])
     size, last = len(own), d - 1
 
@@ -162,7 +162,7 @@ def law_of(encoding: str) -> Any:
 
 
 def gaussian_of(record: Record) -> Statement:
-    """[R6] and [R7] of 07."""
+    """07-R6 and 07-R7."""
     law, coins = law_of(record["table"]), [int(each) for each in record["coins"].split()]
     m, J, b = law.m, len(law.m), (max(law.m) - 1).bit_length()
     intervals = [_interval(each) for each in record["intervals"].split()]
@@ -189,7 +189,7 @@ def gaussian_of(record: Record) -> Statement:
 
 
 def weighted_of(record: Record) -> Statement:
-    """[R11] and [R12] of 07."""
+    """07-R11 and 07-R12."""
     w, coins = law_of(record["law"]).weights, [int(each) for each in record["coins"]]
     c, d = len(w), int(record["dimension"])
     low, own = 0, []

@@ -38,14 +38,14 @@ MIXTURES = st.lists(st.sampled_from(KINDS), min_size=1, max_size=4)
 
 
 def bind_table(script: Any, record: Record) -> None:
-    """[R8] of 07."""
+    """07-R8."""
     coins = b"".join(int(each).to_bytes(8, "little") for each in record["coins"].split())
     script.bind(b"gaussian-noise/table", second_verifier.law_of(record["table"]).hash)
     script.bind(b"gaussian-noise/coins", coins)
 
 
 def bind_weights(script: Any, record: Record) -> None:
-    """[R13] of 07."""
+    """07-R13."""
     script.bind(b"weighted-noise/law", second_verifier.law_of(record["law"]).hash)
     script.bind(b"weighted-noise/coins", bytes(map(int, record["coins"])))
 

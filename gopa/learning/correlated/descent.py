@@ -29,11 +29,12 @@ from gopa.learning.correlated.disguises import (
 from gopa.learning.correlated.optimum import mean_gradient, mean_value
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
-from gopa.learning.objectives import Floats, Objective
+from gopa.learning.objectives import Objective
 from gopa.learning.outcome import Outcome, Progress, told
 from gopa.learning.privacy import Charge, Privacy
 from gopa.learning.steps import Steps, harmonic
 from gopa.noise import rounded_gaussian
+from gopa.support.arrays import Floats
 
 _HARMONIC: Final = harmonic(1.0)
 _CLOSE: Final = 1e-2

@@ -6,7 +6,7 @@ Specification: `specs/22-federated.md`, section 7.
 from __future__ import annotations
 
 import math
-from typing import Any, Final, TypeAlias, Unpack
+from typing import Any, Final, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,7 @@ from gopa.learning.federated.row_sums import RowSums, known_length
 from gopa.learning.federated.setting import Setting, SumOptions
 from gopa.learning.federated.sums import SumRun, SumSession
 from gopa.learning.outcome import Outcome, Progress
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 _CANDIDATES: Final = 64
 _CLEAR: Final = 2.0

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from time import perf_counter
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Self
 
 import numpy as np
-import numpy.typing as npt
 
 import gopa
 from gopa import Aggregator, OutOfRange, Result, RoundAborted, UsageError
@@ -25,8 +24,7 @@ from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome, Progress, told
 from gopa.learning.privacy import Charge, Privacy, Spent
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 _NO_SESSION: Final = "mode off: the arithmetic of a session, without one"
 _VOUCHED: Final = "the algorithm bounds how much {} changes a vector: nothing else checks that"

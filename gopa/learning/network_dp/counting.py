@@ -19,10 +19,11 @@ from gopa.learning.data import Users as Problem
 from gopa.learning.history import History, Recorder
 from gopa.learning.network_dp.laws import colluder_chance, least, local_sigma, sum_law
 from gopa.learning.network_dp.responses import added_reports, ring_histogram, walk_histogram
-from gopa.learning.network_dp.walks import Flags, Floats, Update, Users, Visits, Walk, carry
+from gopa.learning.network_dp.walks import Flags, Update, Users, Visits, Walk, carry
 from gopa.learning.outcome import Outcome, Progress, told
 from gopa.learning.privacy import Privacy, Spent
 from gopa.noise import randomised_response, subseed
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 
 SHARED = ("users do as they are told, and are curious", "a user sees its own messages alone")

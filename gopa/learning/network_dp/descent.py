@@ -18,12 +18,13 @@ from gopa.learning.data import Users as Problem
 from gopa.learning.history import Recorder
 from gopa.learning.network_dp.counting import WALKED, claimed, outcome, require_supported
 from gopa.learning.network_dp.laws import WalkLaw, central_sigma, graph_law, local_sigma, sgd_law
-from gopa.learning.network_dp.walks import Flags, Floats, GraphWalk, Users, Walk, carry
+from gopa.learning.network_dp.walks import Flags, GraphWalk, Users, Walk, carry
 from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
 from gopa.learning.outcome import Outcome, Progress, told
 from gopa.learning.privacy import Privacy
 from gopa.learning.rows import AgentRows
 from gopa.learning.steps import Steps, constant
+from gopa.support.arrays import Floats
 
 _LOOKS: Final = 20
 """So many rows has the history of a run."""

@@ -19,9 +19,9 @@ from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.network_dp.counting import SHARED, claimed, require_supported, width_of
 from gopa.learning.network_dp.laws import local_sigma
-from gopa.learning.network_dp.walks import Floats
 from gopa.learning.outcome import Outcome, Progress, told
 from gopa.learning.privacy import Charge, Privacy
+from gopa.support.arrays import Floats
 
 _SEEN = 1e-13
 """A direction with more than this left of it is new: to err by rounding only adds."""

@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
@@ -23,8 +22,7 @@ from gopa import UsageError
 from gopa.accounting import Loss, Rdp, gaussian_sigma
 from gopa.learning.checks import whole
 from gopa.learning.steps import Steps
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 _POINTS: Final = 2**13
 _LONGEST: Final = 2**21
@@ -332,7 +330,7 @@ def central_sigma(
 ) -> float:
     """The noise of a trusted curator who takes one user at random in each step.
 
-    By [A11] of specs/16-accounting.md; nobody else knows who was taken. At least a twentieth of
+    By 16-A11; nobody else knows who was taken. At least a twentieth of
     `sensitivity`.
     """
 

@@ -23,11 +23,12 @@ from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome, Progress, told
 from gopa.learning.pairwise.gossip import NUMBER_BYTES, exchanges, marked, require_gossip
-from gopa.learning.pairwise.kernels import Floats, Places
+from gopa.learning.pairwise.kernels import Places
 from gopa.learning.pairwise.losses import RANKING, MeanLoss, PairLoss, rows_of
 from gopa.learning.pairwise.private_rows import PrivateRows
 from gopa.learning.privacy import Privacy
 from gopa.learning.steps import Steps, root
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 
 Method: TypeAlias = Literal["asynchronous", "synchronous", "central"]

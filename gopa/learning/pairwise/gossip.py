@@ -20,10 +20,11 @@ from gopa.learning.data import Users
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome, Progress, told
-from gopa.learning.pairwise.kernels import Between, Floats, Kernel, Pairs, Places
+from gopa.learning.pairwise.kernels import Between, Kernel, Pairs, Places
 from gopa.learning.pairwise.local import Cells, reports_of
 from gopa.learning.privacy import Privacy
 from gopa.noise import subseed
+from gopa.support.arrays import Floats
 
 Method: TypeAlias = Literal["gosta", "gosta-sync", "u2"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)

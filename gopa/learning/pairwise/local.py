@@ -22,9 +22,10 @@ from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome, Progress, require_neither, told
-from gopa.learning.pairwise.kernels import Floats, Kernel, Places, TablePairs, points_of
+from gopa.learning.pairwise.kernels import Kernel, Places, TablePairs, points_of
 from gopa.learning.privacy import Charge, Privacy
 from gopa.noise import RandomisedResponse, randomised_response, subseed
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 
 Rounding: TypeAlias = Literal["nearest", "random"]

@@ -21,11 +21,12 @@ from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome, Progress, require_neither, told
-from gopa.learning.pairwise.kernels import AUC, Floats, Places, points_of
+from gopa.learning.pairwise.kernels import AUC, Places, points_of
 from gopa.learning.pairwise.local import require_local
 from gopa.learning.pairwise.subsampling import shared_out
 from gopa.learning.privacy import Charge, Privacy
 from gopa.noise import hadamard_bit, subseed
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 
 _DEEPEST: Final = 20

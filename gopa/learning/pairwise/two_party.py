@@ -21,10 +21,11 @@ from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome, Progress, require_neither, told
 from gopa.learning.pairwise.answers import PrivateAnswers, WholeKernel
-from gopa.learning.pairwise.kernels import Floats, Kernel, Places, points_of
+from gopa.learning.pairwise.kernels import Kernel, Places, points_of
 from gopa.learning.pairwise.local import require_local
 from gopa.learning.pairwise.subsampling import PublicLaw, answers_within, best_rounds, pairings
 from gopa.learning.privacy import Charge, Privacy
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 from gopa.twoparty import Circuit, Evaluator, Garbler, LaplaceNoise, traffic
 

@@ -18,7 +18,7 @@ from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome, Progress, require_neither, told
-from gopa.learning.pairwise.kernels import Floats, Kernel, points_of
+from gopa.learning.pairwise.kernels import Kernel, points_of
 from gopa.learning.pairwise.local import (
     Cells,
     chosen_cells,
@@ -28,6 +28,7 @@ from gopa.learning.pairwise.local import (
 )
 from gopa.learning.privacy import Charge, Privacy
 from gopa.noise import subseed
+from gopa.support.arrays import Floats
 
 
 def fit_verified(  # noqa: PLR0913 - every algorithm is called like this

@@ -20,9 +20,9 @@ from gopa.learning.clocks import Clock, ClockLaw, EdgeClock, events, require_law
 from gopa.learning.history import Recorder
 from gopa.learning.outcome import Outcome, Progress, require_neither, told
 from gopa.learning.personalised.descent import Look, row, started
-from gopa.learning.personalised.links import Floats, Links, Places
-from gopa.learning.personalised.objective import Collaboration
+from gopa.learning.personalised.objective import Collaboration, Links, Places
 from gopa.learning.privacy import Privacy, Spent
+from gopa.support.arrays import Floats
 
 _LOOKS: Final = 20
 _SENT: Final = 4

@@ -14,7 +14,8 @@ import numpy as np
 
 from gopa import UsageError
 from gopa.learning.checks import generator, number, whole
-from gopa.learning.without_replacement.policies import Chosen, Controller, Floats
+from gopa.learning.without_replacement.policies import Chosen, Controller
+from gopa.support.arrays import Floats
 
 _HIDDEN: Final = 128
 _MEMORY: Final = 20

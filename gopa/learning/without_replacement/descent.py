@@ -23,10 +23,11 @@ from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import Outcome, Progress, require_neither, told
 from gopa.learning.privacy import Charge, Privacy, Spent
 from gopa.learning.steps import Steps, constant, root
-from gopa.learning.without_replacement.models import LONGEST, Floats, OneVsAll, Trained
+from gopa.learning.without_replacement.models import LONGEST, OneVsAll, Trained
 from gopa.learning.without_replacement.noise import Calibration, Noise, noise_for
 from gopa.learning.without_replacement.policies import ALWAYS, Coin, Policy
 from gopa.noise import rounded_gaussian, subseed
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 
 _VISITS: Final = 5

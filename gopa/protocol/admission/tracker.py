@@ -152,7 +152,7 @@ class TrackedSession:
 
     @property
     def over(self) -> bool:
-        """Whether no round is to come any more ([X4]), or nobody would follow its organiser."""
+        """Whether no round is to come any more (04-X4), or nobody would follow its organiser."""
         found, terms = self.round, self.manifest.terms
         if self.broken or found is None or found.ended is None:
             return self.broken

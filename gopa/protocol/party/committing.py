@@ -80,7 +80,7 @@ from zkp import NoiseSeeds
 def take_coins(
     party: PartyContext, state: PartyState, enrolled: Enrolled, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """Check the coins for this party ([V1] to [V5]), then ask what others signed ([V7])."""
+    """Check the coins for this party (04-V1 to 04-V5), then ask what others signed (04-V7)."""
     manifest, joined, enrolment = party.manifest, enrolled.joined, enrolled.enrolment
     if not _noted_in_time(manifest, enrolled):
         return leave(state, joined.opened, Part.UNDATED)
@@ -109,7 +109,7 @@ def take_coins(
 
 
 def _noted_in_time(manifest: Manifest, enrolled: Enrolled) -> bool:
-    """Whether this party knew the roll before anybody knew the beacon's value ([V4]).
+    """Whether this party knew the roll before anybody knew the beacon's value (04-V4).
 
     Witnesses say that the leaf was in the log by then. Others may have been there too, in the
     same slot: an organiser that has seen the value would show each reader the best of them.
@@ -360,7 +360,7 @@ def _proved(
 def _in_rows(
     party: PartyContext, joined: Joined, view: RoundView, leaf: bytes, seed: SecretBytes | None
 ) -> _Own:
-    """Answer the tests of the coins with pads that are used up by it ([P3], [P7] of 14)."""
+    """Answer the tests of the coins with pads that are used up by it (14-P3, 14-P7)."""
     if joined.rows is None or seed is None:
         raise UsageError("vectors that are proved row by row have rows and a mask")
     unanswered = RowVectors(joined.given, joined.rows)
@@ -383,7 +383,7 @@ def _unproved(
 
 
 def _noise(joined: Joined, view: RoundView) -> SecretScalarVec:
-    """What the seeds of the join and the coins of the round decide ([V6])."""
+    """What the seeds of the join and the coins of the round decide (04-V6)."""
     if isinstance(joined.seeds, NoiseSeeds):
         return joined.seeds.noise(table_coins(view.context, view.joint, view.own_id))
     if joined.seeds is None:
@@ -411,7 +411,7 @@ def _shared(
     seed: SecretBytes | None,
     edges: dict[int, EdgeSecret],
 ) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-    """Coefficients, and a sealed share for each neighbour, where there is recovery ([K1])."""
+    """Coefficients, and a sealed share for each neighbour, where there is recovery (04-K1)."""
     group, needed = view.context.group, party.manifest.terms.shares_needed(len(view.neighbours))
     if needed is None or not view.neighbours:
         return (), ()

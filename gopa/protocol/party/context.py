@@ -114,7 +114,7 @@ def accept_close(
 
 
 def _require_witnessed(party: PartyContext, state: PartyState, close: Close) -> None:
-    """Require a cosigned checkpoint that covers the close before ([C4]), and is early ([V4]).
+    """Require a cosigned checkpoint that covers the close before (04-C4), and is early (04-V4).
 
     Else a log that no witness has seen could be forked behind the close (attack
     `unwitnessed-close`), or the roll be chosen when the beacon's value is known (attack
@@ -137,7 +137,7 @@ def _require_witnessed(party: PartyContext, state: PartyState, close: Close) -> 
 def members_of(
     party: PartyContext, state: PartyState, closed: Closed, phase: Phase
 ) -> tuple[frozenset[int], bool]:
-    """Read the list of a close of this phase, which is the next one ([C1]), with enough parties.
+    """Read the list of a close of this phase, which is the next one (04-C1), with enough parties.
 
     Below `survivors` parties the sum would hide each of them among too few.
     """
@@ -152,7 +152,7 @@ def members_of(
 
 
 def require_listed(state: PartyState, phase: Phase, listed: bool, closed: Closed) -> PartyState:
-    """Require that a list lacks this party only if its message came late; that may bar it ([X5]).
+    """Require that a list lacks this party only if its message came late; that may bar it (04-X5).
 
     Stops an organiser that leaves out whom it wants to be rid of.
     """

@@ -47,7 +47,7 @@ def take_values(
     if published.unproved is not None:
         return _prove(party, state, published, members[0], closed)
     if published.published:
-        # Each who goes when the points are known is a choice among equations ([P11] of 14).
+        # Each who goes when the points are known is a choice among equations (14-P11).
         terms = party.manifest.terms
         gone = published.published - len(members[0])
         allowed = losses_allowed(published.published, terms.survivors, terms.late)
@@ -123,7 +123,7 @@ def reconcile(
     """Open the edges about which a listed neighbour said something else, and those that lead out.
 
     Two honest ends say the same, as what both say follows from the key and the close. So whoever
-    disagrees knows the key already, and nothing is given away ([U4] of 14).
+    disagrees knows the key already, and nothing is given away (14-U4).
 
     Raises:
         FaultyParty: the close lists a neighbour that has not proved anything.
@@ -163,7 +163,7 @@ def narrow(
     (inside, final), leaf = members, closed.leaf
     view, chain, most = published.view, state.chain, party.manifest.terms.loss
     chain.require(inside <= published.members, "a list grew", leaf)
-    # This end has opened the edge rightly, so the other one cannot have ([P9] of 14).
+    # This end has opened the edge rightly, so the other one cannot have (14-P9).
     stays = published.phase is Phase.ROLLBACK and bool(published.disputed & inside)
     if view.position not in inside:
         if view.lost(inside) > most:
@@ -253,7 +253,7 @@ def _owed(published: Published, inside: frozenset[int]) -> list[int]:
 def take_confirmations(
     party: PartyContext, state: PartyState, confirmed: Confirmed, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """Read everybody's confirmation before the seed is opened ([F2]).
+    """Read everybody's confirmation before the seed is opened (04-F2).
 
     A list alone shows nobody's: an organiser could claim confirmations, and have some parties
     open edges to a victim while others open its self-mask.
@@ -270,7 +270,7 @@ def take_confirmations(
 def count(
     party: PartyContext, state: PartyState, counting: Counting, found: Mapping[bytes, Message]
 ) -> tuple[PartyState, list[Output]]:
-    """Unmask if [F2] holds for everybody in the final list, by confirmations that were read.
+    """Unmask if 04-F2 holds for everybody in the final list, by confirmations that were read.
 
     Stops an organiser that claims confirmations (attack `skipped-confirmations`), or shows two
     final lists to two sides (attack `split-organiser`).

@@ -76,7 +76,7 @@ from gopa.rounds.masks import (
 def take_commits(
     party: PartyContext, state: PartyState, committed: Committed, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """Check the list of commit for this party ([K4]), and read its neighbours' commits.
+    """Check the list of commit for this party (04-K4), and read its neighbours' commits.
 
     A party that stayed with too few neighbours might publish behind masks that a coalition knows.
     """
@@ -233,7 +233,7 @@ def _require_possession(
     accusing: Accusing,
     found: Mapping[bytes, Message],
 ) -> None:
-    """Require that whoever is about to be accused proved possession of its key ([J3]).
+    """Require that whoever is about to be accused proved possession of its key (04-J3).
 
     Else the key of an edge that is shown in the accusation could be one shared with a third party
     (attack `related-dh-key`).
@@ -277,7 +277,7 @@ def _masked(
     masked: Opening | npt.NDArray[np.integer],
     live: tuple[int, ...],
 ) -> tuple[bytes, bytes]:
-    """Add up value and blinding to publish ([P1])."""
+    """Add up value and blinding to publish (04-P1)."""
     view, edges = committed.view, committed.edges
     if isinstance(masked, Opening):
         if committed.masks is None:
@@ -294,7 +294,7 @@ def _masked(
 def masked_opening(
     context: RoundContext, masked: Opening, masks: EdgeMasks, signs: Sequence[int]
 ) -> Opening:
-    """Add up the values xhat and rho to publish ([P1]); the sign of a void edge is 0."""
+    """Add up the values xhat and rho to publish (04-P1); the sign of a void edge is 0."""
     values, blinding = masks.signed_sum(signs)
     return masked + opening_of(context.key, values, blinding)
 

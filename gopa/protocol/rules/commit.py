@@ -25,7 +25,7 @@ from gopa.protocol.rules.openings import good_points
 from gopa.protocol.rules.roll_and_edges import (
     CommitContent,
     Commits,
-    Committed,
+    CommittedEdges,
     Edges,
     Positions,
     ValueCommitments,
@@ -266,7 +266,7 @@ class CommitRules(PhaseRules):
         commits = Commits(len(state.enrolled))
         for place, commit in listed.items():
             commits.add(place, commit.self_mask, commit.dealt)
-        state.reach(Committed(leaf, commits, edges))
+        state.reach(CommittedEdges(leaf, commits, edges))
         if group is not None and masks is not None:
             own = _own_points(group, listed, len(state.enrolled))
             state.reach(ValueCommitments(masks + own))

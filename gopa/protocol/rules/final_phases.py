@@ -26,7 +26,7 @@ from gopa.contract.words import unpack_words, word_type
 from gopa.protocol.rules.findings import Fault
 from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, PartyVerdict, Sorter, invalid
 from gopa.protocol.rules.openings import ClaimedOpenings, public, wrong_openings
-from gopa.protocol.rules.roll_and_edges import Lies, Published, Unmasked, share_point
+from gopa.protocol.rules.roll_and_edges import Lies, PublishedValues, UnmaskedSeeds, share_point
 from gopa.protocol.rules.round_state import (
     CloseInputs,
     Failure,
@@ -71,7 +71,7 @@ def summed(
         sums = _scalars(state, outward, known, masks)
     else:
         sums = _words(state, outward, known)
-    found = Unmasked(seeds, tuple(sorted(recovered)))
+    found = UnmaskedSeeds(seeds, tuple(sorted(recovered)))
     return rules.decision(Sums(sums), {}, *faults, settle=lambda _: state.reach(found))
 
 
@@ -92,7 +92,7 @@ def _scalars(
     recovered: Mapping[int, SelfMask],
 ) -> tuple[int, ...]:
     group, dimension = state.group, state.context.dimension
-    values, total = state.at(Published).values, group.scalars([0] * dimension)
+    values, total = state.at(PublishedValues).values, group.scalars([0] * dimension)
     for place in state.final:
         total = total + group.decode_scalars(values[place], dimension)
         mask = recovered.get(place)
@@ -114,7 +114,7 @@ def _words(
     state: RoundState, outward: Iterable[tuple[int, int]], seeds: Mapping[int, SecretBytes]
 ) -> tuple[int, ...]:
     width, dimension = state.manifest.word_width, state.context.dimension
-    values = state.at(Published).values
+    values = state.at(PublishedValues).values
     total: npt.NDArray[np.unsignedinteger] = np.zeros(dimension, dtype=word_type(width))
     for place in state.final:
         total += unpack_words(values[place], dimension, width)
@@ -169,7 +169,7 @@ class RecoverRules(PhaseRules):
 
     def __post_init__(self) -> None:
         state = self.state
-        unmasked = state.at(Unmasked).seeds
+        unmasked = state.at(UnmaskedSeeds).seeds
         self._missing = tuple(u for u in state.final if u not in unmasked)
         missing = frozenset(self._missing)
         confirmed = next(each.members for each in state.lists if each.phase is Phase.CONFIRM)
@@ -210,7 +210,7 @@ class RecoverRules(PhaseRules):
             )
             return replace(failed, convicted=frozenset(fault.author for fault in convicted))
         faults = (*state.blamed(found.out), *wrong, *convicted)
-        return summed(self, state.at(Unmasked).seeds, recovered, *faults)
+        return summed(self, state.at(UnmaskedSeeds).seeds, recovered, *faults)
 
     def _given_out(
         self, read: Mapping[bytes, tuple[Message, Recover]]
@@ -342,7 +342,7 @@ class UnmaskRules(PhaseRules):
             return summed(self, seeds, {})
 
         def settle(message: Message) -> None:
-            state.reach(Unmasked(seeds))
+            state.reach(UnmaskedSeeds(seeds))
             if state.recovers:
                 state.settle_list(Phase.UNMASK, cut, message, members)
 

@@ -27,7 +27,7 @@ from gopa.contract.phases import Phase
 from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, PartyVerdict, Sorter, invalid
 from gopa.protocol.rules.roll_and_edges import (
     Drawn,
-    Enrolled,
+    EnrolledRoll,
     JoinContent,
     LazySequence,
     PackedRoll,
@@ -72,7 +72,9 @@ class CoinsRules(PhaseRules):
             joint = self._drand(self.state.manifest.beacon, coins)
         else:
             context = self.state.context
-            joint = simulation_coins(context.session, context.round, self.state.at(Enrolled).leaf)
+            joint = simulation_coins(
+                context.session, context.round, self.state.at(EnrolledRoll).leaf
+            )
         return self._decision(cut, everybody, coins, joint, {})
 
     def _read(self, message: Message) -> Reveal:
@@ -98,7 +100,9 @@ class CoinsRules(PhaseRules):
         if state.too_few(members):
             return self.abort(AbortReason.TOO_FEW_LEFT, found.out)
         nonces = tuple(found.read[author][1].nonce for author in state.authors(members))
-        joint = joint_coins(state.context.session, state.number, state.at(Enrolled).leaf, nonces)
+        joint = joint_coins(
+            state.context.session, state.number, state.at(EnrolledRoll).leaf, nonces
+        )
         coins = Coins(pack_members(members, parties), nonces, b"", b"")
         return self._decision(cut, members, coins, joint, found.out)
 
@@ -107,7 +111,7 @@ class CoinsRules(PhaseRules):
         state = self.state
         number = state.enrolled.beacon_round
         value = _value(beacon, number, coins.signature, coins.previous)
-        return drand_coins(state.context.session, state.number, state.at(Enrolled).leaf, value)
+        return drand_coins(state.context.session, state.number, state.at(EnrolledRoll).leaf, value)
 
     def _decision(
         self,
@@ -120,7 +124,7 @@ class CoinsRules(PhaseRules):
         state = self.state
 
         def settle(message: Message) -> None:
-            roll, leaf = state.enrolled.roll(), state.at(Enrolled).leaf
+            roll, leaf = state.enrolled.roll(), state.at(EnrolledRoll).leaf
             graph = state.tools.toolkit.graph(state.context, roll, leaf, members, coins, joint)
             state.reach(Drawn(joint, graph, len(roll.parties) - len(members)))
             state.settle_list(Phase.COINS, cut, message, members)
@@ -270,7 +274,7 @@ def _require_own_keys(
 def _enrol(
     state: RoundState, roll: Roll, message: Message, joins: list[JoinContent], cut: int
 ) -> None:
-    state.reach(Enrolled(PackedRoll(roll), message.leaf))
+    state.reach(EnrolledRoll(PackedRoll(roll), message.leaf))
     state.proving.enrol(state, joins)
     for each, join in zip(roll.parties, joins, strict=True):
         state.memory.inputs.note(each.author, join.input)

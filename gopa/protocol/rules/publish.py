@@ -18,9 +18,9 @@ from gopa.contract.phases import Phase
 from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, Conviction, PartyVerdict, Sorter
 from gopa.protocol.rules.openings import ClaimedOpenings, wrong_openings
 from gopa.protocol.rules.roll_and_edges import (
-    Committed,
+    CommittedEdges,
     Masked,
-    Published,
+    PublishedValues,
     ValueCommitments,
     share_point,
 )
@@ -97,7 +97,7 @@ class PublishRules(PhaseRules):
             values = [b""] * len(state.enrolled)
             for place in members:
                 values[place] = read[place].data
-            state.reach(Published(values))
+            state.reach(PublishedValues(values))
             state.leave(ValueCommitments)
             state.proving.keep_values(state, {place: read[place] for place in members})
             state.settle_list(Phase.PUBLISH, cut, message, members, final=final)
@@ -148,7 +148,7 @@ class AccusationJudge:
         self._sorter = Sorter(
             mailbox=state.mail,
             phase=Phase.ACCUSE,
-            acts_on=state.at(Committed).leaf,
+            acts_on=state.at(CommittedEdges).leaf,
             opened_at=state.lists[-1].index,
             largest=largest_body(state.manifest, Phase.ACCUSE),
             rule="04-A1",
@@ -220,7 +220,7 @@ class AccusationJudge:
         accuser = state.places[message.author]
         return SharedKeyClaim(
             context=state.context,
-            acts_on=state.at(Committed).leaf,
+            acts_on=state.at(CommittedEdges).leaf,
             party=state.ids[accuser],
             own=state.enrolled.key(accuser),
             other=state.enrolled.key(accusation.accused),

@@ -279,7 +279,7 @@ def _both(low: Positions, high: Positions | Indices) -> Positions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Enrolled:
+class EnrolledRoll:
     """The roll, which the close of join with this leaf made."""
 
     roll: PackedRoll
@@ -296,7 +296,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Committed:
+class CommittedEdges:
     """The commits that the close of commit with this leaf lists, and the edges that mask."""
 
     leaf: bytes
@@ -315,14 +315,14 @@ class ValueCommitments:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Published:
+class PublishedValues:
     """The masked values of those whom the close of publish lists, by position."""
 
     values: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Unmasked:
+class UnmaskedSeeds:
     """The seeds of self-masks that are public, and whose self-masks were recovered."""
 
     seeds: Mapping[int, SecretBytes]

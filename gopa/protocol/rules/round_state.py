@@ -45,10 +45,10 @@ from gopa.protocol.rules.roll_and_edges import (
     CommitContent,
     CommitRead,
     Commits,
-    Committed,
+    CommittedEdges,
     Drawn,
     Edges,
-    Enrolled,
+    EnrolledRoll,
     JoinContent,
     Lies,
     Masked,
@@ -121,7 +121,11 @@ class PhaseDecision:
 
 @dataclass(slots=True)
 class RoundState:
-    """A round: what it began with, the stages that it has reached, and what adds up meanwhile."""
+    """A round: what it began with, the stages that it has reached, and what adds up meanwhile.
+
+    `publish_leaves` are the closes from that of publish to the final one, `openings` the keys of
+    edges that rollbacks opened, `confirmed_at` the indexes of confirmations by position.
+    """
 
     tools: Tools
     context: RoundContext
@@ -204,7 +208,7 @@ class RoundState:
     @property
     def enrolled(self) -> PackedRoll:
         """The roll."""
-        return self.at(Enrolled).roll
+        return self.at(EnrolledRoll).roll
 
     @property
     def places(self) -> RollPositions:
@@ -246,16 +250,16 @@ class RoundState:
     @property
     def committed(self) -> Commits:
         """The commits of listed parties."""
-        return self.at(Committed).commits
+        return self.at(CommittedEdges).commits
 
     @property
     def matched(self) -> Edges:
         """The edges between listed parties."""
-        return self.at(Committed).edges
+        return self.at(CommittedEdges).edges
 
     def position(self, author: bytes) -> int | None:
         """Where the author stands on the roll; None if it does not, or there is none yet."""
-        enrolled = self.reached(Enrolled)
+        enrolled = self.reached(EnrolledRoll)
         return None if enrolled is None else enrolled.roll.places.get(author)
 
     def author(self, position: int) -> bytes:

@@ -8,7 +8,7 @@ from gopa.contract.framing import Message
 from gopa.contract.parameters import Roster
 from gopa.contract.phases import Phase, is_open
 from gopa.protocol.rules.findings import Notes
-from gopa.protocol.rules.roll_and_edges import Committed, Enrolled
+from gopa.protocol.rules.roll_and_edges import CommittedEdges, EnrolledRoll
 from gopa.protocol.rules.round_state import PhaseRules, RoundState
 
 _LATE: Final = "a message after its phase was closed"
@@ -18,7 +18,7 @@ _CUT_OFF: Final = "a message in the log before its phase was closed, but cut off
 def route(state: RoundState, rules: PhaseRules | None, notes: Notes, message: Message) -> None:
     """Take a message of somebody who may be a party; `rules` is None after the round."""
     phase = Phase(message.phase)
-    if state.reached(Enrolled) is not None and message.author not in state.places:
+    if state.reached(EnrolledRoll) is not None and message.author not in state.places:
         notes.add("04-J6", "the author is not on the roll", state.number, message.index)
         return
     if phase is Phase.JOIN:
@@ -83,7 +83,7 @@ def _keep_late(state: RoundState, phase: Phase, message: Message) -> None:
     """Keep what came too late for a list: it may still convict, or make an edge public."""
     if phase is Phase.ACCUSE:
         state.late_accusations.append(message)
-    elif phase is Phase.ROLLBACK and state.reached(Committed) is not None:
+    elif phase is Phase.ROLLBACK and state.reached(CommittedEdges) is not None:
         state.stray_openings.append(message)
 
 

@@ -50,7 +50,7 @@ from gopa.protocol.rules.roll_and_edges import (
     JoinContent,
     Lies,
     Masked,
-    Published,
+    PublishedValues,
 )
 from gopa.protocol.rules.round_state import (
     CloseInputs,
@@ -425,7 +425,7 @@ class ProveRules(PhaseRules):
             listed=len(self.members),
             input=rows.input,
             noise=rows.noise,
-            value=state.at(Published).values[place],
+            value=state.at(PublishedValues).values[place],
             carries=carried.carries,
             pads=carried.pads,
             neighbours=neighbours,

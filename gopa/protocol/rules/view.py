@@ -10,7 +10,14 @@ from gopa.contract.organiser import Abort, ResultMessage, RollEntry
 from gopa.contract.phases import Phase
 from gopa.graph import Graph
 from gopa.protocol.rules.findings import Listed, Removed, RoundFindings
-from gopa.protocol.rules.roll_and_edges import Committed, Drawn, Edges, Ended, Enrolled, Unmasked
+from gopa.protocol.rules.roll_and_edges import (
+    CommittedEdges,
+    Drawn,
+    Edges,
+    Ended,
+    EnrolledRoll,
+    UnmaskedSeeds,
+)
 from gopa.protocol.rules.round_state import PhaseRules, RoundState
 
 
@@ -95,8 +102,8 @@ def viewed(
 ) -> RoundPicture:
     """Make a picture of the round that does not change any more."""
     opens = None if rules is None else rules.phase
-    enrolled, drawn = state.reached(Enrolled), state.reached(Drawn)
-    committed, ended = state.reached(Committed), state.reached(Ended)
+    enrolled, drawn = state.reached(EnrolledRoll), state.reached(Drawn)
+    committed, ended = state.reached(CommittedEdges), state.reached(Ended)
     confirm = Phase.CONFIRM.place
     last = next((each for each in reversed(state.lists) if each.phase.place < confirm), None)
     return RoundPicture(
@@ -138,10 +145,10 @@ def _expected(state: RoundState, rules: PhaseRules | None) -> frozenset[bytes]:
 
 def reported(state: RoundState, late: Collection[tuple[int, int]]) -> RoundFindings:
     """What is established about a round; `late` are the edges that late evidence opens."""
-    enrolled, drawn = state.reached(Enrolled), state.reached(Drawn)
-    committed, ended = state.reached(Committed), state.reached(Ended)
+    enrolled, drawn = state.reached(EnrolledRoll), state.reached(Drawn)
+    committed, ended = state.reached(CommittedEdges), state.reached(Ended)
     edges = None if committed is None else committed.edges
-    unmasked = state.reached(Unmasked) or Unmasked({})
+    unmasked = state.reached(UnmaskedSeeds) or UnmaskedSeeds({})
     message = None if ended is None else ended.message
     opened = {edges.ends(edge) for edge in state.openings} if edges is not None else set()
     return RoundFindings(

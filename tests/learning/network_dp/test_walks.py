@@ -30,7 +30,8 @@ from gopa.learning.network_dp import (
     fit_groups,
     gossip_shifts,
 )
-from gopa.learning.network_dp.walks import Flags, Floats, Users
+from gopa.learning.network_dp.walks import Flags, Users
+from gopa.support.arrays import Floats
 
 PATH = [0, 1, 0, 0, 2, 0, 1, 1, 0, 2]
 

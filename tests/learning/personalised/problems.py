@@ -9,8 +9,7 @@ from gopa.graph import Graph, from_similarity
 from gopa.learning.clocks import Poisson
 from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
 from gopa.learning.personalised import Collaboration, Links
-from gopa.learning.personalised.descent import GradientNoise, ModelDescent
-from gopa.learning.personalised.turns import schedule, turns
+from gopa.learning.personalised.descent import GradientNoise, ModelDescent, schedule, turns
 from gopa.learning.rows import AgentRows
 
 Floats = npt.NDArray[np.float64]

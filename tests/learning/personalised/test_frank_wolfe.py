@@ -10,9 +10,8 @@ import pytest
 from gopa import UsageError
 from gopa.learning.objectives import Boosting
 from gopa.learning.personalised import Collaboration, Links, Move, fit_jointly
-from gopa.learning.personalised.descent import FrankWolfe
+from gopa.learning.personalised.descent import FrankWolfe, schedule, turns
 from gopa.learning.personalised.moves import lengths
-from gopa.learning.personalised.turns import schedule, turns
 from gopa.learning.rows import AgentRows
 from tests.learning.personalised.problems import Floats, graph_of, within_three_errors
 from tests.learning.personalised.test_objective import INSTANCES

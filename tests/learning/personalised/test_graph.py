@@ -26,9 +26,8 @@ from gopa.learning.personalised import (
     fit_jointly,
     log_degrees,
 )
-from gopa.learning.personalised.descent import ModelDescent
+from gopa.learning.personalised.descent import ModelDescent, schedule, turns
 from gopa.learning.personalised.graph_learning import learned
-from gopa.learning.personalised.turns import schedule, turns
 from tests.learning.personalised.problems import (
     Floats,
     graph_gradient,

@@ -22,9 +22,8 @@ from gopa.learning.personalised import (
     log_degrees,
     propagated,
 )
-from gopa.learning.personalised.descent import GradientNoise
+from gopa.learning.personalised.descent import GradientNoise, turns
 from gopa.learning.personalised.release import Mechanism, NoiseStream, private_gradients
-from gopa.learning.personalised.turns import turns
 from gopa.learning.rows import AgentRows
 from tests.learning.personalised.problems import (
     Floats,

@@ -256,7 +256,7 @@ def test_who_has_seen_another_root_than_it_names_is_accused(seen: bool) -> None:
 
 
 def test_a_cut_that_goes_wrong_needs_no_root() -> None:
-    """There may be none to be had: the close breaks [C2] whatever the log has."""
+    """There may be none to be had: the close breaks 04-C2 whatever the log has."""
     party, state, posted = before_the_roll()
     close = CLOSE.decode(posted.entry.body)
     assert state.chain.claim_in(posted) == (close.cut, close.root)

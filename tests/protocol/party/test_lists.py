@@ -1,4 +1,4 @@
-"""Lists that no rules make are refused as they are read: length, order, sizes ([C5], [J6])."""
+"""Lists that no rules make are refused as they are read: length, order, sizes (04-C5, 04-J6)."""
 
 from __future__ import annotations
 

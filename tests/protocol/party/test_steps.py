@@ -421,7 +421,7 @@ def test_commits_of_neighbours_are_read_and_reveals_and_confirmations_of_everybo
 
 
 def test_party_that_lost_its_neighbours_at_commit_leaves_without_blame() -> None:
-    """What it would publish would be hidden by too few masks ([L1])."""
+    """What it would publish would be hidden by too few masks (04-L1)."""
     terms = replace(SCALAR, loss=1)
     script = Script().drop(2, before=Phase.COMMIT).drop(4, before=Phase.COMMIT)
     simulation = simulate(terms, script=script, toolkit=RING)

@@ -49,7 +49,7 @@ def sparse(context: RoundContext, *rest: Any) -> Graph:
 
 
 def test_withholding_takes_away_ones_own_choices_only() -> None:
-    """The graph over the others is the same whether or not party 3 reveals ([V2])."""
+    """The graph over the others is the same whether or not party 3 reveals (04-V2)."""
     baseline()
     world = make(graph=sparse)
     world.run(until=Phase.COMMIT)

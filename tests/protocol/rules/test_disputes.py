@@ -1,4 +1,4 @@
-"""Which edges are disputed: those whose listed ends said different things ([P8], [K5] of 14)."""
+"""Which edges are disputed: those whose listed ends said different things (14-P8, 14-K5)."""
 
 from __future__ import annotations
 

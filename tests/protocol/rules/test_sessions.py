@@ -1,4 +1,4 @@
-"""The manifest, and what stands in front of it ([S1] to [S3])."""
+"""The manifest, and what stands in front of it (04-S1 to 04-S3)."""
 
 from __future__ import annotations
 

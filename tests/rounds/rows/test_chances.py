@@ -1,7 +1,7 @@
 """What is left to liars where vectors are proved row by row, measured against what is claimed.
 
-Sections 7 and 8 of `specs/14-long-vectors.md`: who proves may be chosen behind the points ([K2]),
-and noise may have any shape within its bounds ([I2] to [I4]).
+Sections 7 and 8 of `specs/14-long-vectors.md`: who proves may be chosen behind the points (14-K2),
+and noise may have any shape within its bounds (14-I2 to 14-I4).
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def shape_of(name: str) -> Integers:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_noise_of_any_shape_has_the_variance_and_the_tails_that_are_claimed(name: str) -> None:
-    """[I2], [I3]: three liars aim at a coordinate, at a block and at the sum of all."""
+    """14-I2, 14-I3: three liars aim at a coordinate, at a block and at the sum of all."""
     rows = moved(shape_of(name), 3 * 600).reshape(600, LIARS, DIMENSION).sum(1)
     for size in (1, 16, DIMENSION):
         along = rows[:, :size].sum(1) / np.sqrt(size)
@@ -155,7 +155,7 @@ def test_noise_of_any_shape_has_the_variance_and_the_tails_that_are_claimed(name
 
 
 def test_who_stays_moves_a_coordinate_by_half_a_deviation_for_each_liar_and_no_more() -> None:
-    """[I4]: reached by entries that are equal, and by no other of these shapes."""
+    """14-I4: reached by entries that are equal, and by no other of these shapes."""
     liars, found = 20, {}
     for name in SHAPES:
         values = moved(shape_of(name), 40 * liars)[:, :8].reshape(40, liars, 8)

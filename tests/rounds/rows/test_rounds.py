@@ -439,7 +439,7 @@ def test_words_and_carries_make_up_the_sum_over_the_integers(width: int) -> None
 
 
 def test_the_equation_holds_at_every_point(made: RowRound) -> None:
-    """[P6] with Python's integers: words are vector, moved noise and masks, less the carries."""
+    """14-P6 with Python's integers: words are vector, moved noise and masks, less the carries."""
     party, context = made.parties[1], made.context
     v, tag = part("row_proofs").shape_of(40).v, SESSION + (1).to_bytes(2)
     (z,) = part("row_coins").equation_points(tag, PUBLISH, 1, v)

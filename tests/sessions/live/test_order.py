@@ -1,4 +1,4 @@
-"""In which order a party is told what its board shows ([W2], [W5])."""
+"""In which order a party is told what its board shows (12-W2, 12-W5)."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_a_retry_has_the_rows_of_the_first_attempt() -> None:
 
 @pytest.mark.slow
 def test_a_copy_put_back_at_any_time_answers_nothing_again() -> None:
-    """It says what was said, word for word, or sees that it is old and leaves the round ([R4])."""
+    """It says what was said, word for word, or sees that it is old and leaves the round (12-R4)."""
     vault = DyingVault()
     vault.copying = True
     kept = left = 0

@@ -136,7 +136,7 @@ def at_phase(world: Tunnelled, phase: Phase) -> tuple[Caller, bytes]:
 
 @pytest.mark.parametrize("phase", [Phase.COMMIT, Phase.PROVE])
 def test_a_state_answers_for_a_pad_once(phase: Phase) -> None:
-    """The same call gives the same bytes; another one with this state leaves nothing ([N6])."""
+    """The same call gives the same bytes; another one with this state leaves nothing (12-N6)."""
     world = InRows(ROWS, IN_ROWS)
     caller, request = at_phase(world, phase)
     party = world.maker(0)()

@@ -30,7 +30,7 @@ from gopa.contract.party import (
     Unmask,
 )
 from gopa.contract.phases import KIND_IN, Phase
-from gopa.protocol.simulation.randomness import SeededStreams
+from gopa.protocol.simulation.setup import SeededStreams
 from gopa.rounds.context import RoundContext, opening_of
 from gopa.rounds.masks import SelfContext, SelfMask, self_mask
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim

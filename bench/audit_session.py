@@ -39,7 +39,7 @@ from gopa.protocol.organiser import (
     new_manifest,
 )
 from gopa.protocol.rules.view import RoundPicture
-from gopa.protocol.simulation.randomness import SeededStreams
+from gopa.protocol.simulation.setup import SeededStreams
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim
 from gopa.rounds.real_proofs import RealProofs

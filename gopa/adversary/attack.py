@@ -11,8 +11,7 @@ from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from gopa.adversary.aims import BY_SILENCE, Aim
 from gopa.adversary.harm import harm
-from gopa.adversary.malicious import Actor, require_actors
-from gopa.adversary.needs import Requirement
+from gopa.adversary.malicious import Actor, Requirement, require_actors
 from gopa.adversary.outcome import AttackOutcome, Catch
 from gopa.adversary.setup import SMALL, SessionSetup
 from gopa.adversary.trial import try_out
@@ -56,6 +55,39 @@ class AttackResult(Brief):
     def held(self) -> bool:
         """The attack failed, and everything that must catch it did."""
         return not self.succeeded and not self.missed
+
+
+class SessionOutcome(Protocol):
+    """What came of a session, in whatever world it was held."""
+
+    @property
+    def caught(self) -> tuple[Catch, ...]: ...
+
+    @property
+    def blamed(self) -> tuple[str, ...]: ...
+
+    @property
+    def result(self) -> str: ...
+
+
+def result_of(
+    name: str,
+    expects: Sequence[str],
+    outcome: SessionOutcome,
+    harms: tuple[str, ...],
+    reached: bool,
+) -> AttackResult:
+    """What an outcome says about an attack; `reached` is whether it got what it was after."""
+    found = {catch.rule for catch in outcome.caught}
+    return AttackResult(
+        attack=name,
+        caught=outcome.caught,
+        blamed=outcome.blamed,
+        result=outcome.result,
+        succeeded=bool(harms) or reached,
+        harm=harms,
+        missed=tuple(rule for rule in expects if rule not in found),
+    )
 
 
 @runtime_checkable
@@ -110,17 +142,7 @@ class SessionAttack(Brief):
 
     def judged(self, outcome: AttackOutcome) -> AttackResult:
         """What an outcome in its own setup says about this attack."""
-        harms = harm(outcome)
-        found = {catch.rule for catch in outcome.caught}
-        return AttackResult(
-            attack=self.name,
-            caught=outcome.caught,
-            blamed=outcome.blamed,
-            result=outcome.result,
-            succeeded=bool(harms) or self.aim(outcome),
-            harm=harms,
-            missed=tuple(rule for rule in self.expects if rule not in found),
-        )
+        return result_of(self.name, self.expects, outcome, harm(outcome), self.aim(outcome))
 
     def judged_elsewhere(self, outcome: AttackOutcome) -> AttackResult:
         """What an outcome says in a setup of somebody else.

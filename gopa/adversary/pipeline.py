@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Self
 
-from gopa.adversary.attack import AttackResult, AttackRoles, SessionAttack
+from gopa.adversary.attack import AttackResult, AttackRoles, SessionAttack, result_of
 from gopa.adversary.harm import harm
 from gopa.adversary.library import named
-from gopa.adversary.malicious import Actor, Malicious, NotApplicable
-from gopa.adversary.needs import Requirement
+from gopa.adversary.malicious import Actor, Malicious, NotApplicable, Requirement
 from gopa.adversary.trial import outcome_of
 from gopa.adversary.watching import Watch
 from gopa.aggregation import LocalAggregator
@@ -99,10 +99,8 @@ class Aggregators:
             if self.attack is not None and not watch.idle:
                 yield self.attack.judged_elsewhere(outcome)
             else:
-                found = harm(outcome)
-                yield AttackResult(
-                    self.name, (), outcome.blamed, outcome.result, bool(found), found
-                )
+                row = result_of(self.name, (), outcome, harm(outcome), reached=False)
+                yield replace(row, caught=())
 
 
 def complaints(made: Aggregators) -> list[str]:

@@ -15,6 +15,7 @@ from gopa.adversary.attack import (
     SessionAttack,
     Story,
     register,
+    result_of,
     story_of,
 )
 from gopa.adversary.malicious import Malicious
@@ -66,7 +67,8 @@ class ServedAttack:
         outcome: ServedOutcome = boards.played(
             self.setup, self.scenario, honest_organiser=not self.with_organiser
         )
-        return _row(self.name, self.expects, outcome, boards.harm(outcome), self.aim)
+        harms, reached = boards.harm(outcome), self.aim(outcome)
+        return result_of(self.name, self.expects, outcome, harms, reached)
 
 
 def unserved(attack: Attack) -> Unserved | None:
@@ -138,28 +140,9 @@ def run_served(attack: Attack) -> AttackResult:
 
 def _judged(attack: SessionAttack, outcome: ServedOutcome, harms: tuple[str, ...]) -> AttackResult:
     expects = attack.over_http or attack.expects
-    row = _row(attack.name, expects, outcome, harms, lambda _: False)
+    row = result_of(attack.name, expects, outcome, harms, reached=False)
     one_is_enough = bool(attack.over_http) and len(row.missed) < len(expects)
     return replace(row, missed=()) if one_is_enough else row
-
-
-def _row(
-    name: str,
-    expects: Sequence[str],
-    outcome: ServedOutcome,
-    harms: tuple[str, ...],
-    aim: ServedAim,
-) -> AttackResult:
-    found = {catch.rule for catch in outcome.caught}
-    return AttackResult(
-        attack=name,
-        caught=outcome.caught,
-        blamed=outcome.blamed,
-        result=outcome.result,
-        succeeded=bool(harms) or aim(outcome),
-        harm=harms,
-        missed=tuple(rule for rule in expects if rule not in found),
-    )
 
 
 def needed_boards() -> Any:

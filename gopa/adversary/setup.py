@@ -18,7 +18,7 @@ from gopa.protocol.simulation import (
     Simulation,
     SimulationOptions,
 )
-from gopa.protocol.simulation.randomness import SeededStreams
+from gopa.protocol.simulation.setup import SeededStreams
 from wire.brief import Brief
 from zkp.noise_table import GaussianTable, NoNoise, binomial
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from gopa.adversary.malicious import Actor, Malicious
-from gopa.adversary.needs import Requirement, require_met
+from gopa.adversary.malicious import Actor, Malicious, Requirement, require_met
 from gopa.contract.phases import Phase
 from gopa.protocol.organiser import SendMessage
 from gopa.protocol.party import Post

@@ -13,9 +13,8 @@ from typing import Any, Final
 import click
 
 from gopa.adversary.attack import Attack, AttackResult
-from gopa.adversary.library import ALL, chosen, of_family
+from gopa.adversary.library import ALL, chosen, load_attacks, of_family, run_all
 from gopa.adversary.outcome import Catch, How
-from gopa.adversary.running import load_attacks, run_all
 from gopa.adversary.served import Unserved, needed_boards, servable
 from gopa.cli.exits import FAILED_EXIT
 from wire.errors import UsageError

@@ -19,7 +19,7 @@ from bulletin_board.storage.files import replace_file
 from gopa.cli.options import as_json_option, parse_public_key, read_line, read_text, reporting, show
 from gopa.cli.session_access import new_secret, new_secret_options
 from gopa.contract.manifest import Manifest, Roster
-from gopa.sessions.invitations import Invitation
+from gopa.sessions.ticket import Invitation
 from gopa.sessions.vault import identity as identities
 from wire.errors import UsageError
 from wire.secret import SecretBytes

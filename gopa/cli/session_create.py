@@ -34,9 +34,8 @@ from gopa.contract.manifest import Beacon, CommitReveal, DrandBeacon, Mode, Open
 from gopa.planning.result import Plan
 from gopa.planning.target import PlannedMode, PlannedTrust
 from gopa.protocol.organiser import SessionSetting, new_manifest
-from gopa.sessions.invitations import Invitation, InvitationAnswer, admitted
 from gopa.sessions.organising.storage import OrganiserPlace
-from gopa.sessions.ticket import Ticket
+from gopa.sessions.ticket import Invitation, InvitationAnswer, Ticket, admitted
 from gopa.sessions.vault import Secret
 from gopa.sessions.vault import identity as identities
 from gopa.support.wording import EXACT, EXACT_DIFFERENCE, epsilon_text

@@ -148,6 +148,23 @@ class _Partial:
     seen: int = 0
 
 
+def whole(chunks: tuple[Posted, ...]) -> Message:
+    """The message of these entries, which are all of its chunks in their order."""
+    first, last = chunks[0], chunks[-1]
+    return Message(
+        author=first.entry.author.data,
+        phase=first.entry.phase,
+        kind=Kind(first.entry.kind) if first.entry.kind in set(Kind) else first.entry.kind,
+        round=first.entry.round,
+        seq=first.entry.seq,
+        first=first.index,
+        index=last.index,
+        leaf=last.leaf,
+        body=b"".join(chunk.entry.body for chunk in chunks),
+        seen=max(chunk.entry.seen_size for chunk in chunks),
+    )
+
+
 class Assembler:
     """Turns the entries of one session, in the order of the log, into messages.
 

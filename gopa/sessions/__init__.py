@@ -1,8 +1,22 @@
-"""Runs sessions between processes. Specification: `specs/12-sessions.md`.
+"""Sessions between processes: the party and the organiser of the protocol, with files and networks.
 
-A party is a `Client`: it joins the session of a `Ticket` and contributes values. Learning code
-takes a `SessionAggregator`, which has the interface of `gopa.LocalAggregator`. Many parties of
-one process follow a board `Together`.
+Read `ticket` (where a session is, what to trust), `client` (`Client` and `Membership`, a party as
+users see it), then what it stands on: `party_runner` (what it waits for), `stepped_party` and
+`durable_party` (the state machine, and what of it outlives a crash). Rooms: `following` reads a
+board, `organising` is the organiser, `tunnel` has parties that are called, `vault` keeps secrets.
+Learning code takes a `SessionAggregator`, which has the interface of `gopa.LocalAggregator`. Many
+parties of one process follow a board `Together`.
+
+    >>> import gopa, os
+    >>> from bulletin_board import NoteSigner
+    >>> from bulletin_board.note import KeyKind
+    >>> from wire.secret import SecretBytes
+    >>> log = NoteSigner("board.example", KeyKind.LOG, SecretBytes(os.urandom(32))).verifier
+    >>> ticket = gopa.Ticket("https://board.example", log, session=os.urandom(32))
+    >>> gopa.Ticket.from_json(ticket.to_json()) == ticket  # the file that every party is handed
+    True
+
+`docs/deploy.md` runs one in three terminals. Specification: `specs/12-sessions.md`.
 """
 
 from gopa.sessions.aggregator import SessionAggregator

@@ -17,12 +17,12 @@ from gopa.contract.organiser import Close, Roll, unpack_members
 from gopa.contract.party import COMMIT, JOIN, PUBLISH, REVEAL, Join
 from gopa.contract.phases import Phase
 from gopa.protocol.organiser import Organiser
-from gopa.protocol.party import closing
+from gopa.protocol.party import ending, opening
 from gopa.protocol.party.chain import Chain
-from gopa.protocol.party.confirming import narrow
 from gopa.protocol.party.context import PartyContext
+from gopa.protocol.party.opening import narrow
+from gopa.protocol.party.reading import RoundView
 from gopa.protocol.party.states import PartyState, Published
-from gopa.protocol.party.view import RoundView
 from gopa.protocol.rules.closes import Bars, CutOff, Due, following
 from gopa.protocol.rules.commit import CommitRules
 from gopa.protocol.rules.final_phases import RecoverRules
@@ -99,11 +99,13 @@ def _unlisted(state: PartyState, *_: object) -> PartyState:
     return state
 
 
-UNREAD: Final = replaced(module("gopa.protocol.party.checking"), "_require_revealed", _nothing)
+UNREAD: Final = replaced(module("gopa.protocol.party.committing"), "_require_revealed", _nothing)
 """Parties commit whatever the others have signed (04-V7)."""
 
 OWN_PRESENCE: Final = together(
-    replaced(closing, "narrow", _as_if_listed), replaced(closing, "_listed", _unlisted)
+    replaced(opening, "narrow", _as_if_listed),
+    replaced(opening, "require_listed", _unlisted),
+    replaced(ending, "require_listed", _unlisted),
 )
 """A party goes on although a list lacks it (04-C5); it looks at every list for itself."""
 

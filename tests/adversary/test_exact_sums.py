@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from gopa.adversary.attack import KNOWN, AttackRoles, SessionAttack
-from gopa.adversary.needs import NOISE, ROWS, require_met
+from gopa.adversary.malicious import NOISE, ROWS, require_met
 from gopa.adversary.setup import SessionSetup
 from gopa.adversary.trial import try_out
 from gopa.protocol.simulation import Script

@@ -20,15 +20,13 @@ from gopa.adversary.boards import closing, said
 from gopa.adversary.boards.served_session import serve_session
 from gopa.adversary.deeds import another_input, change, copied, copy_value, instead
 from gopa.adversary.deeds.kinds import type_words
-from gopa.adversary.library import ALL, chosen, of_family
+from gopa.adversary.library import ALL, chosen, of_family, run_all
 from gopa.adversary.malicious import PHASES, Actor, Deed
 from gopa.adversary.outcome import Catch, How
 from gopa.adversary.pipeline import Aggregators
-from gopa.adversary.privacy.laws import Law, Masks
+from gopa.adversary.privacy.distinguishers import FEWEST_DRAWS
 from gopa.adversary.privacy.measuring import ViewClaim, measure
-from gopa.adversary.privacy.score_tests import FEWEST_DRAWS
-from gopa.adversary.privacy.views import Release, World
-from gopa.adversary.running import run_all
+from gopa.adversary.privacy.views import Law, Masks, Release, World
 from gopa.adversary.setup import SMALL, WEIGHTED
 from gopa.cli.attack import listing
 from gopa.cli.attack_privacy import verdict

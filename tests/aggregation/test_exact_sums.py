@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import gopa
 from gopa import UsageError
-from gopa.adversary.privacy.audited_plan import terms_from
+from gopa.adversary.privacy.coalitions import terms_from
 from gopa.aggregation.engine import Mode
 from gopa.aggregation.result import report_lines
 from gopa.auditing import Verdict, audit

@@ -74,7 +74,7 @@ def played(world: World = PLAIN, script: Script | None = None, rounds: int = 1) 
         simulation.run_round(world.inputs(logical))
     access = simulation._organiser_access
     entries = tuple(simulation.log().entries())
-    return Log(entries, access.board._signer, access.key, simulation.manifest)
+    return Log(entries, access.board.signer, access.key, simulation.manifest)
 
 
 @cache

@@ -107,7 +107,7 @@ def test_the_summary_says_how_many_cannot_be_served(monkeypatch: pytest.MonkeyPa
         ran.append(each.name)
         return each.run()
 
-    monkeypatch.setattr("gopa.adversary.running.run_served", recorded)
+    monkeypatch.setattr("gopa.adversary.library.run_served", recorded)
     done = run("coins", "--served")
     assert done.exit_code == 0
     assert ran == ["wrong-nonce"]

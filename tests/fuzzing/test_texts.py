@@ -28,9 +28,8 @@ from gopa.cli.session_create import read_invitations
 from gopa.cli.simulate_output import read_inputs
 from gopa.contract.beacon import QUICKNET, parse_chain_info
 from gopa.plugins.flower.layout import ModelLayout
-from gopa.sessions.invitations import Invitation, InvitationAnswer
 from gopa.sessions.organising.beacons import parse_round
-from gopa.sessions.ticket import Ticket
+from gopa.sessions.ticket import Invitation, InvitationAnswer, Ticket
 from tests.board.tools import log_key, trust
 from tests.fuzzing.mutations import changed
 from tests.fuzzing.samples import evidence

@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 from bulletin_board import KeyKind, TrustPolicy
 from gopa.contract.manifest import session_id
 from gopa.protocol.organiser import SessionSetting, new_manifest
-from gopa.sessions.invitations import Invitation, InvitationAnswer, admitted
-from gopa.sessions.ticket import LARGEST_TICKET, Ticket, checked_manifest
+from gopa.sessions.ticket import (
+    LARGEST_TICKET,
+    Invitation,
+    InvitationAnswer,
+    Ticket,
+    admitted,
+    checked_manifest,
+)
 from tests.board.tools import log_key, signer
 from tests.protocol.simulation.worlds import SCALAR
 from tests.randomness import seeded

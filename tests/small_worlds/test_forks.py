@@ -16,8 +16,8 @@ import pytest
 from bulletin_board.tree import PastRoots
 from gopa.protocol.party import Halted, Post, PostedClose, with_root
 from gopa.protocol.party.chain import Chain
+from gopa.protocol.party.reading import RoundView
 from gopa.protocol.party.states import Confirmed
-from gopa.protocol.party.view import RoundView
 from tests.auditing.negatives import ANY_TERMS
 from tests.small_worlds.branches import Forking
 from tests.small_worlds.forks import (

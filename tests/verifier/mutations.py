@@ -83,7 +83,7 @@ def made_of(name: str, simulation: Simulation) -> Material:
     manifest, organiser = simulation.manifest, simulation._organiser_access
     keys = {actor.author: actor.access.key for actor in simulation.parties}
     keys[manifest.organiser] = organiser.key
-    log = organiser.board._signer
+    log = organiser.board.signer
     digest = sha256(manifest.to_bytes()).hexdigest()
     anchors = f"manifest {digest}\nlog {log.verifier}\nquorum none\n".encode()
     out = io.BytesIO()

@@ -9,8 +9,7 @@ from typing import Final
 import pytest
 
 from gopa.adversary import AttackRoles, SessionAttack, SessionSetup, attacks, script_of
-from gopa.adversary.malicious import NotApplicable
-from gopa.adversary.needs import require_met
+from gopa.adversary.malicious import NotApplicable, require_met
 from gopa.adversary.setup import ROWS, ROWS_RECOVERING
 from gopa.contract.organiser import Close, read_control
 from gopa.contract.party import OPENING, EdgeOpenings, OpenedEdge

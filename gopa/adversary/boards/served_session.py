@@ -21,14 +21,15 @@ from bulletin_board.tree import RightEdge, leaf_hash
 from bulletin_board.witness.service import Witness, WitnessStore, build_witness_app
 from gopa.adversary.boards.clients import (
     HonestClient,
+    InVain,
     NotedConnection,
+    OrganiserProcess,
     Patient,
     all_done,
     waiting_of,
 )
 from gopa.adversary.boards.log_fork import LogFork, serving
 from gopa.adversary.boards.lying_client import LyingClient
-from gopa.adversary.boards.organiser_process import InVain, OrganiserProcess
 from gopa.adversary.boards.tampering import Which, closed_by
 from gopa.adversary.boards.transport import LONG, MaliciousBoard, NeverHappened
 from gopa.adversary.outcome import Catch

@@ -8,8 +8,7 @@ from functools import partial
 from gopa.adversary.aims import counted, counted_later
 from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import accuse, hold, skip, wrong_edge
-from gopa.adversary.malicious import Actor, Malicious
-from gopa.adversary.needs import RECOVERY
+from gopa.adversary.malicious import RECOVERY, Actor, Malicious
 from gopa.adversary.setup import RECOVERING, SMALL, TWO_ROUNDS
 from gopa.contract.party import About
 

@@ -24,8 +24,7 @@ from gopa.contract.phases import Kind, Phase
 from gopa.contract.terms import Terms
 from gopa.protocol.organiser import new_manifest
 from gopa.protocol.simulation.board import SimulatedBoard
-from gopa.protocol.simulation.randomness import SeededStreams
-from gopa.protocol.simulation.setup import LOG_NAME
+from gopa.protocol.simulation.setup import LOG_NAME, SeededStreams
 from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
 
@@ -129,7 +128,7 @@ def truncate_log() -> tuple[ShownLog, ShownLog]:
     Costs: nothing but the auditor's belief: a slow board looks the same.
     """
     log, anchors = _session(SMALL)
-    return ShownLog(log, anchors), ShownLog(_copied(log, _raws(log)[:-_KEPT]), anchors)
+    return ShownLog(log, anchors), ShownLog(log.copied(_raws(log)[:-_KEPT]), anchors)
 
 
 @shown("hide-the-newest", "11-K1", aim=accepted)
@@ -142,7 +141,7 @@ def hide_the_newest() -> tuple[ShownLog, ShownLog]:
     Costs: nothing but the auditor's belief: an old copy looks the same.
     """
     log, anchors = _session(SMALL, Malicious(1, at="publish", do=twice_later("unmask")))
-    begun = _copied(log, _raws(log)[:-1])
+    begun = log.copied(_raws(log)[:-1])
     return ShownLog(log, anchors, log.checkpoint), ShownLog(begun, anchors, log.checkpoint)
 
 
@@ -157,7 +156,7 @@ def rewrite_log() -> tuple[ShownLog, ShownLog]:
     """
     seen, anchors = _session(SMALL)
     other, _ = _session(SMALL, Malicious(3, at="publish", do=leave()))
-    early = _copied(seen, _raws(seen)[:-_KEPT])
+    early = seen.copied(_raws(seen)[:-_KEPT])
     return ShownLog(seen, anchors, early.checkpoint), ShownLog(other, anchors, early.checkpoint)
 
 
@@ -266,13 +265,6 @@ def _anchors(signer: NoteSigner, manifest: Manifest) -> Anchors:
 
 def _raws(log: SimulatedBoard) -> Sequence[bytes]:
     return list(log.reader().entries())
-
-
-def _copied(log: SimulatedBoard, raws: Sequence[bytes]) -> SimulatedBoard:
-    """Another log under the same key."""
-    copy = SimulatedBoard(log.signer)
-    copy.post(raws)
-    return copy
 
 
 def _last_author(log: SimulatedBoard, phase: Phase) -> bytes:

@@ -12,9 +12,8 @@ from gopa.adversary.aims import gets_off, listed_at
 from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import another_nonce
 from gopa.adversary.deeds.organising import AlteredClose, with_nonce_of
-from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
-from gopa.adversary.needs import DRAND as FROM_DRAND
-from gopa.adversary.needs import NONCES
+from gopa.adversary.malicious import DRAND as FROM_DRAND
+from gopa.adversary.malicious import NONCES, Actor, Malicious, MaliciousOrganiser
 from gopa.adversary.setup import FOUR, SMALL, SessionSetup
 from gopa.contract.beacon import QUICKNET, latest_cosignature_time
 from gopa.contract.manifest import DrandBeacon

@@ -15,8 +15,7 @@ from gopa.adversary.aims import (
 )
 from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import hold, late, leave, listen, mirrored_input, skip, spoil_proof
-from gopa.adversary.malicious import Actor, Malicious
-from gopa.adversary.needs import PROOFS
+from gopa.adversary.malicious import PROOFS, Actor, Malicious
 from gopa.adversary.setup import ROOMY, SMALL, SPARSE, TWO_ROUNDS
 
 _attack = partial(attack, family="dropouts", setup=SMALL)

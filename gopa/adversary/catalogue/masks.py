@@ -20,8 +20,7 @@ from gopa.adversary.deeds import (
     wrong_edge,
     wrong_share,
 )
-from gopa.adversary.malicious import Actor, Deed, Malicious
-from gopa.adversary.needs import PROOFS, RECOVERY
+from gopa.adversary.malicious import PROOFS, RECOVERY, Actor, Deed, Malicious
 from gopa.adversary.setup import RECOVERING, ROOMY, SIGNED, SMALL
 from gopa.contract.phases import Phase
 

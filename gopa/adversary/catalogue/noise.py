@@ -9,8 +9,7 @@ from typing import Final
 from gopa.adversary.aims import all_counted, counted, listed_at
 from gopa.adversary.attack import AttackRoles, attack
 from gopa.adversary.deeds import common_seed, copy_seed, lucky_noise, old_seed, shift
-from gopa.adversary.malicious import Actor, Malicious
-from gopa.adversary.needs import NOISE, PROOFS
+from gopa.adversary.malicious import NOISE, PROOFS, Actor, Malicious
 from gopa.adversary.setup import RECOVERING, SMALL, TWO_ROUNDS
 from gopa.contract.phases import Phase
 

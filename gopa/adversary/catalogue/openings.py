@@ -18,8 +18,7 @@ from gopa.adversary.deeds import (
     wrong_recovery,
     wrong_seed,
 )
-from gopa.adversary.malicious import Actor, Deed, Malicious
-from gopa.adversary.needs import RECOVERY, SEEDS
+from gopa.adversary.malicious import RECOVERY, SEEDS, Actor, Deed, Malicious
 from gopa.adversary.setup import (
     IMPATIENT,
     RECOVERING,

@@ -45,8 +45,7 @@ from gopa.adversary.deeds.organising import (
     without_checkpoint,
 )
 from gopa.adversary.deeds.puppets import Puppeteer
-from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
-from gopa.adversary.needs import NONCES, WITNESSES
+from gopa.adversary.malicious import NONCES, WITNESSES, Actor, Malicious, MaliciousOrganiser
 from gopa.adversary.setup import FOUR, SMALL, TWO_ROUNDS, WITNESSED
 from gopa.contract.organiser import AbortReason, Close, Released, Removal, RemovalCause
 from gopa.contract.phases import Phase

@@ -31,9 +31,8 @@ from gopa.adversary.deeds import (
     wrap_entry,
 )
 from gopa.adversary.deeds.organising import AlteredClose, listing, with_final
-from gopa.adversary.malicious import Actor, Malicious, MaliciousOrganiser
-from gopa.adversary.needs import ROWS as IN_ROWS
-from gopa.adversary.needs import SEEDS
+from gopa.adversary.malicious import ROWS as IN_ROWS
+from gopa.adversary.malicious import SEEDS, Actor, Malicious, MaliciousOrganiser
 from gopa.adversary.setup import (
     ROWS,
     ROWS_RECOVERING,

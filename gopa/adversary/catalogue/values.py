@@ -17,8 +17,7 @@ from gopa.adversary.deeds import (
     spoil_value,
     spoil_weighing,
 )
-from gopa.adversary.malicious import Actor, Malicious
-from gopa.adversary.needs import NOISE, PROOFS, WEIGHTS
+from gopa.adversary.malicious import NOISE, PROOFS, WEIGHTS, Actor, Malicious
 from gopa.adversary.setup import RECOVERING, VECTORS, WEIGHTED
 from gopa.contract.phases import Phase
 

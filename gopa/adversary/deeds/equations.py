@@ -14,18 +14,17 @@ import numpy as np
 
 from commitments import VectorPedersen
 from commitments.group import Point
-from gopa.adversary.deeds.kinds import context_of, instead, key_of, only_at
+from gopa.adversary.deeds.kinds import instead, key_of, only_at
 from gopa.adversary.deeds.rows import raised, with_more
-from gopa.adversary.malicious import Deed
-from gopa.adversary.needs import ROWS, require_met
+from gopa.adversary.malicious import ROWS, Deed, require_met
 from gopa.contract.phases import Phase
 from gopa.contract.rows import PROVE, ROW_PUBLISH, RowPublish
 from gopa.protocol.party import Post
 from gopa.protocol.party.rows import live_masks, prove_words, said_of, shown_masks
 from gopa.protocol.party.states import Published
 from gopa.protocol.simulation.access import PartyAccess, body_of
-from gopa.protocol.simulation.randomness import SeededStreams
 from gopa.protocol.simulation.script import Honest, Rounds, acts
+from gopa.protocol.simulation.setup import SeededStreams
 from gopa.rounds.masks import sign
 from gopa.rounds.masks.equations import edge_equation
 from gopa.rounds.rows.showing import ShownMasks, equation_points_at
@@ -180,7 +179,8 @@ def proved_anyway(access: PartyAccess, stage: Published, said: ShownMasks, leaf:
     if isinstance(now, Published):
         told = replace(now, said=said_of(stage.keys, said))
         access.state = replace(access.state, stage=told)
-    body = prove_words(context_of(access), stage, said, leaf, listed_at(access))
+    proofs = access.toolkit.proofs
+    body = prove_words(stage, said, leaf, listed_at(access), proofs, rng=access.rng)
     return access.sign(Phase.PROVE, body)
 
 

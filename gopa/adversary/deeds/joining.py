@@ -25,8 +25,8 @@ from gopa.protocol.party import Post, Supplied
 from gopa.protocol.party.joining import take_input
 from gopa.protocol.party.states import Invited, Joined
 from gopa.protocol.simulation.access import PartyAccess, body_of
-from gopa.protocol.simulation.randomness import SeededStreams
 from gopa.protocol.simulation.script import Honest, Rounds, acts
+from gopa.protocol.simulation.setup import SeededStreams
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
 from wire.codec import Codec

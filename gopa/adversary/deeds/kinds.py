@@ -7,8 +7,7 @@ from dataclasses import dataclass, is_dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from gopa.adversary.malicious import Deed
-from gopa.adversary.needs import PROOFS, require_met
+from gopa.adversary.malicious import PROOFS, Deed, require_met
 from gopa.contract.bodies import bodies_of
 from gopa.contract.parameters import Roster
 from gopa.contract.party import Commit, Join

@@ -16,13 +16,13 @@ from gopa.adversary.deeds.kinds import (
     only_at,
     require_full,
 )
-from gopa.adversary.malicious import Deed
-from gopa.adversary.needs import RECOVERY, SEEDS, require_met
+from gopa.adversary.malicious import RECOVERY, SEEDS, Deed, require_met
 from gopa.contract.framing import party_id
 from gopa.contract.party import ACCUSATION, COMMIT, PUBLISH, Commit, Publish
 from gopa.contract.phases import Phase
 from gopa.protocol.party import Post
-from gopa.protocol.party.committing import sealed_shares, share_point
+from gopa.protocol.party.committing import sealed_shares
+from gopa.protocol.party.reading import share_point
 from gopa.protocol.party.states import Committed, Published
 from gopa.protocol.simulation import Behaviour
 from gopa.protocol.simulation.access import PartyAccess, body_of

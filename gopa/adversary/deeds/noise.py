@@ -18,8 +18,8 @@ from gopa.protocol.party import Post
 from gopa.protocol.party.committing import commit_round
 from gopa.protocol.party.states import Checking, Committed, Joined
 from gopa.protocol.simulation.access import PartyAccess
-from gopa.protocol.simulation.randomness import SeededStreams
 from gopa.protocol.simulation.script import Honest, Rounds, acts
+from gopa.protocol.simulation.setup import SeededStreams
 from gopa.rounds.statements import table_coins
 from zkp import NoiseSeeds
 from zkp.noise_table import GaussianTable

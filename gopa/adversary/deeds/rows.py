@@ -12,8 +12,7 @@ from typing import Final, TypeAlias
 
 from commitments import VectorPedersen
 from gopa.adversary.deeds.kinds import copied, key_of, knowing, only_at
-from gopa.adversary.malicious import Deed
-from gopa.adversary.needs import ROWS, require_met
+from gopa.adversary.malicious import ROWS, Deed, require_met
 from gopa.contract.bodies import bodies_of
 from gopa.contract.framing import party_id
 from gopa.contract.phases import KIND_IN, Phase

@@ -7,15 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from gopa.adversary.deeds.kinds import change, copied, flipped, knowing, only_at, require_full
-from gopa.adversary.malicious import Deed
-from gopa.adversary.needs import PROOFS, WEIGHTS, require_met
+from gopa.adversary.malicious import PROOFS, WEIGHTS, Deed, require_met
 from gopa.contract.party import Commit, Join, Publish
 from gopa.contract.phases import Phase
 from gopa.protocol.party.states import Accusing, Committed, Comparing
 from gopa.protocol.simulation import Behaviour
 from gopa.protocol.simulation.access import PartyAccess
+from gopa.protocol.simulation.party import noise_for_tests
 from gopa.protocol.simulation.script import Rounds
-from gopa.protocol.simulation.secrets import noise_for_tests
 from gopa.rounds.context import RoundContext, commit
 from wire.errors import UsageError
 

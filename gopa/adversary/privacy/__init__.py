@@ -1,20 +1,33 @@
-"""Measures what colluding parties learn against what a plan claims.
+"""What colluding parties learn, measured against what a plan claims.
 
 Best tests of one input against another, on views of coalitions: a bound from below on
-epsilon and delta, with its confidence. It finds leaks and proves none absent.
+epsilon and delta, with its confidence. It finds leaks and proves none absent. Read `views` (what
+is drawn), `scenarios` and `coalitions` (who sees it), `distinguishers` (the tests), `measuring`
+(the bounds); `evidence`, `live` and `linking` take what is seen from real logs.
 """
 
-from gopa.adversary.privacy.audit import CONFIDENCE, ViewResult, measure_all, noticed
-from gopa.adversary.privacy.audited_plan import default_views, read_plan
 from gopa.adversary.privacy.broken import BREAKAGES, Breakage, broken_views
-from gopa.adversary.privacy.claims import MeasuredView
-from gopa.adversary.privacy.coalitions import COALITIONS, Coalition, views_of
+from gopa.adversary.privacy.coalitions import (
+    COALITIONS,
+    Coalition,
+    default_views,
+    read_plan,
+    views_of,
+)
 from gopa.adversary.privacy.distinguishing import DistinguishResult, distinguish
-from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.linking import ViewComparison, link, links
-from gopa.adversary.privacy.measuring import Measurement, ViewClaim, measure
+from gopa.adversary.privacy.measuring import (
+    CONFIDENCE,
+    MeasuredView,
+    Measurement,
+    ViewClaim,
+    ViewResult,
+    measure,
+    measure_all,
+    noticed,
+)
 from gopa.adversary.privacy.scenarios import ReleaseScenario
-from gopa.adversary.privacy.views import Release, World
+from gopa.adversary.privacy.views import Law, Masks, Release, World
 
 __all__ = [
     "BREAKAGES",

@@ -12,18 +12,21 @@ from typing import Final
 
 import numpy as np
 
-from gopa.adversary.privacy.audited_plan import (
+from gopa.adversary.privacy.coalitions import (
+    FEWEST,
+    LATE,
     NARROW,
+    ORGANISER,
     RETRY_UNIFORM,
+    ROLLBACK,
     TWO_GAUSSIAN,
     TWO_UNIFORM,
     UNIFORM,
+    VETO,
 )
-from gopa.adversary.privacy.claims import MeasuredView, claim_of, plan_label, world_of
-from gopa.adversary.privacy.coalitions import FEWEST, LATE, ORGANISER, ROLLBACK, VETO
-from gopa.adversary.privacy.laws import Masks
+from gopa.adversary.privacy.measuring import MeasuredView, claim_of, plan_label, world_of
 from gopa.adversary.privacy.scenarios import ReleaseScenario, graph_of, most_exposed
-from gopa.adversary.privacy.views import Release, World
+from gopa.adversary.privacy.views import Masks, Release, World
 from gopa.contract.terms import Terms
 from wire.errors import UsageError
 

@@ -18,11 +18,17 @@ from scipy.special import chdtrc
 
 from commitments import ristretto255
 from gopa.accounting.convolution import Masses
-from gopa.adversary.privacy.evidence import centred, evidence_of, modulus, total_of
-from gopa.adversary.privacy.laws import Law, Masks
+from gopa.adversary.privacy.evidence import (
+    StrippedValue,
+    Stripper,
+    centred,
+    evidence_of,
+    modulus,
+    total_of,
+)
 from gopa.adversary.privacy.live import FULL_SESSIONS, SESSIONS, Live, Played
 from gopa.adversary.privacy.scenarios import ReleaseScenario
-from gopa.adversary.privacy.stripping import StrippedValue, Stripper
+from gopa.adversary.privacy.views import Law, Masks
 from gopa.graph import Graph
 from gopa.protocol.rules import RoundFindings
 from gopa.rounds.context import RoundContext

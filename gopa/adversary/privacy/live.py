@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
 
-from gopa.adversary.privacy.stripping import PartySecrets
+from gopa.adversary.privacy.evidence import PartySecrets
 from gopa.adversary.setup import FOUR
 from gopa.contract.parameters import Mode, Trust
 from gopa.contract.phases import Phase

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from gopa.adversary.privacy.laws import Law
-from gopa.adversary.privacy.views import Release
+from gopa.adversary.privacy.views import Law, Release
 from gopa.contract.terms import Terms
 from gopa.graph import Graph, complete, k_out_graph
 from gopa.planning.outcome import RoundFacts

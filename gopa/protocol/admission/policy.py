@@ -21,14 +21,15 @@ from gopa.contract.manifest import Manifest
 from gopa.contract.organiser import Abort, Close, Open, ResultMessage, read_control
 from gopa.contract.parameters import OpenAdmission
 from gopa.contract.phases import KIND_IN, Kind, Phase
-from gopa.protocol.admission.memory import NeededEntries, read_indexes
 from gopa.protocol.admission.places import Beginning, OpenSessions, Pending
 from gopa.protocol.admission.tracker import (
     MessageProgress,
+    NeededEntries,
     TrackedRound,
     TrackedSession,
     close_phase,
     manifest_of,
+    read_indexes,
 )
 from gopa.support.version import VERSION
 from wire.errors import MalformedMessage, UsageError

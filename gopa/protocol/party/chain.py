@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gopa.contract.cutting import cut_of, full_size
-from gopa.contract.framing import NO_LEAF, Message, Posted
+from gopa.contract.framing import NO_LEAF, Message, Posted, whole
 from gopa.contract.organiser import CUT, ROOT, Close
 from gopa.contract.phases import Kind, Phase
 from gopa.protocol.party.events import Event, PostedClose
@@ -190,21 +190,4 @@ def _continues(pending: tuple[Posted, ...], posted: Posted) -> bool:
         and entry.prev_own_leaf == before.leaf
         and len(before.entry.body) == full_size(entry.chunk - 1, cut)
         and len(entry.body) <= full_size(entry.chunk, cut)
-    )
-
-
-def whole(chunks: tuple[Posted, ...]) -> Message:
-    """The message of these entries, which are all of its chunks in their order."""
-    first, last = chunks[0], chunks[-1]
-    return Message(
-        author=first.entry.author.data,
-        phase=first.entry.phase,
-        kind=Kind(first.entry.kind) if first.entry.kind in set(Kind) else first.entry.kind,
-        round=first.entry.round,
-        seq=first.entry.seq,
-        first=first.index,
-        index=last.index,
-        leaf=last.leaf,
-        body=b"".join(chunk.entry.body for chunk in chunks),
-        seen=max(chunk.entry.seen_size for chunk in chunks),
     )

@@ -1,6 +1,6 @@
-"""Makes a party's commit once the coins are out: keys, masks, noise, proof and shares.
+"""From the coins to the commit: what others signed, keys, masks, noise, proof and shares.
 
-Specification: `specs/04-protocol.md`, section 6. All modes of a session are here.
+`specs/04-protocol.md`, 04-V1 to 04-V7 and section 6. All modes of a session are here.
 """
 
 from __future__ import annotations
@@ -13,17 +13,34 @@ import numpy as np
 import numpy.typing as npt
 
 from commitments import Opening, VectorPedersen
-from commitments.group import Group, SecretScalar, SecretScalarVec
-from gopa.contract.manifest import Trust
-from gopa.contract.party import COMMIT, Commit
+from commitments.group import SecretScalar, SecretScalarVec
+from gopa.contract.beacon import latest_cosignature_time
+from gopa.contract.framing import Message
+from gopa.contract.manifest import CommitReveal, DrandBeacon, Manifest, Trust
+from gopa.contract.organiser import Coins
+from gopa.contract.party import COMMIT, REVEAL, Commit, Reveal
 from gopa.contract.phases import Phase
 from gopa.contract.rows import ROW_COMMIT, RowCommit
-from gopa.contract.terms import Terms
 from gopa.contract.words import word_type
-from gopa.protocol.party.context import PartyContext
-from gopa.protocol.party.events import Output
+from gopa.protocol.party.context import PartyContext, absent, leave
+from gopa.protocol.party.events import Fetch, Output, Part
+from gopa.protocol.party.reading import (
+    Closed,
+    Drawing,
+    RoundView,
+    decoded_join,
+    edge_context,
+    joint_of,
+    mask_law,
+    pad_key,
+    read_coins,
+    self_context,
+    share_point,
+    view_of,
+)
 from gopa.protocol.party.rows import answer_inputs
 from gopa.protocol.party.states import (
+    Checking,
     Committed,
     EdgeSecret,
     Enrolled,
@@ -31,19 +48,13 @@ from gopa.protocol.party.states import (
     PartyState,
     RowVectors,
 )
-from gopa.protocol.party.view import RoundView
 from gopa.rounds.context import RoundContext, commit, opening_of
 from gopa.rounds.masks import (
     Dealing,
-    EdgeContext,
     EdgeMasks,
-    MaskLaw,
     RoundedGaussian,
-    SelfContext,
     SelfMask,
     SharedPoint,
-    UniformMask,
-    add_edge_words,
     add_self_words,
     deal,
     deal_seed,
@@ -54,11 +65,10 @@ from gopa.rounds.masks import (
     seal_share,
     seed_hash,
     self_mask,
-    share_key,
     shareable_seed,
     sign,
 )
-from gopa.rounds.proofs import NoiseClaim
+from gopa.rounds.proofs import NoiseClaim, PossessionClaim
 from gopa.rounds.statements import bit_coins, table_coins
 from gopa.rounds.unproved_noise import add_noise
 from wire.errors import UsageError
@@ -66,29 +76,121 @@ from wire.randomness import draw
 from wire.secret import Guarded, SecretBytes
 from zkp import NoiseSeeds
 
+
+def take_coins(
+    party: PartyContext, state: PartyState, enrolled: Enrolled, closed: Closed
+) -> tuple[PartyState, list[Output]]:
+    """Check the coins for this party (04-V1 to 04-V5), then ask what others signed (04-V7)."""
+    manifest, joined, enrolment = party.manifest, enrolled.joined, enrolled.enrolment
+    if not _noted_in_time(manifest, enrolled):
+        return leave(state, joined.opened, Part.UNDATED)
+    coins, members = read_coins(closed.close, manifest, len(enrolment))
+    own = enrolment.positions[party.author]
+    if own not in members:
+        return absent(state, joined.opened, Phase.COINS, closed.cut)
+    # Who may exchange a nonce or leave out many chooses the graph (attacks `exchanged-nonce`,
+    # `withheld-nonce`).
+    if isinstance(manifest.beacon, CommitReveal) and joined.nonce is not None:
+        listed = coins.nonces[members.index(own)]
+        state.chain.require(listed == joined.nonce.reveal(), "another nonce", closed.leaf)
+    withheld = len(enrolment) - len(members)
+    state.chain.require(withheld <= manifest.terms.loss, "too many withheld", closed.leaf)
+    context = joined.opened.context
+    drawing = Drawing(
+        context=context,
+        enrolment=enrolment,
+        roll_leaf=enrolled.leaf,
+        coins=coins,
+        members=members,
+        joint=joint_of(context, enrolment.roll, enrolled.leaf, coins),
+    )
+    view = view_of(party.toolkit.graph, drawing, own)
+    return _ask(state, enrolled, view, coins, closed)
+
+
+def _noted_in_time(manifest: Manifest, enrolled: Enrolled) -> bool:
+    """Whether this party knew the roll before anybody knew the beacon's value (04-V4).
+
+    Witnesses say that the leaf was in the log by then. Others may have been there too, in the
+    same slot: an organiser that has seen the value would show each reader the best of them.
+    """
+    if not isinstance(manifest.beacon, DrandBeacon):
+        return True
+    number = enrolled.enrolment.roll.beacon_round
+    latest = latest_cosignature_time(manifest.beacon.chain, number)
+    return enrolled.noted is not None and 0 < enrolled.noted <= latest
+
+
+def _ask(
+    state: PartyState, enrolled: Enrolled, view: RoundView, coins: Coins, closed: Closed
+) -> tuple[PartyState, list[Output]]:
+    """Ask for the reveals of all members; where there are no nonces, for neighbours' joins."""
+    if enrolled.joined.nonce is None:
+        phase, cut, asked = Phase.JOIN, enrolled.cut, view.neighbours
+    else:
+        phase, cut = Phase.COINS, closed.cut
+        asked = tuple(v for v in sorted(view.members) if v != view.position)
+    fetch = Fetch(phase, state.chain.round, cut, view.authors(asked))
+    stage = Checking(enrolled, view, closed.leaf, coins.nonces, fetch)
+    return replace(state, stage=stage), [fetch]
+
+
+def check(
+    party: PartyContext, state: PartyState, checking: Checking, found: Mapping[bytes, Message]
+) -> tuple[PartyState, list[Output]]:
+    """Commit if the log holds what the organiser's lists say that others signed.
+
+    Raises:
+        SuspectedPartyOrBoard: it does not, as far as this party is shown.
+    """
+    enrolled, view = checking.enrolled, checking.view
+    if enrolled.joined.nonce is None:
+        _require_joined(party, state, checking, found)
+    else:
+        _require_revealed(state, checking, found)
+    return commit_round(party, state, enrolled, view, checking.leaf)
+
+
+def _require_revealed(
+    state: PartyState, checking: Checking, found: Mapping[bytes, Message]
+) -> None:
+    """Every member has revealed the listed nonce, and has seen the roll that this party saw.
+
+    Else an organiser could enrol puppets, or use a nonce that its owner gave away under
+    another roll: parties of the graph with keys or choices of the adversary's, without
+    number (attack `puppets`). Whoever acts on this roll has found its own key and hash there.
+    """
+    view, leaf = checking.view, checking.enrolled.leaf
+    for v, nonce in zip(sorted(view.members), checking.nonces, strict=True):
+        message = found.get(view.enrolment.authors[v])
+        same = message is not None and message.body == REVEAL.encode(Reveal(leaf, nonce))
+        if not same and v != view.position:
+            raise state.chain.doubt("it lists a nonce that its owner did not reveal")
+
+
+def _require_joined(
+    party: PartyContext, state: PartyState, checking: Checking, found: Mapping[bytes, Message]
+) -> None:
+    """Every neighbour has joined with what the roll lists of it, in this round.
+
+    Else an organiser could enrol puppets in the places of members that stay away. Those that
+    are nobody's neighbours among the honest hold no share and no edge of theirs.
+    """
+    view, opened = checking.view, checking.enrolled.joined.opened
+    claims = []
+    for v in view.neighbours:
+        listed = view.enrolment.roll.parties[v]
+        join = decoded_join(view.context, found.get(listed.author), opened.leaf)
+        if join is None or (join.key, join.nonce_hash) != (listed.key, listed.nonce_hash):
+            raise state.chain.doubt("the roll lists a key that its owner did not join with")
+        claims.append(
+            PossessionClaim(view.context, opened.leaf, view.id_of(v), join.key, join.possession)
+        )
+    if party.toolkit.proofs.bad_possessions(claims, party.rng):
+        raise state.chain.doubt("the roll lists a key without possession")
+
+
 SIZE = 32
-
-
-def mask_law(terms: Terms) -> MaskLaw:
-    """What the masks of edges are drawn from."""
-    return UniformMask() if terms.mask == "uniform" else RoundedGaussian(terms.mask_deviation)
-
-
-def share_point(position: int) -> int:
-    """Where the share for the party at this position of the roll lies."""
-    return position + 1
-
-
-def edge_context(view: RoundView, one: int, other: int) -> EdgeContext:
-    """The edge between two positions."""
-    context = view.context
-    ids = view.id_of(one), view.id_of(other)
-    return EdgeContext.between(context.session, context.round, *ids)
-
-
-def self_context(view: RoundView) -> SelfContext:
-    """The party's own mask in this round."""
-    return SelfContext(view.context.session, view.context.round, view.own_id)
 
 
 def edge_secrets(
@@ -133,34 +235,6 @@ def _committed(context: RoundContext, masks: EdgeMasks) -> list[bytes]:
     return [data[at : at + SIZE] for at in range(0, len(data), SIZE)]
 
 
-def masked_opening(
-    context: RoundContext, masked: Opening, masks: EdgeMasks, signs: Sequence[int]
-) -> Opening:
-    """Add up the values xhat and rho to publish (04-P1); the sign of a void edge is 0."""
-    values, blinding = masks.signed_sum(signs)
-    return masked + opening_of(context.key, values, blinding)
-
-
-def masked_words(
-    words: npt.NDArray[np.integer],
-    edges: Mapping[int, EdgeSecret],
-    live: Sequence[int],
-    law: MaskLaw,
-    group: Group,
-) -> npt.NDArray[np.integer]:
-    """The words with the masks of live edges added, as new words."""
-    total = words.copy()
-    for neighbour in live:
-        add_edge_words(total, edges[neighbour].key, edges[neighbour].sign, law, group=group)
-    return total
-
-
-def pad_key(view: RoundView, shared: SharedPoint, dealer: int, recipient: int) -> SecretBytes:
-    """The key that hides the dealer's share for the recipient."""
-    edge = edge_context(view, dealer, recipient)
-    return share_key(shared, edge, view.id_of(dealer), view.id_of(recipient))
-
-
 def sealed_shares(
     view: RoundView, edges: Mapping[int, EdgeSecret], dealt: Dealing
 ) -> tuple[bytes, ...]:
@@ -172,6 +246,8 @@ def sealed_shares(
 
 
 SEED_SIZE = 32
+
+
 NOTHING = bytes(32)
 """What stands for a self-mask where the mode has none."""
 
@@ -288,7 +364,7 @@ def _in_rows(
     if joined.rows is None or seed is None:
         raise UsageError("vectors that are proved row by row have rows and a mask")
     unanswered = RowVectors(joined.given, joined.rows)
-    claim, vectors = answer_inputs(party, view, leaf, unanswered)
+    claim, vectors = answer_inputs(view, leaf, unanswered, party.toolkit.proofs, rng=party.rng)
     own = seed_hash(seed, self_context(view))
     return _Own(vectors, own, tests=claim.tests, proof=claim.proof)
 

@@ -13,8 +13,16 @@ from gopa.contract.party import RECOVER, Recover, RecoveredShare
 from gopa.contract.phases import OWED_ONCE_COMMITTED, Phase
 from gopa.contract.row_terms import largest_share
 from gopa.contract.terms import Terms
-from gopa.protocol.party.context import PartyContext, landed_below
+from gopa.protocol.party.context import (
+    PartyContext,
+    landed_below,
+    members_of,
+    require_listed,
+)
 from gopa.protocol.party.events import Finished, Output, Part
+from gopa.protocol.party.reading import (
+    Closed,
+)
 from gopa.protocol.party.states import (
     AttemptCount,
     BetweenRounds,
@@ -28,7 +36,18 @@ from gopa.protocol.party.states import (
 )
 
 
-def recover(
+def take_seeds(
+    party: PartyContext, state: PartyState, unmasked: Unmasked, closed: Closed
+) -> tuple[PartyState, list[Output]]:
+    """Help to recover seeds that are missing, where the terms allow it."""
+    recovers = party.manifest.terms.threshold is not None
+    state.chain.require(recovers, "there is no recovery", closed.leaf)
+    opened, _ = members_of(party, state, closed, Phase.UNMASK)
+    state = require_listed(state, Phase.UNMASK, unmasked.view.position in opened, closed)
+    return _recover(party, state, unmasked, opened, closed.leaf)
+
+
+def _recover(
     party: PartyContext, state: PartyState, unmasked: Unmasked, opened: frozenset[int], leaf: bytes
 ) -> tuple[PartyState, list[Output]]:
     """Give the shares of neighbours whose seed is missing, if theirs is the case of 04-U3.

@@ -14,11 +14,21 @@ from gopa.contract.organiser import Open
 from gopa.contract.party import JOIN, REVEAL, Join, Reveal
 from gopa.contract.phases import Phase
 from gopa.contract.rows import ROW_JOIN
-from gopa.protocol.party.context import PartyContext, absent, leave
+from gopa.protocol.party.context import (
+    PartyContext,
+    absent,
+    leave,
+)
 from gopa.protocol.party.events import NeedInput, Output, Part, Supplied
 from gopa.protocol.party.policy import Refusal
-from gopa.protocol.party.reading import Closed, DecodedRoll
-from gopa.protocol.party.rows import fresh_noise, row_input, with_rows
+from gopa.protocol.party.reading import (
+    Closed,
+    read_roll,
+)
+from gopa.protocol.party.rows import (
+    row_input,
+    with_rows,
+)
 from gopa.protocol.party.states import (
     Enrolled,
     Invited,
@@ -29,6 +39,7 @@ from gopa.protocol.party.states import (
 )
 from gopa.rounds.context import commit, opening_of
 from gopa.rounds.proofs import PossessionClaim
+from gopa.rounds.rows.inputs import hide_noise
 from gopa.rounds.statements import noise_plan
 from gopa.support.wording import counted
 from wire.domains import INPUT_AND_NOISE
@@ -86,7 +97,7 @@ def join(
         place = context.session, context.round, party.own_id
         nonce_hash = reveal_hash(*place, nonce.reveal())
     seeds = _seeds(party, opened, given)
-    drawn = fresh_noise(party) if context.in_rows else None
+    drawn = hide_noise(party.context(1), rng=party.rng) if context.in_rows else None
     claim = PossessionClaim(context, opened.leaf, party.own_id, key, b"")
     possession = party.toolkit.proofs.prove_possession(claim, secret, party.rng)
     content = Join(opened.leaf, key, possession, nonce_hash or b"", b"", b"")
@@ -100,13 +111,14 @@ def join(
 
 
 def enrol(
-    party: PartyContext, state: PartyState, joined: Joined, enrolment: DecodedRoll, closed: Closed
+    party: PartyContext, state: PartyState, joined: Joined, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
     """Go on from the roll if this party is on it and enough others are (04-J6).
 
     A key that is not its own would put the organiser between it and its neighbours (attack
     `exchanged-key`).
     """
+    enrolment = read_roll(closed.body, party.manifest)
     position = enrolment.positions.get(party.author)
     if position is None:
         return absent(state, joined.opened, Phase.JOIN, closed.cut)
@@ -145,7 +157,7 @@ def _require_fitting(party: PartyContext, state: PartyState, supplied: Supplied)
 def _given(party: PartyContext, supplied: Supplied) -> RoundInput:
     context = party.context(1)
     if context.in_rows:
-        return row_input(party, supplied)
+        return row_input(context, supplied, rng=party.rng)
     if not context.proved:
         return RoundInput(supplied.logical, supplied.values)
     values = party.toolkit.group.secret_scalars(supplied.values)

@@ -15,12 +15,9 @@ from gopa.contract.manifest import Manifest
 from gopa.contract.organiser import ABORT, OPEN, Abort, ResultMessage
 from gopa.contract.phases import Kind, Phase
 from gopa.protocol.party.chain import Chain
-from gopa.protocol.party.checking import check
-from gopa.protocol.party.closing import take_close
-from gopa.protocol.party.comparing import accuse, compare
-from gopa.protocol.party.confirming import count
-from gopa.protocol.party.context import PartyContext, leave
-from gopa.protocol.party.ending import finish, next_round
+from gopa.protocol.party.committing import check, take_coins
+from gopa.protocol.party.context import PartyContext, accept_close, leave
+from gopa.protocol.party.ending import finish, next_round, take_seeds
 from gopa.protocol.party.events import (
     Dated,
     Event,
@@ -33,22 +30,29 @@ from gopa.protocol.party.events import (
     TimedOut,
     Witnessed,
 )
-from gopa.protocol.party.joining import open_round, take_input
+from gopa.protocol.party.joining import enrol, open_round, take_input
+from gopa.protocol.party.opening import count, reconcile, take_confirmations, take_values
 from gopa.protocol.party.policy import LocalPolicy
-from gopa.protocol.party.proving import reconcile
-from gopa.protocol.party.reading import decode_result, first_messages
+from gopa.protocol.party.publishing import accuse, compare, take_commits
+from gopa.protocol.party.reading import Closed, decode_result, first_messages
 from gopa.protocol.party.states import (
     Accusing,
     AttemptCount,
     Checking,
+    Committed,
     Comparing,
+    Confirmed,
     Counting,
     Done,
     Enrolled,
+    Invited,
+    Joined,
     Outside,
     PartyState,
+    Published,
     Reconciling,
     Stopped,
+    Unmasked,
     opened_of,
 )
 from gopa.rounds.toolkit import Toolkit
@@ -165,7 +169,7 @@ class Party(Guarded):
             return self._open(state, message)
         state.chain.require(message.seq > 0, "a round begins with an open", message.leaf)
         if message.kind == Kind.CLOSE:
-            return take_close(self._context, state, message, given)
+            return self._close(*accept_close(self._context, state, message, given))
         return self._end(state, message)
 
     def _manifest(self, state: PartyState, message: Message) -> tuple[PartyState, Sequence[Output]]:
@@ -192,6 +196,30 @@ class Party(Guarded):
         chain = chain.acknowledge(message, message.first)
         state = replace(state, chain=chain, tally=tally, final_seen=False)
         return open_round(self._context, state, content, message.leaf)
+
+    def _close(  # noqa: PLR0911 - each stage that waits for a close
+        self, state: PartyState, closed: Closed
+    ) -> tuple[PartyState, Sequence[Output]]:
+        """What follows from a close, at each stage that waits for one."""
+        stage, party = state.stage, self._context
+        match stage:
+            case Outside():
+                return state, []
+            case Invited():
+                return leave(state, stage.opened, Part.UNWILLING)
+            case Joined():
+                return enrol(party, state, stage, closed)
+            case Enrolled():
+                return take_coins(party, state, stage, closed)
+            case Committed():
+                return take_commits(party, state, stage, closed)
+            case Published():
+                return take_values(party, state, stage, closed)
+            case Confirmed():
+                return take_confirmations(party, state, stage, closed)
+            case Unmasked():
+                return take_seeds(party, state, stage, closed)
+        raise state.chain.fault("a close comes out of turn", closed.leaf)
 
     def _end(self, state: PartyState, message: Message) -> tuple[PartyState, Sequence[Output]]:
         known = message.kind in {Kind.RESULT, Kind.ABORT}

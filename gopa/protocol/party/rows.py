@@ -15,20 +15,18 @@ from commitments.group import Group
 from gopa.contract.manifest import Manifest
 from gopa.contract.party import Join
 from gopa.contract.rows import NOT_LIVE, PROVE, Prove, RowJoin, RowPublish
-from gopa.protocol.party.context import PartyContext
 from gopa.protocol.party.events import Supplied
+from gopa.protocol.party.reading import RoundView
 from gopa.protocol.party.states import Published, RoundInput, RowVectors, UnprovedWords
-from gopa.protocol.party.view import RoundView
 from gopa.rounds.context import RoundContext
 from gopa.rounds.masks import EdgeContext, SelfContext, sign
-from gopa.rounds.proofs import LengthClaim, MaskClaim
+from gopa.rounds.proofs import LengthClaim, MaskClaim, Proofs
 from gopa.rounds.rows.challenges import shape_of
 from gopa.rounds.rows.inputs import (
     RowInput,
     RowNoise,
     answered_inputs,
     hide_input,
-    hide_noise,
     input_bits,
     noise_bits,
     noise_from,
@@ -41,18 +39,19 @@ from gopa.rounds.rows.showing import (
 )
 from gopa.rounds.rows.words import KeptCarries, LiveEdge, LiveMasks, UnmaskedVector
 from wire.errors import UsageError
+from wire.randomness import Rng
 from wire.secret import SecretBytes
 from zkp.rows.rows import HiddenPads, HiddenRows
 from zkp.rows.shape import Integers
 
 
-def row_input(party: PartyContext, supplied: Supplied) -> RoundInput:
+def row_input(context: RoundContext, supplied: Supplied, *, rng: Rng) -> RoundInput:
     """The rows of an input, drawn once for all attempts of a logical round (04-J5).
 
     Raises:
         UsageError: the vector is longer than the session proves vectors to be.
     """
-    rows = hide_input(party.context(1), _measured(party.manifest, supplied.values), rng=party.rng)
+    rows = hide_input(context, _measured(context.manifest, supplied.values), rng=rng)
     return RoundInput(
         supplied.logical, supplied.values, commitment=b"".join(rows.posted), rows=rows
     )
@@ -105,11 +104,6 @@ def _kept_rows(
     )
 
 
-def fresh_noise(party: PartyContext) -> RowNoise:
-    """Noise and pads of one round, both under rows (14-P1)."""
-    return hide_noise(party.context(1), rng=party.rng)
-
-
 def with_rows(join: Join, given: RowInput, drawn: RowNoise) -> RowJoin:
     """A join with rows in place of one commitment and a seed."""
     return RowJoin(
@@ -124,11 +118,11 @@ def with_rows(join: Join, given: RowInput, drawn: RowNoise) -> RowJoin:
 
 
 def answer_inputs(
-    party: PartyContext, view: RoundView, leaf: bytes, vectors: RowVectors
+    view: RoundView, leaf: bytes, vectors: RowVectors, proofs: Proofs, *, rng: Rng
 ) -> tuple[LengthClaim, RowVectors]:
     """Answer the tests of the coins and prove them; what is left has no pad any more (14-P3)."""
     drawn, claim = vectors.drawn, unanswered(view, leaf, vectors)
-    answered = answered_inputs(claim, vectors.input, drawn, party.toolkit.proofs, rng=party.rng)
+    answered = answered_inputs(claim, vectors.input, drawn, proofs, rng=rng)
     used = replace(drawn, pads=no_pads(view.context.group))
     return answered, replace(vectors, drawn=used)
 
@@ -156,14 +150,15 @@ def no_pads(group: Group) -> HiddenPads:
 
 
 def mask_rows(
-    party: PartyContext,
     view: RoundView,
     vectors: RowVectors,
     keys: Mapping[int, SecretBytes],
     seed: SecretBytes | None,
+    *,
+    rng: Rng,
 ) -> UnprovedWords:
     """The words to publish, and rows of their carries and of fresh pads (14-P4)."""
-    return UnprovedWords(vectors, _unmasked(view, vectors, keys, seed).masked(rng=party.rng))
+    return UnprovedWords(vectors, _unmasked(view, vectors, keys, seed).masked(rng=rng))
 
 
 def kept_words(
@@ -220,8 +215,14 @@ def shown_masks(published: Published, leaf: bytes, listed: int) -> ShownMasks:
     return show_masks(points, live_masks(view, published.keys, published.seed))
 
 
-def prove_words(
-    party: PartyContext, published: Published, shown: ShownMasks, leaf: bytes, listed: int
+def prove_words(  # noqa: PLR0913 - what is claimed, and what proves it
+    published: Published,
+    shown: ShownMasks,
+    leaf: bytes,
+    listed: int,
+    proofs: Proofs,
+    *,
+    rng: Rng,
 ) -> bytes:
     """The message that proves what the words are; its pads are used up by it (14-P6)."""
     view, unproved = published.view, published.unproved
@@ -253,8 +254,8 @@ def prove_words(
         vectors.drawn,
         published=masked,
         shown=shown,
-        proofs=party.toolkit.proofs,
-        rng=party.rng,
+        proofs=proofs,
+        rng=rng,
     )
     by_neighbour = said_of(masks.neighbours, shown)
     edges = tuple(by_neighbour.get(v, NOT_LIVE) for v in view.neighbours)

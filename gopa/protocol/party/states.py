@@ -20,8 +20,7 @@ from gopa.contract.party import About
 from gopa.contract.phases import Phase
 from gopa.protocol.party.chain import Chain
 from gopa.protocol.party.events import Fetch, Part, Post
-from gopa.protocol.party.reading import Closed, DecodedRoll
-from gopa.protocol.party.view import RoundView
+from gopa.protocol.party.reading import Closed, DecodedRoll, RoundView
 from gopa.rounds.context import RoundContext
 from gopa.rounds.masks import EdgeMasks, Share, SharedPoint
 from gopa.rounds.rows.inputs import RowInput, RowNoise

@@ -1,13 +1,11 @@
-"""Keeps a real log in one process: the parties of a simulation post to it and read it."""
+"""The log of a simulation: the parties post to it and read it as it is, with an index by author."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack
 from pathlib import Path
-from threading import Lock
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from bulletin_board import (
     Accepted,
@@ -15,18 +13,13 @@ from bulletin_board import (
     LogReader,
     NoteSigner,
     Refused,
-    Sequencer,
     Submission,
-    TrustPolicy,
-    first_checkpoint,
     write_archive,
 )
-from bulletin_board.sequencer import MOST_IN_A_BATCH, Outcome
-from bulletin_board.storage import Storage
-from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.storage.memory import memory_storage
+from bulletin_board.sequencer import Outcome
 from bulletin_board.tree import PastRoots
 from gopa.contract.framing import Posted, signature_claim
+from gopa.protocol.admission.local_board import LocalBoard
 from gopa.protocol.party import Fetch
 from wire.ed25519 import verify_many
 from wire.errors import UsageError
@@ -34,8 +27,8 @@ from wire.errors import UsageError
 _QUOTA = 2**40
 
 
-class SimulatedBoard:
-    """Keeps a log in memory, or in a directory that stays.
+class SimulatedBoard(LocalBoard):
+    """A log in memory, or in a directory that stays, that lets in whatever is signed.
 
     Every signature is verified once, when an entry is posted; every reader is handed
     entries of the log.
@@ -47,17 +40,14 @@ class SimulatedBoard:
         directory: Path | None = None,
         executor: Executor | None = None,
     ) -> None:
-        self._open = ExitStack()
-        self._signer = signer
-        self._executor = executor
-        self._storage = self._stored(directory)
-        self._sequencer = Sequencer(self._storage, signer, lambda: Anyone(_QUOTA))
+        super().__init__(signer, lambda: Anyone(_QUOTA), directory)
         if self._sequencer.signed.size:
             raise UsageError("a simulation begins with an empty log", "directory")
+        self._executor = executor
         self.entries: list[Posted] = []
         self.sizes: list[int] = []
         self._leaves: list[bytes] = []
-        self._past, self._lock = PastRoots(self._leaves), Lock()
+        self._past = PastRoots(self._leaves)
         self._streams: dict[tuple[bytes, int, int], list[Posted]] = {}
 
     @property
@@ -65,18 +55,13 @@ class SimulatedBoard:
         return len(self.entries)
 
     @property
-    def signer(self) -> NoteSigner:
-        """The key of the log."""
-        return self._signer
-
-    @property
     def checkpoint(self) -> bytes:
         """The newest checkpoint, signed by the log."""
-        return self._sequencer.signed.to_bytes()
+        return self.update().to_bytes()
 
     @property
     def root(self) -> bytes:
-        return self._sequencer.signed.root
+        return self.update().root
 
     def root_at(self, size: int) -> bytes:
         """The root that the log had at this size."""
@@ -92,17 +77,17 @@ class SimulatedBoard:
         An entry that stands there already is left out. Raises `ProtocolError`s for entries
         that are malformed or not signed by their author.
         """
-        fresh: list[Posted] = []
+        before = self.size
         submissions = [Submission.decode(raw) for raw in raws]
         verify_many(map(signature_claim, submissions), self._executor)
-        for at in range(0, len(submissions), MOST_IN_A_BATCH):
-            batch = submissions[at : at + MOST_IN_A_BATCH]
-            outcomes = self._sequencer.append(batch)
-            for submission, outcome in zip(batch, outcomes, strict=True):
-                index = _index(outcome)
-                if index == len(self.entries):
-                    fresh.append(self._keep(submission, index))
-        return fresh
+        self._appended(submissions)
+        return self.entries[before:]
+
+    def copied(self, raws: Iterable[bytes]) -> Self:
+        """Another log under the same key, with these entries."""
+        copy = type(self)(self.signer)
+        copy.post(list(raws))
+        return copy
 
     def fetch(self, fetch: Fetch, session: bytes) -> tuple[Posted, ...]:
         """What the authors posted below the cut in one phase of a round."""
@@ -119,35 +104,23 @@ class SimulatedBoard:
         return tuple(self._streams.get((author, phase, number), ()))
 
     def reader(self) -> LogReader:
-        """The log, to be read strictly."""
-        return LogReader.open(self._storage.public, TrustPolicy.single_log(self._signer.verifier))
+        """The log, read as it grows: a simulation does not write while it is read."""
+        return LogReader.open(self._public, self._policy)
 
     def archive(self, out: BinaryIO, session: bytes) -> None:
         """Write the whole log as an archive."""
         write_archive(self.reader(), out, session)
 
-    def close(self) -> None:
-        """Release the directory, if there is one."""
-        self._sequencer.close()
-        self._open.close()
-
-    def _keep(self, submission: Submission, index: int) -> Posted:
+    def _remember(self, submission: Submission, outcome: Outcome) -> None:
+        if _index(outcome) != self.size:
+            return
         entry = submission.entry
-        posted = Posted(index, submission.leaf, entry)
+        posted = Posted(self.size, submission.leaf, entry)
         self.entries.append(posted)
         self._leaves.append(posted.leaf)
         self.sizes.append(len(submission.raw))
         stream = entry.author.data, entry.phase, entry.round
         self._streams.setdefault(stream, []).append(posted)
-        return posted
-
-    def _stored(self, directory: Path | None) -> Storage:
-        if directory is None:
-            return memory_storage(first_checkpoint(self._signer))
-        board = BoardDirectory(directory)
-        board.create(self._signer, first_checkpoint(self._signer))
-        self._open.enter_context(board.writing())
-        return board.storage()
 
 
 def size_of(board: SimulatedBoard, entries: Iterable[Posted]) -> int:

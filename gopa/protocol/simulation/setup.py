@@ -1,10 +1,11 @@
-"""Sets up what a simulation is made of: keys, a manifest, a board, the machines.
+"""What a simulation is made of: keys, a manifest, a board, the machines, streams from one seed.
 
 Where the manifest asks for them there are witnesses and a beacon.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -26,9 +27,9 @@ from gopa.protocol.rules import BeaconValue
 from gopa.protocol.simulation.access import OrganiserAccess, PartyAccess
 from gopa.protocol.simulation.board import SimulatedBoard
 from gopa.protocol.simulation.party import Clock, SimulatedParty, unmeasured
-from gopa.protocol.simulation.randomness import SeededStreams
 from gopa.protocol.simulation.script import Script
 from gopa.rounds.toolkit import Toolkit
+from wire.domains import SIMULATED_STREAMS
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 from wire.randomness import Rng, draw
@@ -218,3 +219,24 @@ def permissive(terms: Terms) -> LocalPolicy:
         open_admission=True,
         simulation=True,
     )
+
+
+class SeededStreams:
+    """Derives independent streams from one seed, one for each name."""
+
+    __slots__ = ("_seed",)
+
+    def __init__(self, seed: bytes) -> None:
+        self._seed = seed
+
+    def named(self, name: str) -> Rng:
+        """Bytes that depend on the seed, the name, and how often this stream was asked."""
+        prefix = SIMULATED_STREAMS + hashlib.sha256(self._seed).digest() + name.encode()
+        asked = 0
+
+        def draw(count: int) -> bytes:
+            nonlocal asked
+            asked += 1
+            return hashlib.shake_128(prefix + b"/" + asked.to_bytes(8)).digest(count)
+
+        return draw

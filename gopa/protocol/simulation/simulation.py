@@ -29,11 +29,9 @@ from gopa.protocol.organiser import (
 from gopa.protocol.party import Dated, Fetch, Post, Supplied, Witnessed
 from gopa.protocol.party.states import Committed
 from gopa.protocol.rules import Findings, RoundFindings
-from gopa.protocol.simulation.party import SimulatedParty, Usage
-from gopa.protocol.simulation.randomness import SeededStreams
+from gopa.protocol.simulation.party import SimulatedParty, Usage, noise_for_tests
 from gopa.protocol.simulation.script import Script
-from gopa.protocol.simulation.secrets import noise_for_tests
-from gopa.protocol.simulation.setup import SimulationOptions, set_up
+from gopa.protocol.simulation.setup import SeededStreams, SimulationOptions, set_up
 from wire.errors import ProtocolError, UsageError
 from wire.randomness import Rng, draw
 

@@ -1,4 +1,8 @@
-"""Follows a session on its board. `specs/12-sessions.md`, section 3."""
+"""A session as its board shows it: what is read, in which order, and what is checked of it.
+
+Read `follower` (`BoardFollower`: checkpoints that only grow), then `whole` (all entries) or
+`selective` (those that a party needs). Specification: `specs/12-sessions.md`, section 3.
+"""
 
 from gopa.sessions.following.follower import BoardLink, Horizon, PollingPace, SessionLog
 from gopa.sessions.following.selective import SelectiveLog

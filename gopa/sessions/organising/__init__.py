@@ -1,7 +1,8 @@
-"""Runs an organiser as a process: what it stores, reads, waits for and says.
+"""The organiser as a process: what it stores, reads, waits for and says.
 
-It decides nothing that the rules leave open but when phases end. Specification:
-`specs/12-sessions.md`, section 5.
+It decides nothing that the rules leave open but when phases end. Read `organiser`
+(`DurableOrganiser`), then `running` (the loop around it), `schedule` (when phases end).
+Specification: `specs/12-sessions.md`, section 5.
 """
 
 from gopa.sessions.organising.beacons import (

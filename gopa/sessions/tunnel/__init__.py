@@ -6,9 +6,10 @@ Specification: `specs/12-sessions.md`, section 7; [the guide](../../../docs/tunn
 other something besides have a `Correspondent` each.
 """
 
+from gopa.protocol.admission.local_board import LocalBoard
 from gopa.sessions.organising import OpenBoard
 from gopa.sessions.tunnel.call import Standing, Supply, TunnelInput
-from gopa.sessions.tunnel.host import LocalBoard, Send, TunnelHost, hold
+from gopa.sessions.tunnel.host import Send, TunnelHost, hold
 from gopa.sessions.tunnel.letters import (
     Correspondent,
     LetterMissing,

@@ -25,9 +25,8 @@ from gopa.graph import Graph
 from gopa.protocol.party import Fetch, Part, PartyState, Post, states
 from gopa.protocol.party.chain import Chain
 from gopa.protocol.party.committing import round_masks
-from gopa.protocol.party.reading import Closed, DecodedRoll, read_enrolment
+from gopa.protocol.party.reading import Closed, DecodedRoll, RoundView, read_enrolment
 from gopa.protocol.party.rows import kept_input
-from gopa.protocol.party.view import RoundView
 from gopa.rounds.context import RoundContext, opening_of
 from gopa.rounds.masks import EdgeMasks, Share, SharedPoint
 from gopa.rounds.rows.inputs import RowNoise

@@ -9,35 +9,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
-from threading import Lock
 from typing import Final, Protocol, runtime_checkable
 
 from bulletin_board import (
-    Accepted,
     LogReader,
-    NoteSigner,
-    Refused,
-    Sequencer,
-    SignedCheckpoint,
     Submission,
-    TrustPolicy,
-    first_checkpoint,
 )
 from bulletin_board.display import visible
-from bulletin_board.entry import verify_entry
-from bulletin_board.reader import CHECKPOINT, MemorySource, resource_limit
-from bulletin_board.sequencer import MOST_IN_A_BATCH
-from bulletin_board.storage.memory import memory_storage
-from bulletin_board.tree import Node, resources, subset_proof
+from bulletin_board.tree import Node, subset_proof
 from gopa.contract.cutting import is_head
 from gopa.contract.framing import Posted
 from gopa.contract.organiser import CUT
 from gopa.contract.phases import Kind, Phase
-from gopa.protocol.admission.policy import ProtocolAdmission
+from gopa.protocol.admission.local_board import LocalBoard
 from gopa.protocol.rules import SessionState
 from gopa.sessions.following import ManifestSearch, matching
 from gopa.sessions.organising import (
@@ -67,108 +55,12 @@ from wire.errors import InvalidProof, ProtocolError, UsageError
 _LOG: Final = logging.getLogger("gopa.sessions")
 
 
-_RECENT_BYTES: Final = 2**26
-
-
-class LocalBoard:
-    """Keeps the log of sessions in the memory of this process, and lets in what a board does.
-
-    May be shared between threads.
-    """
-
-    def __init__(self, signer: NoteSigner) -> None:
-        storage = memory_storage(first_checkpoint(signer))
-        self._public = storage.public
-        self._policy = TrustPolicy.single_log(signer.verifier)
-        self._sequencer = Sequencer(storage, signer, ProtocolAdmission)
-        self._lock = Lock()
-        self._recent: dict[int, Submission] = {}
-        self._recent_bytes = 0
-        self._decoded: dict[bytes, Submission] = {}
-
-    def update(self) -> SignedCheckpoint:
-        """The newest checkpoint."""
-        return self._sequencer.signed
-
-    def reader(self) -> LogReader:
-        """The log as it is now, whatever is posted while it is read."""
-        with self._lock:
-            paths = (CHECKPOINT, *resources(self._sequencer.signed.size))
-            files = {path: self._public.fetch(path, resource_limit(path)) for path in paths}
-        return LogReader.open(MemorySource(files), self._policy)
-
-    def submit(self, entry: bytes) -> int:
-        """Append an entry; its index. Raises `Refused`, or what is wrong with the entry."""
-        (outcome,) = self.submit_all([entry])
-        if isinstance(outcome, int):
-            return outcome
-        raise outcome
-
-    def submit_all(self, entries: Sequence[bytes]) -> list[int | ProtocolError]:
-        """Append entries in their order under one checkpoint; the index of each, or the error."""
-        found: list[int | ProtocolError] = []
-        for at in range(0, len(entries), MOST_IN_A_BATCH):
-            found += self._appended(list(map(self._checked, entries[at : at + MOST_IN_A_BATCH])))
-        return found
-
-    def expect(self, submissions: Iterable[Submission]) -> None:
-        """Say how entries decode that are about to be posted, so that it is done once."""
-        self._decoded = {each.raw: each for each in submissions}
-
-    def _checked(self, entry: bytes) -> Submission | ProtocolError:
-        try:
-            submission = self._decoded.get(entry) or Submission.decode(entry)
-            verify_entry(submission)
-        except ProtocolError as error:
-            return error
-        return submission
-
-    def _appended(self, checked: Sequence[Submission | ProtocolError]) -> list[int | ProtocolError]:
-        good = [each for each in checked if isinstance(each, Submission)]
-        with self._lock:
-            made = self._sequencer.append(good, receipts=False)
-            for submission, outcome in zip(good, made, strict=True):
-                self._remember(submission, outcome)
-        outcomes = iter(made)
-        return [
-            each if isinstance(each, ProtocolError) else _index_of(next(outcomes))
-            for each in checked
-        ]
-
-    def posted(self, start: int) -> list[tuple[Posted, bytes]]:
-        """All entries from an index on, with their bytes; their signatures were verified here."""
-        with self._lock:
-            size, recent = self._sequencer.signed.size, dict(self._recent)
-        missing = [index for index in range(start, size) if index not in recent]
-        if missing:
-            raws = self.reader().entries(missing[0], missing[-1] + 1)
-            recent |= dict(enumerate(map(Submission.decode, raws), missing[0]))
-        return [
-            (Posted(index, recent[index].leaf, recent[index].entry), recent[index].raw)
-            for index in range(start, size)
-        ]
-
-    def _remember(self, submission: Submission, outcome: Accepted | Refused) -> None:
-        """Keep what came last as it was decoded: organiser and host read it next."""
-        index = outcome.index if isinstance(outcome, Accepted) else outcome.evidence
-        if index is None or index in self._recent:
-            return
-        self._recent[index] = submission
-        self._recent_bytes += len(submission.raw)
-        while self._recent_bytes > _RECENT_BYTES:
-            self._recent_bytes -= len(self._recent.pop(next(iter(self._recent))).raw)
-
-
 @runtime_checkable
 class BatchBoard(Protocol):
-    """Is a board that takes many entries at once, under one checkpoint."""
+    """A board that takes many entries at once, under one checkpoint."""
 
     def submit_all(self, entries: Sequence[bytes]) -> list[int | ProtocolError]:
         """Post entries in their order; the index of each, or why it is not taken."""
-
-
-def _index_of(outcome: Accepted | Refused) -> int | ProtocolError:
-    return outcome.index if isinstance(outcome, Accepted) else outcome
 
 
 Send = Callable[[Mapping[bytes, bytes]], Mapping[bytes, bytes]]

@@ -11,8 +11,8 @@ import pytest
 
 from gopa.adversary import attacks, named
 from gopa.adversary.boards import ServedSession, harm, played, require_honest_session, serve_session
-from gopa.adversary.boards.harm import masks_open
 from gopa.adversary.boards.outcome import ForkOutcome, ServedOutcome
+from gopa.adversary.boards.scenario import masks_open
 from gopa.adversary.outcome import Catch, How
 from gopa.adversary.served import ServedAttack
 from gopa.adversary.setup import SMALL, WITNESSED

@@ -22,9 +22,8 @@ from gopa.adversary.privacy import (
     noticed,
     views_of,
 )
-from gopa.adversary.privacy.audit import draws_for
-from gopa.adversary.privacy.audited_plan import GAUSSIAN, TWO_UNIFORM
-from gopa.adversary.privacy.coalitions import FEWEST
+from gopa.adversary.privacy.coalitions import FEWEST, GAUSSIAN, TWO_UNIFORM
+from gopa.adversary.privacy.measuring import draws_for
 from gopa.graph import complete
 from gopa.planning.loss import theorem_d
 from gopa.planning.noise_sum import noise_sum

@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gopa.adversary.privacy import MeasuredView, broken_views
-from gopa.adversary.privacy.audited_plan import GAUSSIAN, UNIFORM
-from gopa.adversary.privacy.coalitions import FEWEST, LATE, ROLLBACK
+from gopa.adversary.privacy.coalitions import FEWEST, GAUSSIAN, LATE, ROLLBACK, UNIFORM
 from gopa.cli import attack_privacy, commands
 from gopa.cli.plan import as_record
 from tests.planning.samples import plan

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from gopa.adversary.privacy.distinguishers import CERTAIN, Score, scores_for
-from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.measuring import ViewClaim, measure
 from gopa.adversary.privacy.scenarios import ReleaseScenario
-from gopa.adversary.privacy.views import Release, World, views
+from gopa.adversary.privacy.views import Law, Masks, Release, World, views
 from gopa.graph import complete, from_edges
 from gopa.planning.loss import theorem_d
 from gopa.planning.noise_sum import noise_sum

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.linking import place, uniform_fit
+from gopa.adversary.privacy.views import Law, Masks
 from gopa.planning.noise_sum import noise_sum
 from zkp.noise_table import GaussianTable, NoiseLaw, binomial
 

@@ -11,11 +11,10 @@ import pytest
 
 from commitments import ristretto255
 from gopa.adversary.privacy import linking
-from gopa.adversary.privacy.evidence import RoundMessages, evidence_of
-from gopa.adversary.privacy.laws import Law, Masks
+from gopa.adversary.privacy.evidence import RoundMessages, StrippedValue, Stripper, evidence_of
 from gopa.adversary.privacy.linking import ViewComparison, link
 from gopa.adversary.privacy.live import FULL_SESSIONS, SESSIONS, SIGNED_SESSIONS, Live, Played
-from gopa.adversary.privacy.stripping import StrippedValue, Stripper
+from gopa.adversary.privacy.views import Law, Masks
 from gopa.rounds.context import RoundContext
 from wire.errors import UsageError
 from wire.secret import SecretBytes

@@ -7,26 +7,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gopa.adversary.privacy.audited_plan import (
-    GAUSSIAN,
-    HOUSES,
-    RECOVERING,
-    RETRY_UNIFORM,
-    TWO_UNIFORM,
-    UNIFORM,
-    VECTOR_UNIFORM,
-)
-from gopa.adversary.privacy.claims import claim_of, largest_change, world_of
 from gopa.adversary.privacy.coalitions import (
     COALITIONS,
     FEWEST,
+    GAUSSIAN,
+    HOUSES,
     LATE,
     NEIGHBOURS,
     ORGANISER,
+    RECOVERING,
+    RETRY_UNIFORM,
     ROLLBACK,
+    TWO_UNIFORM,
+    UNIFORM,
+    VECTOR_UNIFORM,
     VETO,
     views_of,
 )
+from gopa.adversary.privacy.measuring import claim_of, largest_change, world_of
 from gopa.adversary.privacy.scenarios import ReleaseScenario, most_exposed
 from gopa.contract.terms import Terms
 from gopa.graph import complete, from_edges

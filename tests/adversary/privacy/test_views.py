@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.linking import place, uniform_fit
-from gopa.adversary.privacy.views import Release, World, views
+from gopa.adversary.privacy.views import Law, Masks, Release, World, views
 from gopa.graph import from_edges
 from zkp.noise_table import binomial
 

@@ -16,8 +16,7 @@ from gopa.protocol.organiser import Organiser, PhaseOver
 from gopa.protocol.party import Event, Fetch, Post, Supplied, TimedOut, Witnessed
 from gopa.protocol.simulation import Script, SimulationOptions, permissive
 from gopa.protocol.simulation.board import SimulatedBoard
-from gopa.protocol.simulation.randomness import SeededStreams
-from gopa.protocol.simulation.setup import set_up
+from gopa.protocol.simulation.setup import SeededStreams, set_up
 from tests.adversary.schedules.desk import Desk, Ending
 from tests.adversary.schedules.kept import KeptParty
 from tests.adversary.schedules.secrets import Secrets
@@ -243,7 +242,7 @@ class Arena:
         if self.forked:
             return False
         first = self.sides[0]
-        board = SimulatedBoard(self._cast.board._signer)
+        board = SimulatedBoard(self._cast.board.signer)
         side = Side(board, None)
         self.sides.append(side)
         self._append(side, [self._raws[posted.leaf] for posted in first.board.entries])

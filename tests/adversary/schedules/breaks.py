@@ -13,7 +13,7 @@ import pytest
 from gopa.contract.framing import Message
 from gopa.contract.party import OPENING, REVEAL, UNMASK, EdgeOpenings, OpenedEdge, Unmask
 from gopa.contract.phases import Phase
-from gopa.protocol.party import confirming
+from gopa.protocol.party import opening
 from gopa.protocol.party.chain import Chain
 from gopa.protocol.party.states import Unmasked
 from gopa.protocol.rules.final_phases import UnmaskRules
@@ -44,7 +44,7 @@ class Broken:
 
 def opens_listed_edges(patch: pytest.MonkeyPatch) -> None:
     """Parties that owe an edge open those to listed parties as well."""
-    honest = confirming._open
+    honest = opening._open
 
     def generous(party: Any, state: Any, published: Any, inside: Any, closed: Any) -> Any:
         state, posts = honest(party, state, published, inside, closed)
@@ -55,12 +55,12 @@ def opens_listed_edges(patch: pytest.MonkeyPatch) -> None:
         state, post = party.say(state, Phase.ROLLBACK, body, published.next_seq)
         return state, [post]
 
-    patch.setattr(confirming, "_open", generous)
+    patch.setattr(opening, "_open", generous)
 
 
 def opens_after_confirming(patch: pytest.MonkeyPatch) -> None:
     """Parties open one more edge behind their confirmation."""
-    honest = confirming._confirm
+    honest = opening._confirm
 
     def chatty(party: Any, state: Any, published: Any, inside: Any, closed: Any) -> Any:
         state, posts = honest(party, state, published, inside, closed)
@@ -69,7 +69,7 @@ def opens_after_confirming(patch: pytest.MonkeyPatch) -> None:
         state, post = party.say(state, Phase.ROLLBACK, body, published.next_seq)
         return state, [*posts, post]
 
-    patch.setattr(confirming, "_confirm", chatty)
+    patch.setattr(opening, "_confirm", chatty)
 
 
 def unmasks_before_counting(patch: pytest.MonkeyPatch) -> None:

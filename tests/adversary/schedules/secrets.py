@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gopa.protocol.party.states import Committed, Confirmed, Published
-from gopa.protocol.simulation.party import SimulatedParty
-from gopa.protocol.simulation.secrets import noise_for_tests
+from gopa.protocol.simulation.party import SimulatedParty, noise_for_tests
 
 Pair = frozenset[int]
 

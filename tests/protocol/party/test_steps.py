@@ -49,9 +49,8 @@ from gopa.protocol.party.states import (
 )
 from gopa.protocol.simulation import Script, Simulation, SimulationOptions
 from gopa.protocol.simulation.party import SimulatedParty
-from gopa.protocol.simulation.randomness import SeededStreams
 from gopa.protocol.simulation.script import Skip
-from gopa.protocol.simulation.setup import permissive
+from gopa.protocol.simulation.setup import SeededStreams, permissive
 from tests.lies import lying
 from tests.protocol.party.test_chain import as_claimed
 from tests.protocol.simulation.doubles import SWIFT

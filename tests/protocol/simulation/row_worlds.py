@@ -10,7 +10,6 @@ from typing import Any
 
 from commitments import VectorPedersen
 from gopa.adversary.deeds.equations import listed_at
-from gopa.adversary.deeds.kinds import context_of
 from gopa.contract.phases import Phase
 from gopa.contract.row_terms import origin
 from gopa.contract.terms import Terms
@@ -122,7 +121,8 @@ def proved_anyway(access: PartyAccess, stage: Published, said: ShownMasks, leaf:
     The liar's machine does not hear of it, as that of `gopa.adversary.deeds` does: it opens nothing
     that would convict it.
     """
-    body = prove_words(context_of(access), stage, said, leaf, listed_at(access))
+    proofs = access.toolkit.proofs
+    body = prove_words(stage, said, leaf, listed_at(access), proofs, rng=access.rng)
     return access.sign(Phase.PROVE, body)
 
 

@@ -32,8 +32,8 @@ from gopa.protocol.rules import Findings, check
 from gopa.protocol.simulation import Script, SimulatedWitnesses, Simulation, SimulationOptions
 from gopa.protocol.simulation.access import OrganiserAccess, body_of
 from gopa.protocol.simulation.board import SimulatedBoard
+from gopa.protocol.simulation.party import noise_for_tests
 from gopa.protocol.simulation.script import Garbage, Skip
-from gopa.protocol.simulation.secrets import noise_for_tests
 from tests.lies import lying
 from tests.protocol.simulation.doubles import SWIFT
 from tests.protocol.simulation.worlds import CURIOUS, LENIENT, SCALAR, inputs_for, simulate

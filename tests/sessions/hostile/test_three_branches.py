@@ -24,8 +24,8 @@ from gopa.contract.organiser import CLOSE, Close, Members, pack_members
 from gopa.contract.party import COMMIT, RECOVER
 from gopa.contract.phases import Kind, Phase
 from gopa.contract.terms import Terms
+from gopa.protocol.party.reading import RoundView
 from gopa.protocol.party.states import Published
-from gopa.protocol.party.view import RoundView
 from gopa.rounds.masks import decode_commitments, decode_share, recover
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.contribution import Contribution

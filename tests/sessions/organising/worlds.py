@@ -18,8 +18,7 @@ from gopa.protocol.party import Dated, Party, Post, Supplied, Witnessed
 from gopa.protocol.rules import Findings, SessionState, check_log
 from gopa.protocol.simulation import Script, SimulatedWitnesses, SimulationOptions
 from gopa.protocol.simulation.party import SimulatedParty
-from gopa.protocol.simulation.randomness import SeededStreams
-from gopa.protocol.simulation.setup import SimulationParts, permissive, set_up
+from gopa.protocol.simulation.setup import SeededStreams, SimulationParts, permissive, set_up
 from gopa.sessions.following.follower import Horizon
 from gopa.sessions.organising import (
     BeaconSource,

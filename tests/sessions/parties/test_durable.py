@@ -16,8 +16,7 @@ from gopa.contract.manifest import Manifest
 from gopa.contract.phases import Phase
 from gopa.protocol.party import Fetched, Finished, Halted, Part, Post, Supplied, TimedOut, Witnessed
 from gopa.protocol.party.states import BetweenRounds, Checking, Comparing, Done, Outside, Stopped
-from gopa.protocol.simulation.randomness import SeededStreams
-from gopa.protocol.simulation.setup import permissive
+from gopa.protocol.simulation.setup import SeededStreams, permissive
 from gopa.sessions import stepped_party
 from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.party_journal import RECORD

@@ -14,9 +14,9 @@ from bulletin_board.reader import MemorySource
 from bulletin_board.tree import leaf_hash, subset_proof
 from gopa.contract.cutting import pieces_of
 from gopa.contract.framing import Posted
+from gopa.contract.framing import whole as assembled
 from gopa.contract.organiser import RESULT, Removal, RemovalCause, ResultMessage
 from gopa.contract.phases import Kind, Phase
-from gopa.protocol.party import chain
 from gopa.sessions.tunnel import Unguarded
 from gopa.sessions.tunnel.hiding import hideable, restored
 from gopa.sessions.tunnel.messages import (
@@ -280,14 +280,14 @@ def test_what_is_hidden_is_every_sum_and_nothing_else() -> None:
     organiser = SIGNER.public.data
     for value in (-(2**63), -1, 0, 1, 2**63 - 1):
         shown = entries_of(of_sums([value] * LONG, removed=3))
-        whole = RESULT.decode(chain.whole(tuple(shown)).body)
+        whole = RESULT.decode(assembled(tuple(shown)).body)
         assert whole.sums == (value,) * LONG
         hidden = hideable(shown, organiser)
         assert hidden == {each.index for each in shown[1:-1]}
         made = restored(hiding(shown, {1, 2}), organiser)
         assert [each.leaf for each in made] == [each.leaf for each in shown]
         assert [each.entry for each in made[::3]] == [each.entry for each in shown[::3]]
-        assert RESULT.decode(chain.whole(made).body) == replace(whole, sums=(0,) * LONG)
+        assert RESULT.decode(assembled(made).body) == replace(whole, sums=(0,) * LONG)
 
 
 def test_a_result_that_is_cut_in_another_way_is_shown_whole() -> None:

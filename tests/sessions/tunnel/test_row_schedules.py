@@ -17,7 +17,7 @@ from bulletin_board import Submission
 from gopa.contract.party import OpenedEdge
 from gopa.contract.terms import Terms
 from gopa.protocol.organiser import SessionSetting
-from gopa.protocol.party import confirming, proving
+from gopa.protocol.party import opening
 from gopa.protocol.party.context import PartyContext
 from gopa.protocol.party.rows import prove_words
 from gopa.protocol.party.states import Published
@@ -31,6 +31,7 @@ from gopa.sessions.tunnel.packing import unpack
 from tests.protocol.simulation.row_worlds import shifted
 from tests.sessions.tunnel.worlds import Caller, Tunnelled, slots
 from wire.errors import InvalidProof
+from wire.randomness import Rng
 
 PARTIES, WIDTH = 6, 8
 
@@ -208,27 +209,24 @@ class Mortals(Tunnelled):
 def lying(world: Mortals) -> Iterator[None]:
     """The liar proves with another mask of an edge and of itself, or opens edges wrongly."""
 
-    def lies(party: PartyContext, lie: str) -> bool:
-        author = party.key.public.data
+    def lies(author: bytes, lie: str) -> bool:
         mine = world.liar is not None and author == world.identities[world.liar].public.data
         return mine and lie in world.lies
 
-    def told(
-        party: PartyContext, published: Published, shown: ShownMasks, leaf: bytes, listed: int
-    ) -> bytes:
-        if lies(party, "edge"):
+    def told(published: Published, shown: ShownMasks, *rest: Any, rng: Rng) -> bytes:
+        if lies(published.view.enrolment.authors[published.view.position], "edge"):
             neighbour = min(published.keys)
             shown = shifted(neighbour).alter(None, published, shown)  # type: ignore[arg-type]
-        return prove_words(party, published, shown, leaf, listed)
+        return prove_words(published, shown, *rest, rng=rng)
 
     def opened(party: PartyContext, *rest: Any) -> Any:
-        if not lies(party, "key"):
+        if not lies(party.author, "key"):
             return honestly(party, *rest)
-        with patch.object(confirming, "OpenedEdge", lambda v, _: OpenedEdge(v, bytes([7] * 32))):
+        with patch.object(opening, "OpenedEdge", lambda v, _: OpenedEdge(v, bytes([7] * 32))):
             return honestly(party, *rest)
 
-    honestly = confirming._open
-    with patch.object(proving, "prove_words", told), patch.object(confirming, "_open", opened):
+    honestly = opening._open
+    with patch.object(opening, "prove_words", told), patch.object(opening, "_open", opened):
         yield
 
 

@@ -18,7 +18,6 @@ from gopa.contract.manifest import Manifest
 from gopa.contract.phases import Kind, Phase
 from gopa.protocol.rules import Findings, check_log
 from gopa.protocol.simulation import RoundRecord, SimulatedWitnesses, Simulation
-from gopa.protocol.simulation.board import SimulatedBoard
 from gopa.rounds.toolkit import Toolkit
 from tests.randomness import seeded
 from tests.vectors.transcripts.catalogue import CASES
@@ -113,9 +112,8 @@ def judged(entries: Sequence[bytes], toolkit: Toolkit, anchors: Json) -> Finding
 def _of_a_manifest(name: str, simulation: Simulation, manifest: Manifest) -> Made:
     """A log that holds one manifest."""
     access = simulation._organiser_access
-    board = SimulatedBoard(access.board._signer)
     place = MessageSlot(manifest.session, Phase.ORGANISER, Kind.MANIFEST, 0, 0, NO_LEAF)
-    board.post(sign_message(manifest.to_bytes(), place, access.key).entries)
+    board = access.board.copied(sign_message(manifest.to_bytes(), place, access.key).entries)
     out = io.BytesIO()
     board.archive(out, manifest.session)
     log = board.reader()

@@ -1,6 +1,6 @@
-"""Compares the commits of neighbours, accuses those that lied, and posts the masked value.
+"""From the list of commit to the masked value: live edges, accusations, the value itself.
 
-04-K5, section 7 and 04-P1.
+`specs/04-protocol.md`, 04-K4, 04-K5, section 7 and 04-P1.
 """
 
 from __future__ import annotations
@@ -23,17 +23,7 @@ from gopa.contract.party import (
 from gopa.contract.phases import Phase
 from gopa.contract.rows import ROW_PUBLISH
 from gopa.contract.words import pack_words
-from gopa.protocol.party.committing import (
-    mask_law,
-    masked_opening,
-    masked_words,
-    pad_key,
-    share_point,
-)
-from gopa.protocol.party.context import PartyContext
 from gopa.protocol.party.events import Fetch, Output
-from gopa.protocol.party.reading import decode_commit_head, decoded, decoded_join
-from gopa.protocol.party.rows import mask_rows, words_message
 from gopa.protocol.party.states import (
     Accusing,
     Committed,
@@ -43,7 +33,6 @@ from gopa.protocol.party.states import (
     RowVectors,
     Suspicion,
 )
-from gopa.protocol.party.view import RoundView
 from gopa.rounds.masks import (
     Share,
     check_share,
@@ -57,6 +46,52 @@ from wire.errors import InvalidProof, MalformedMessage, UsageError
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+from collections.abc import Sequence
+
+from commitments.group import Group
+from gopa.protocol.party.context import PartyContext, absent, leave, members_of
+from gopa.protocol.party.events import Part
+from gopa.protocol.party.reading import (
+    Closed,
+    RoundView,
+    decode_commit_head,
+    decoded,
+    decoded_join,
+    mask_law,
+    pad_key,
+    share_point,
+)
+from gopa.protocol.party.rows import mask_rows, words_message
+from gopa.protocol.party.states import (
+    EdgeSecret,
+)
+from gopa.rounds.context import RoundContext, opening_of
+from gopa.rounds.masks import (
+    EdgeMasks,
+    MaskLaw,
+    add_edge_words,
+)
+
+
+def take_commits(
+    party: PartyContext, state: PartyState, committed: Committed, closed: Closed
+) -> tuple[PartyState, list[Output]]:
+    """Check the list of commit for this party (04-K4), and read its neighbours' commits.
+
+    A party that stayed with too few neighbours might publish behind masks that a coalition knows.
+    """
+    view, most = committed.view, party.manifest.terms.loss
+    inside, _ = members_of(party, state, closed, Phase.COMMIT)
+    state.chain.require(inside <= view.members, "a list grew", closed.leaf)
+    if view.position not in inside:
+        if view.lost(inside) > most:
+            return leave(state, committed.opened, Part.LOST)
+        return absent(state, committed.opened, Phase.COMMIT, closed.cut)
+    state.chain.require(view.lost(inside) <= most, "a list is not peeled", closed.leaf)
+    listed = view.authors([v for v in view.neighbours if v in inside])
+    fetch = Fetch(Phase.COMMIT, state.chain.round, closed.cut, listed)
+    stage = Comparing(committed, closed.leaf, inside, fetch)
+    return replace(state, stage=stage, listed=True), [fetch]
 
 
 def compare(
@@ -131,7 +166,7 @@ def publish(
     if isinstance(committed.masked, RowVectors):
         view, hidden = committed.view, committed.masked.input.rows.blindings
         hedged = party.hedged(b"publish", view.context, comparing.leaf, hidden)
-        unproved = mask_rows(hedged, view, committed.masked, stage.keys, committed.seed)
+        unproved = mask_rows(view, committed.masked, stage.keys, committed.seed, rng=hedged.rng)
         stage = replace(stage, unproved=unproved)
         body = ROW_PUBLISH.encode(words_message(comparing.leaf, unproved))
     else:
@@ -254,3 +289,25 @@ def _masked(
     law = mask_law(party.manifest.terms)
     words = masked_words(masked, edges, live, law, view.context.group)
     return pack_words(words, party.manifest.word_width), b""
+
+
+def masked_opening(
+    context: RoundContext, masked: Opening, masks: EdgeMasks, signs: Sequence[int]
+) -> Opening:
+    """Add up the values xhat and rho to publish (04-P1); the sign of a void edge is 0."""
+    values, blinding = masks.signed_sum(signs)
+    return masked + opening_of(context.key, values, blinding)
+
+
+def masked_words(
+    words: npt.NDArray[np.integer],
+    edges: Mapping[int, EdgeSecret],
+    live: Sequence[int],
+    law: MaskLaw,
+    group: Group,
+) -> npt.NDArray[np.integer]:
+    """The words with the masks of live edges added, as new words."""
+    total = words.copy()
+    for neighbour in live:
+        add_edge_words(total, edges[neighbour].key, edges[neighbour].sign, law, group=group)
+    return total

@@ -123,7 +123,7 @@ lint: install
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m tests.class_names
+	$(BIN)/python -m tests.names_and_words
 	$(BIN)/python -m tests.budget
 
 # The arithmetic core is tested without Python; the stubs are held against the built module.

@@ -21,7 +21,7 @@ _USED = Struct(">32sQ")
 
 
 class RefusalReason(Enum):
-    """Names why a board refuses: a stable name, the HTTP status, a title."""
+    """Why a board refuses: a stable name, the HTTP status, a title."""
 
     MALFORMED = ("malformed", 422, "The entry is not well-formed")
     SIGNATURE = ("signature", 401, "The author did not sign this entry")
@@ -56,7 +56,7 @@ class RefusalReason(Enum):
 
 
 class Refused(ProtocolError):
-    """Says that a board did not take an entry, or did not answer a request, and why.
+    """A board's refusal to take an entry or to answer a request, with its reason.
 
     `retry_after` is a number of seconds if trying again may help. A conflict
     names the index of the entry in the slot and of the evidence of equivocation.
@@ -82,7 +82,7 @@ class Refused(ProtocolError):
 
 
 class AdmissionPolicy(Protocol):
-    """Decides which entries a log takes; it is shown all of them, in the order of the log.
+    """The judge of which entries a log takes; it sees all of them, in the order of the log.
 
     A policy is a deterministic function of what it observed. It is called by
     one thread. It sees every entry exactly once: those of the log when the log
@@ -109,13 +109,13 @@ FetchEntry = Callable[[int], Entry]
 
 
 class Resumable(AdmissionPolicy, Protocol):
-    """Decides as an `AdmissionPolicy`, and need not see all entries again after a restart.
+    """An `AdmissionPolicy` that need not see all entries again after a restart.
 
     A class that has rules of its own has a `save` of its own: an inherited one is not used.
     """
 
     def identity(self) -> bytes:
-        """At most 255 bytes that name whatever `save` depends on beside the entries.
+        """The bytes, 255 at most, that name whatever `save` depends on beside the entries.
 
         That is the version of the code, and options that decide what an entry changes.
         """
@@ -135,7 +135,7 @@ PolicyFactory = Callable[[], AdmissionPolicy]
 
 
 class Anyone:
-    """Admits every author, up to `quota` entries each. Keys are free: this bounds nothing."""
+    """Admission of every author, up to `quota` entries each. Keys are free: this bounds nothing."""
 
     def __init__(self, quota: int) -> None:
         self._quota = quota
@@ -169,7 +169,7 @@ class Anyone:
 
 
 class RosterAdmission(Anyone):
-    """Admits registered keys, up to `quota` entries each: the log stays bounded."""
+    """Admission of registered keys, up to `quota` entries each: the log stays bounded."""
 
     def __init__(self, keys: Collection[bytes], quota: int) -> None:
         super().__init__(quota)

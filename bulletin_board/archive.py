@@ -39,7 +39,7 @@ WHOLE_LOG = bytes(32)
 
 @dataclass(frozen=True, slots=True)
 class ArchiveHeader:
-    """Says what the archive was made for. Nothing here is trusted: keys come from outside.
+    """What the archive was made for. Nothing here is trusted: keys come from outside.
 
     `session` is the session of interest, or zeros. An archive always holds the
     whole log: an entry left out could not be shown to belong to another session.
@@ -70,7 +70,7 @@ def write_archive(reader: LogReader, out: BinaryIO, session: bytes = WHOLE_LOG) 
 
 
 class ArchiveParts:
-    """Reads the parts of an archive as a stream; the caller judges the checkpoint.
+    """The parts of an archive, read as a stream; the caller judges the checkpoint.
 
     `bundles` hands out entries before the root over all of them is known: a
     caller believes none until the iterator has ended without an error.
@@ -132,7 +132,7 @@ class ArchiveParts:
 
 
 class ArchiveReader:
-    """Reads an archive as a stream under a trust policy, verifying as it goes.
+    """An archive read as a stream under a trust policy, and verified on the way.
 
     `entries` hands out entries before the root over all of them is known: a
     caller believes none until the iterator has ended without an error.

@@ -28,7 +28,7 @@ Committed = Callable[[Sequencer], None]
 
 @dataclass(frozen=True, slots=True)
 class CommitterLimits:
-    """Bounds how much waits and goes in one batch, and says how often an idle log is checked."""
+    """Bounds of what waits and goes in one batch, and how often an idle log is checked."""
 
     queue: int = 2_048
     batch: int = 512
@@ -43,7 +43,7 @@ class _Job:
 
 
 class Committer:
-    """Queues posts, and owns the sequencer and the thread that calls it.
+    """The queue of posts, with the sequencer and the thread that calls it.
 
     If a write fails, the waiting posts are refused as unavailable, which says
     nothing about whether they are in the log, and the log is opened anew.

@@ -32,7 +32,7 @@ LARGEST_BODY = 60_000
 
 
 class Slot(NamedTuple):
-    """Names a place that holds one entry. A second entry there proves equivocation."""
+    """A place that holds one entry. A second entry there proves equivocation."""
 
     session: bytes
     author: bytes
@@ -43,7 +43,7 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Holds what the author of an entry states.
+    """What the author of an entry states.
 
     `seq` counts the author's entries in this session, phase and round. A payload
     larger than one body travels as `chunks` entries, `chunk` = 0, 1, ..., each in
@@ -97,7 +97,7 @@ ENTRY: Codec[Entry] = record(
 
 @dataclass(frozen=True, slots=True)
 class SignedEntry:
-    """Holds an entry and a signature, well-formed; call `verify_entry` before believing it."""
+    """An entry and a signature, well-formed; call `verify_entry` before believing it."""
 
     entry: Entry
     signature: bytes
@@ -155,7 +155,7 @@ def slot_of(raw: bytes) -> Slot:
 
 
 class Submission(NamedTuple):
-    """Holds an entry on its way into the log: decoded, with its bytes and leaf hash."""
+    """An entry on its way into the log: decoded, with its bytes and leaf hash."""
 
     signed: SignedEntry
     raw: bytes
@@ -194,7 +194,7 @@ _RECENT: Final = 4_096
 
 
 class SlotTable:
-    """Remembers slots, in about 30 bytes each, and 45 for each author and session."""
+    """All slots that were used, in about 30 bytes each, and 45 for each author and session."""
 
     __slots__ = ("_authors", "_recent", "_sessions", "_slots")
 

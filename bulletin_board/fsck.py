@@ -35,7 +35,7 @@ _TASKS_AHEAD = 64
 
 @dataclass(frozen=True, slots=True)
 class FsckReport:
-    """Says what was checked; every number counts things that were found right."""
+    """What was checked; every number counts things that were found right."""
 
     origin: str
     size: int
@@ -48,7 +48,7 @@ class FsckReport:
 
 
 class SlotChecks:
-    """Checks that no slot holds more than an entry and its evidence, and no entry twice (05-F6).
+    """The check that no slot has more than an entry and its evidence, and no entry twice (05-F6).
 
     Memory grows with the number of slots, about 70 bytes each.
     """
@@ -79,7 +79,7 @@ class SlotChecks:
 
 
 class EntryChecks:
-    """Checks entries in the order of the log: encoding, slots, and signatures if asked.
+    """Checks of entries in the order of the log: encoding, slots, and signatures if asked.
 
     `finish` waits for signatures that are verified on the executor.
     """
@@ -165,7 +165,7 @@ def fsck(
 
 
 class LogFiles:
-    """Reads all files of a log once, and compares them with a checkpoint that the caller judges.
+    """All files of a log, read once and compared with a checkpoint that the caller judges.
 
     `tiles` counts those that were found right.
     """

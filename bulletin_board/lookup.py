@@ -36,7 +36,7 @@ LARGEST_ANSWER: Final = 2**21
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Says which entries are wanted: index from `start`, below `below`, in the tree of `size`.
+    """Which entries are wanted: index from `start`, below `below`, in the tree of `size`.
 
     `phases` and `authors` are in strictly increasing order. No authors stand for one: that of
     the first entry of the session, which is how somebody who knows nothing but the session
@@ -79,7 +79,7 @@ LOOKUP: Codec[Lookup] = record(
 
 @dataclass(frozen=True, slots=True)
 class FoundEntry:
-    """Holds a signed entry and its index; nothing is verified yet."""
+    """A signed entry and its index; nothing is verified yet."""
 
     index: int
     entry: bytes
@@ -87,7 +87,7 @@ class FoundEntry:
 
 @dataclass(frozen=True, slots=True)
 class LookupAnswer:
-    """Holds all entries that the board says there are below `until`, and a proof of inclusion."""
+    """All entries that the board says there are below `until`, and a proof of inclusion."""
 
     until: int
     found: tuple[FoundEntry, ...]
@@ -106,7 +106,7 @@ LOOKUP_ANSWER: Codec[LookupAnswer] = record(
 
 @dataclass(frozen=True, slots=True)
 class VerifiedEntry:
-    """Holds an entry whose index, inclusion, signature and place are verified."""
+    """An entry whose index, inclusion, signature and place are verified."""
 
     index: int
     submission: Submission
@@ -114,7 +114,7 @@ class VerifiedEntry:
 
 @dataclass(frozen=True, slots=True)
 class LookupPage:
-    """Holds the verified entries of one answer; what lies behind has index `until` or more."""
+    """The verified entries of one answer; what lies behind has index `until` or more."""
 
     until: int
     found: tuple[VerifiedEntry, ...]

@@ -76,7 +76,7 @@ _ML_DSA_44 = 0x06
 
 
 class KeyKind(IntEnum):
-    """Says whose key it is, a log's or a witness's. The byte is hashed into the key's id."""
+    """Whose key it is, a log's or a witness's. The byte is hashed into the key's id."""
 
     LOG = 0x01
     WITNESS = 0x04
@@ -96,7 +96,7 @@ def check_name(name: str) -> None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class VerifierKey(Brief):
-    """Names a public key; `str` gives its `vkey`, the text that people exchange."""
+    """A public key; `str` gives its `vkey`, the text that people exchange."""
 
     name: str
     kind: KeyKind
@@ -125,7 +125,7 @@ class VerifierKey(Brief):
 
 
 class NoteSigner:
-    """Holds a signing key under a name. Never prints or pickles; see `to_secret_text`."""
+    """A signing key under a name. Never prints or pickles; see `to_secret_text`."""
 
     __slots__ = ("_seed", "signing_key", "verifier")
 
@@ -191,7 +191,7 @@ _LINE_START = "\N{EM DASH} "
 
 @dataclass(frozen=True, slots=True)
 class SignatureLine:
-    """Says who claims to have signed, and holds the signature. Nothing is verified yet."""
+    """A signature, and who claims to have made it. Nothing is verified yet."""
 
     name: str
     key_id: bytes
@@ -217,7 +217,7 @@ COSIGNATURE_SIZE = 8 + SIGNATURE_SIZE
 
 
 class Cosignature(NamedTuple):
-    """Says which witness has cosigned, and the time it states in seconds since 1970. Verified."""
+    """Which witness has cosigned, and the time it states in seconds since 1970. Verified."""
 
     witness: VerifierKey
     time: int
@@ -259,7 +259,7 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
 
 @dataclass(frozen=True, slots=True)
 class SignedNote:
-    """Holds a text with its signature lines; call `verify_note` before believing it."""
+    """A text with its signature lines; call `verify_note` before believing it."""
 
     text: str
     signatures: tuple[SignatureLine, ...]
@@ -333,7 +333,7 @@ def _verify_line(text: str, line: SignatureLine, key: VerifierKey) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """States a log's name, how many entries it has, and the root over them."""
+    """A log's name, how many entries it has, and the root over them."""
 
     origin: str
     size: int
@@ -370,7 +370,7 @@ def checkpoint_lines(text: str) -> tuple[str, int, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class SignedCheckpoint:
-    """Holds a checkpoint whose log signature was verified, with the note that carries it."""
+    """A checkpoint whose log signature was verified, with the note that carries it."""
 
     checkpoint: Checkpoint
     note: SignedNote

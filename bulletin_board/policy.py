@@ -28,7 +28,7 @@ _NONE = "none"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KnownServer(Brief):
-    """Names the key of a log or a witness, and where to reach it if the policy says so."""
+    """The key of a log or a witness, and where to reach it if the policy says so."""
 
     key: VerifierKey
     url: str = ""
@@ -36,7 +36,7 @@ class KnownServer(Brief):
 
 @dataclass(frozen=True, slots=True)
 class WitnessGroup:
-    """Counts as one witness, when at least `threshold` of its members have cosigned."""
+    """Witnesses that count as one, when at least `threshold` of them have cosigned."""
 
     threshold: int
     members: tuple[str, ...]
@@ -44,7 +44,7 @@ class WitnessGroup:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TrustPolicy(Brief):
-    """Trusts one log, any witnesses, one quorum. Built by `parse` or `single_log`."""
+    """Trust in one log, any witnesses, one quorum. Built by `parse` or `single_log`."""
 
     log: KnownServer
     witnesses: Mapping[str, KnownServer] = field(default_factory=dict)

@@ -45,7 +45,7 @@ _T = TypeVar("_T")
 
 
 class MissingResource(Unattributed):
-    """Says that the log does not serve something that its checkpoint commits to.
+    """Something that a checkpoint commits to and its log does not serve.
 
     Nobody is proved faulty: a network may hide it. `path` says what is missing.
     """
@@ -60,7 +60,7 @@ class MissingResource(Unattributed):
 
 
 class Source(Protocol):
-    """Hands out public files by path. Nothing it returns is trusted."""
+    """Public files by path. Nothing it returns is trusted."""
 
     def fetch(self, path: str, limit: int) -> bytes:
         """Return a file of at most `limit` bytes.
@@ -78,20 +78,20 @@ def resource_limit(path: str) -> int:
 
 
 class PartialFiles(Source, Protocol):
-    """Hands out public files, also in parts."""
+    """Public files, also in parts."""
 
     def size(self, path: str) -> int:
         """How many bytes the file has; raises `MissingResource`."""
 
     def part(self, path: str, start: int, size: int) -> bytes:
-        """At most `size` bytes of the file from `start` on; raises `MissingResource`."""
+        """The file's bytes from `start` on, `size` at most; raises `MissingResource`."""
 
     def quick_part(self, path: str, start: int, size: int) -> tuple[bytes, int]:
-        """As much of `part` as needs no waiting for a disk, maybe nothing; the file's length."""
+        """The part of `part` that needs no waiting for a disk, and the file's length."""
 
 
 class MemorySource:
-    """Hands out public files from a mapping."""
+    """Public files in a mapping."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self._files = files
@@ -113,7 +113,7 @@ class MemorySource:
 
 
 class DirectorySource:
-    """Reads public files below a directory. Paths are made by this package, never received."""
+    """Public files below a directory. Paths are made by this package, never received."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -193,7 +193,7 @@ def load_edge(source: Source, checkpoint: Checkpoint) -> RightEdge:
 
 
 class VerifiedTiles:
-    """Reads hashes and entries of one checkpoint's tree, and makes proofs about it.
+    """Hashes and entries of one checkpoint's tree, and proofs about it.
 
     Every tile is checked against its parent, up to the root, before anything is
     read from it. Memory is bounded: about 1,000 tiles are kept. Not thread-safe.
@@ -262,13 +262,13 @@ class VerifiedTiles:
 
 
 class LogReader:
-    """Reads one checkpoint's entries and makes proofs about them, verifying what it reads.
+    """One checkpoint's entries and proofs about them, verified as they are read.
 
     Not thread-safe.
     """
 
     def __init__(self, source: Source, signed: SignedCheckpoint) -> None:
-        """Of a checkpoint that the caller has verified; reads its right edge now."""
+        """Read the right edge of a checkpoint that the caller has verified."""
         self.signed = signed
         self._tiles = VerifiedTiles(source, signed.checkpoint)
 

@@ -24,7 +24,7 @@ _HIGHEST_TREE = 63
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Holds index, siblings and checkpoint; call `verify_receipt` before believing it."""
+    """Index, siblings and checkpoint; call `verify_receipt` before believing it."""
 
     index: int
     proof: tuple[bytes, ...]
@@ -60,7 +60,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedReceipt:
-    """Says where an entry is in the log, and under which checkpoint. Verified."""
+    """Where an entry is in the log, and under which checkpoint. Verified."""
 
     index: int
     leaf: bytes

@@ -113,7 +113,7 @@ def superseded(older: int, size: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class OpenedStorage:
-    """Says what a storage holds that is consistent and belongs to this writer."""
+    """What a storage holds that is consistent and belongs to this writer."""
 
     held: HeldLock
     signed: SignedCheckpoint

@@ -50,7 +50,7 @@ SYNC_BYTES = 2**25
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Says where the entry is, with a receipt; `fresh` unless it was in the log before.
+    """Where the entry is, with a receipt; `fresh` unless it was in the log before.
 
     A `barrier` is acknowledged only when a quorum has cosigned a checkpoint that covers it (05-H1).
     """
@@ -66,7 +66,7 @@ Outcome = Accepted | Refused
 
 @dataclass(slots=True)
 class _BatchDecision:
-    """Collects what one batch will do."""
+    """What one batch will do."""
 
     start: int
     outcomes: list[Refused | tuple[int, bool]] = field(default_factory=list)
@@ -75,7 +75,7 @@ class _BatchDecision:
 
 
 class Sequencer:
-    """Appends batches to the log in `storage`. One thread at a time calls it.
+    """The writer of batches to the log in `storage`. One thread at a time calls it.
 
     Opening makes the storage consistent or raises `StorageError`. After any other
     error of `append` this object is finished: whatever was being written is

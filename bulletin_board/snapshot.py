@@ -36,7 +36,7 @@ _CENSUS_ROW = Struct(">32sBQ")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Holds what is known of the first `size` entries of a log; names their root and index rows."""
+    """What is known of the first `size` entries of a log, with their root and index rows."""
 
     policy: bytes
     size: int
@@ -59,7 +59,7 @@ SNAPSHOT: Codec[Snapshot] = record(
 
 @dataclass(slots=True)
 class LogKnowledge:
-    """Holds what follows from all entries of a log; `size` of them are in the last snapshot."""
+    """What follows from all entries of a log; `size` of them are in the last snapshot."""
 
     policy: AdmissionPolicy
     rows: Digest

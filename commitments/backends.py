@@ -28,7 +28,7 @@ HOW_TO_GET_NATIVE = (
 
 @dataclass(frozen=True, slots=True)
 class BackendStatus:
-    """Names the active backend and the reason for it, for people and for reports."""
+    """The active backend and the reason for it, for people and for reports."""
 
     active: str
     reason: str

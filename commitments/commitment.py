@@ -16,7 +16,7 @@ from wire.secret import Guarded
 
 
 class CommitmentKey(Protocol):
-    """Holds public bases, and says how many values and blindings one commitment hides."""
+    """Public bases; how many values and blindings one commitment hides follows from them."""
 
     @property
     def group(self) -> Group: ...
@@ -29,7 +29,7 @@ class CommitmentKey(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Commitment:
-    """Holds one or more commitments under one key. Public."""
+    """One or more commitments under one key. Public."""
 
     key: CommitmentKey
     points: PointVec
@@ -64,7 +64,7 @@ class Commitment:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Opening(Guarded):
-    """Holds what one or more commitments hide. Never prints, pickles, hashes or compares."""
+    """What one or more commitments hide. Never prints, pickles, hashes or compares."""
 
     key: CommitmentKey
     values: SecretScalarVec
@@ -98,7 +98,7 @@ class Opening(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RevealedOpening:
-    """Holds values and blindings that were made public, or received from a stranger."""
+    """Values and blindings that were made public, or received from a stranger."""
 
     key: CommitmentKey
     values: ScalarVec

@@ -41,7 +41,7 @@ Words: TypeAlias = "Buffer | np.ndarray[tuple[int], np.dtype[np.integer]]"
 
 
 class Scalar(Protocol):
-    """Computes with a public integer mod the group order."""
+    """A public integer mod the group order."""
 
     @overload
     def __add__(self, other: Scalar, /) -> Scalar: ...
@@ -71,7 +71,7 @@ class Scalar(Protocol):
 
 
 class SecretScalar(Protocol):
-    """Computes with a secret integer mod the group order."""
+    """A secret integer mod the group order."""
 
     def __add__(self, other: AnyScalar, /) -> SecretScalar: ...
     def __sub__(self, other: AnyScalar, /) -> SecretScalar: ...
@@ -83,7 +83,7 @@ class SecretScalar(Protocol):
 
 
 class ScalarVec(Protocol):
-    """Computes with a vector of public scalars. A single scalar operand is broadcast."""
+    """A vector of public scalars. A single scalar operand is broadcast."""
 
     def __len__(self) -> int: ...
     @overload
@@ -128,7 +128,7 @@ class ScalarVec(Protocol):
 
 
 class SecretScalarVec(Protocol):
-    """Computes with a vector of secret scalars. A single scalar operand is broadcast."""
+    """A vector of secret scalars. A single scalar operand is broadcast."""
 
     def __len__(self) -> int: ...
     @overload
@@ -153,7 +153,7 @@ AnyScalarVec: TypeAlias = ScalarVec | SecretScalarVec
 
 
 class Point(Protocol):
-    """Computes with a group element. Multiplication by a scalar takes constant time."""
+    """A group element. Multiplication by a scalar takes constant time."""
 
     def __add__(self, other: Point, /) -> Point: ...
     def __sub__(self, other: Point, /) -> Point: ...
@@ -166,7 +166,7 @@ class Point(Protocol):
 
 
 class PointVec(Protocol):
-    """Computes with a vector of group elements. A single point operand is broadcast."""
+    """A vector of group elements. A single point operand is broadcast."""
 
     def __len__(self) -> int: ...
     @overload
@@ -187,7 +187,7 @@ class PointVec(Protocol):
         """Sum of scalars[i] * self[i], constant-time."""
 
     def msms(self, rows: Iterable[AnyScalarVec], /, *, bits: int | None = None) -> PointVec:
-        """For each row the sum of row[i] * self[i], constant-time.
+        """The sums of row[i] * self[i], one for each row, constant-time.
 
         `bits` (1..58) promises that every scalar lies in [-2^bits, 2^bits), counted from
         zero to both sides; sums with few bits cost a fraction. `UsageError` if one does
@@ -216,7 +216,7 @@ class PointVec(Protocol):
 
 
 class FixedBases(Protocol):
-    """Keeps precomputed tables for a few bases that are multiplied very often."""
+    """Precomputed tables for a few bases that are multiplied very often."""
 
     def __len__(self) -> int: ...
     def combine(self, *columns: AnyScalarVec) -> PointVec:
@@ -227,7 +227,7 @@ class FixedBases(Protocol):
 
 
 class WideTable(Protocol):
-    """Tabulates a symmetric law with 128-bit precision, prepared for draws. Public.
+    """The table of a symmetric law with 128-bit precision, prepared for draws. Public.
 
     With F_0 = 0, F_J = 2^128, J = 2 radius + 1 and F_{J-i} = 2^128 - F_i a draw y gives
     the value i - radius with F_i <= y < F_{i+1}.
@@ -239,7 +239,7 @@ class WideTable(Protocol):
 
 
 class Stream(Protocol):
-    """Expands a 32-byte seed into a deterministic stream of secret values.
+    """The deterministic stream of secret values that a 32-byte seed stands for.
 
     ChaCha20 (RFC 8439) with the seed as key, the 12-byte domain as nonce and the
     block counter from zero. Every call continues where the last one stopped, at
@@ -292,18 +292,18 @@ class Stream(Protocol):
 
 
 class Group(Protocol):
-    """Constructs the values of one group on one backend, and knows its constants."""
+    """The values and constants of one group on one backend."""
 
     def __hash__(self) -> int:
-        """Groups key caches."""
+        """A hash by which caches know the group."""
 
     @property
     def name(self) -> str:
-        """For example "ristretto255"."""
+        """The group's name, for example "ristretto255"."""
 
     @property
     def backend(self) -> str:
-        """For example "native" or "reference"."""
+        """The backend's name, for example "native" or "reference"."""
 
     @property
     def details(self) -> str:
@@ -327,7 +327,7 @@ class Group(Protocol):
     def scalar(self, value: int, /) -> Scalar: ...
     def secret_scalar(self, value: int, /) -> SecretScalar: ...
     def scalars(self, values: Iterable[int] | Buffer, /) -> ScalarVec:
-        """From integers, or from a one-dimensional buffer of 32- or 64-bit integers."""
+        """Scalars from integers, or from a one-dimensional buffer of 32- or 64-bit integers."""
 
     def secret_scalars(self, values: Iterable[int] | Buffer, /) -> SecretScalarVec: ...
     def random_scalars(self, n: int, rng: Rng, /) -> SecretScalarVec:
@@ -371,7 +371,7 @@ class Group(Protocol):
 
     def fixed_bases(self, bases: PointVec, /) -> FixedBases: ...
     def wide_table(self, lower: Sequence[int], /) -> WideTable:
-        """From F_1 .. F_radius: not decreasing, from 1 or more to at most 2^127.
+        """The table of F_1 .. F_radius: not decreasing, from 1 or more to at most 2^127.
 
         The other bounds follow by symmetry. Rows between equal bounds are never drawn.
         """

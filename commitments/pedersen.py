@@ -18,7 +18,7 @@ OPENING_CHECK = "01-P4"
 
 @dataclass(frozen=True, slots=True)
 class Pedersen:
-    """Commits to scalars. Perfectly hiding, binding under discrete log."""
+    """Commitments to scalars. Perfectly hiding, binding under discrete log."""
 
     group: Group
 

@@ -25,7 +25,7 @@ Places: TypeAlias = npt.NDArray[np.uint32]
 
 
 class ResidueTable(Protocol):
-    """Holds secret residues in the form that products are quickest in; never printed or pickled.
+    """Secret residues in the form that products are quickest in; never printed or pickled.
 
     Operations leave a table as it is. What they return is secret, too: who knows that it is public
     reveals it.
@@ -54,7 +54,7 @@ class ResidueTable(Protocol):
         """The same with unsigned 64-bit words."""
 
     def bit_inners(self, bits: bytes, /) -> ResidueTable:
-        """For each string of bits, one for each entry, the sum of the entries where it has a 1."""
+        """The sums of entries where a string of bits has a 1, one for each string."""
 
     def permuted(self, places: Places, signs: bytes, /) -> ResidueTable:
         """Entry j at place `places[j]`, negated where bit j of the signs is 1; others stay."""
@@ -64,7 +64,7 @@ class ResidueTable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TableKernels:
-    """Makes tables; on the native backend in a time that depends on no entry and no integer.
+    """The maker of tables; on the native backend its time depends on no entry and no integer.
 
     of_scalars(scalars), of_integers(integers): the table of these.
     integer_power_sums(integers, exponent, half): `ResidueTable.power_sums` of that table, for

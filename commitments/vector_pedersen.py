@@ -27,7 +27,7 @@ OPENING_CHECK = "01-V4"
 
 @dataclass(frozen=True, slots=True)
 class VectorPedersen:
-    """Commits to vectors of one dimension.
+    """Commitments to vectors of one dimension.
 
     The bases depend on the dimension, so a commitment to (1, 2) is unrelated to
     one of (1, 2, 0): nobody can pass one off as the other.
@@ -59,7 +59,7 @@ class VectorPedersen:
 
     @property
     def values_per_commitment(self) -> int:
-        """As many as the dimension."""
+        """The dimension: one commitment hides so many values."""
         return self.dimension
 
     def describe(self) -> str:

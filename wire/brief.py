@@ -16,7 +16,7 @@ _SHOWN_BYTES: Final = 4
 
 
 class Brief:
-    """Gives a dataclass with `repr=False` a `repr` of one line and at most `MOST` characters.
+    """The base of dataclasses with `repr=False`: a `repr` of one line, at most `MOST` characters.
 
     Bytes are shown by their first digits, long lists by their length. Nothing is hidden by this:
     what must not leak is a `wire.secret.Guarded`, which says nothing here either.

@@ -69,7 +69,7 @@ _CHUNK = 32
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """Holds 32 bytes that passed rules E1 to E4: a canonical point, not of small order.
+    """32 bytes that passed rules E1 to E4: a canonical point, not of small order.
 
     Construction raises `MalformedMessage` for other bytes.
     """
@@ -104,7 +104,7 @@ class SigningKey(Guarded):
     __slots__ = ("_key", "_public")
 
     def __init__(self, seed: SecretBytes) -> None:
-        """From the 32-byte private key of RFC 8032, section 5.1.5."""
+        """Take the 32-byte private key of RFC 8032, section 5.1.5."""
         if not isinstance(seed, SecretBytes) or len(seed) != SEED_SIZE:
             raise UsageError(f"a signing key is made from a SecretBytes of {SEED_SIZE} bytes")
         self._key = Ed25519PrivateKey.from_private_bytes(seed.reveal())
@@ -131,7 +131,7 @@ class SigningKey(Guarded):
 
 
 class SignatureClaim(NamedTuple):
-    """Holds one signature to verify."""
+    """One signature to verify."""
 
     key: PublicKey
     message: bytes
@@ -210,7 +210,7 @@ def _is_canonical(encoding: bytes) -> bool:
 
 
 def _has_small_order(encoding: bytes) -> bool:
-    """For canonical encodings. Both signs of x have the same order, so y decides."""
+    """Whether a canonical encoding has small order; both signs of x do, so y decides."""
     return _y(encoding) in _SMALL_ORDER_Y
 
 

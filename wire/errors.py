@@ -12,11 +12,11 @@ from typing import Final, Literal
 
 
 class GopaError(Exception):
-    """Is the base of every error this library raises on purpose."""
+    """The base of every error this library raises on purpose."""
 
 
 class UsageError(GopaError):
-    """Says that the calling code is wrong: no remote party can cause this.
+    """Wrong use of the library: no remote party can cause this.
 
     `field` is the path of the offending value inside a larger one, such as
     `edges[3].key`, where there is a larger one.
@@ -32,18 +32,18 @@ class UsageError(GopaError):
 
 
 class BackendError(GopaError):
-    """Says that a backend, or the package of an extra, is missing or is not what was asked for."""
+    """A backend, or the package of an extra, that is missing or not what was asked for."""
 
 
 class ComputationFault(GopaError):
-    """Says that a computation on this machine went wrong, and that nothing was released.
+    """A computation on this machine that went wrong; nothing was released.
 
     Do it again. If that fails too, the machine or the installation is not to be trusted.
     """
 
 
 class Aborted(GopaError):
-    """Says that a round ended without a result; `released` says what the others saw."""
+    """The end of a round without a result; `released` is what the others saw."""
 
     def __init__(self, message: str, released: Literal["none", "masked"] = "none") -> None:
         super().__init__(message, released)
@@ -62,11 +62,11 @@ PUBLISHED: Final = {
 
 
 class ProtocolError(GopaError):
-    """Says that received data is wrong. Subclasses say what that proves."""
+    """Received data that are wrong. Subclasses name what that proves."""
 
 
 class MalformedMessage(ProtocolError):
-    """Refuses bytes that no honest encoder produces; `field` and `offset` say where."""
+    """Bytes that no honest encoder produces; `field` and `offset` name the place."""
 
     def __init__(self, message: str, field: str = "", offset: int | None = None) -> None:
         super().__init__(message, field, offset)
@@ -81,7 +81,7 @@ class MalformedMessage(ProtocolError):
 
 
 class InvalidProof(ProtocolError):
-    """Refuses a well-formed proof, opening or signature that does not hold.
+    """A well-formed proof, opening or signature that does not hold.
 
     `check` cites the numbered verification step of the specification that
     failed; `culprits` holds the positions of the bad items when several were
@@ -101,11 +101,11 @@ class InvalidProof(ProtocolError):
 
 
 class InvalidSignature(InvalidProof):
-    """Refuses an Ed25519 signature outside the accept set of the specification."""
+    """An Ed25519 signature outside the accept set of the specification."""
 
 
 class FaultyParty(ProtocolError):
-    """Names a party that is proved faulty; `evidence` convinces a third person."""
+    """A party that is proved faulty; `evidence` convinces a third person."""
 
     def __init__(self, message: str, party: bytes, evidence: bytes = b"") -> None:
         super().__init__(message, party, evidence)
@@ -118,7 +118,7 @@ class FaultyParty(ProtocolError):
 
 
 class SuspectedPartyOrBoard(ProtocolError):
-    """Says that the named party or the board is at fault, without proof which."""
+    """A fault of the named party or of the board, without proof which."""
 
     def __init__(self, message: str, party: bytes) -> None:
         super().__init__(message, party)
@@ -130,7 +130,7 @@ class SuspectedPartyOrBoard(ProtocolError):
 
 
 class FaultyBoard(ProtocolError):
-    """Says that the board is proved faulty; `evidence` convinces a third person."""
+    """A proved fault of the board; `evidence` convinces a third person."""
 
     def __init__(self, message: str, evidence: bytes = b"") -> None:
         super().__init__(message, evidence)
@@ -142,4 +142,4 @@ class FaultyBoard(ProtocolError):
 
 
 class Unattributed(ProtocolError):
-    """Says that something is wrong and nothing proves who did it."""
+    """Something wrong of which nothing proves who did it."""

@@ -12,7 +12,7 @@ _FEWEST_CELLS: Final = 8
 
 
 class Rows(Sequence[bytes]):
-    """Stores byte strings of one width, one after the other, numbered from 0."""
+    """Byte strings of one width, one after the other, numbered from 0."""
 
     __slots__ = ("_data", "_width")
 
@@ -23,7 +23,7 @@ class Rows(Sequence[bytes]):
 
     @classmethod
     def of(cls, width: int, rows: Iterable[bytes]) -> Rows:
-        """These rows."""
+        """New rows with these contents."""
         found = cls(width)
         for row in rows:
             found.append(row)
@@ -62,7 +62,7 @@ class Rows(Sequence[bytes]):
         return len(row) == self._width and self._data.startswith(row, self._width * number)
 
     def to_bytes(self) -> bytes:
-        """All rows."""
+        """All rows, one behind the other."""
         return bytes(self._data)
 
     def _require_width(self, row: bytes) -> None:
@@ -72,7 +72,7 @@ class Rows(Sequence[bytes]):
 
 
 class KeyTable:
-    """Numbers distinct byte strings of one width from 0, in the order in which they came.
+    """Distinct byte strings of one width, numbered from 0 in the order in which they came.
 
     A dictionary from bytes to numbers, which would take about four times the memory. Keys
     come from strangers, who must not choose which of them meet in one cell: cells follow

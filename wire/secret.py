@@ -13,7 +13,7 @@ def refuse(what: str) -> NoReturn:
 
 
 class Guarded:
-    """Makes a secret of any class refuse to print, pickle, hash or compare."""
+    """The base of secrets of any class: they do not print, pickle, hash or compare."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ class Guarded:
 
 
 class SecretBytes(Guarded):
-    """Holds bytes that never print, pickle, hash or compare; `reveal` is the only way out.
+    """Bytes that never print, pickle, hash or compare; `reveal` is the only way out.
 
     CPython copies and moves objects, so erasure from memory is not promised:
     the type stops accidents, not a debugger.

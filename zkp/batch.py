@@ -32,7 +32,7 @@ _MOST_IN_FLIGHT: Final = 16
 
 
 class Verifiable(Protocol):
-    """States something and hands out the equations that a proof of it has to satisfy."""
+    """A statement with the equations that a proof of it has to satisfy."""
 
     @property
     def group(self) -> Group:
@@ -47,7 +47,7 @@ class Verifiable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProofClaim:
-    """Holds a proof to check once, and the transcript that its prover started from."""
+    """A proof to check once, and the transcript that its prover started from."""
 
     statement: Verifiable
     proof: bytes
@@ -73,7 +73,7 @@ def verify_items(
     executor: Executor | None,
     per_task: int = 128,
 ) -> None:
-    """As `verify_batch`, for items that the workers of an executor load and check.
+    """Do as `verify_batch`, for items that the workers of an executor load and check.
 
     `load` makes the claim of an item, in the worker; a `ProtocolError` it raises counts
     against the item. Without an executor all is done here and now. With a pool of
@@ -116,7 +116,7 @@ def _refuse(culprits: Sequence[int]) -> None:
 
 @dataclass(slots=True)
 class _Chunk:
-    """Collects claims that are well-formed, until they are checked together."""
+    """Claims that are well-formed, until they are checked together."""
 
     group: Group
     positions: list[int] = field(default_factory=list)

@@ -23,7 +23,7 @@ _MERGE_AT: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Names a family of generators whose first bases equations have in common."""
+    """A family of generators whose first bases equations have in common."""
 
     name: bytes
     dimension: int = 0
@@ -42,7 +42,7 @@ Bases: TypeAlias = Family | PointVec
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Stands for the sum of scalars[i] * points[i]; bases named by their family are merged."""
+    """The sum of scalars[i] * points[i]; bases named by their family are merged."""
 
     points: Bases
     scalars: ScalarVec
@@ -50,14 +50,14 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """Claims that all terms add up to the identity; `check` cites its numbered step."""
+    """The claim that all terms add up to the identity; `check` cites its numbered step."""
 
     check: str
     terms: tuple[Term, ...]
 
 
 class EquationSum:
-    """Adds up weighted equations, and evaluates the sum in one multi-scalar multiplication."""
+    """The sum of weighted equations, evaluated in one multi-scalar multiplication."""
 
     __slots__ = ("_group", "_own_points", "_own_scalars", "_shared")
 
@@ -79,7 +79,7 @@ class EquationSum:
                 raise UsageError("a term needs one scalar for each of its points")
 
     def value(self) -> Point:
-        """The weighted sum."""
+        """The sum of all equations by their weights."""
         families: dict[Family, ScalarVec] = {}
         for (family, _), entries in self._shared.items():
             merged = self._merge(entries)

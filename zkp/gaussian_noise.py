@@ -32,7 +32,7 @@ from zkp.transcript import Transcript
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Draw(Guarded):
-    """Places the sum of both halves in the table. Secret: it tells the noise.
+    """The place of the sum of both halves in the table. Secret: it tells the noise.
 
     `row` is the row with F_row <= y + p - carry * total < F_(row + 1); the position in
     it is `below` steps above its lower end and `above` steps below its last integer.
@@ -82,7 +82,7 @@ def require_halves(table: GaussianTable, halves: list[int] | tuple[int, ...], wh
 
 
 class NoiseSeeds(Guarded):
-    """Holds the private halves of some draws, to be published as `commitment` before the coins.
+    """The private halves of some draws, to be published as `commitment` before the coins.
 
     It works with one list of coins: with a second list the difference of two noises
     would be public almost entirely. It serves one output, with one input: the same
@@ -146,7 +146,7 @@ class NoiseSeeds(Guarded):
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoiseStatement:
-    """States that `output` i hides input i plus the noise of draw i, or the noise alone.
+    """That `output` i hides input i plus the noise of draw i, or the noise alone.
 
     `seeds` was published before anybody knew `coins`; the caller makes sure of that,
     and that no seed is used with two coins. `inputs` also claims their ranges.
@@ -217,7 +217,7 @@ class GaussianNoiseStatement:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NoiseWitness(Guarded):
-    """Holds what the prover knows: the seeds and the openings of outputs and inputs."""
+    """What the prover knows: the seeds and the openings of outputs and inputs."""
 
     seeds: NoiseSeeds
     output: Opening
@@ -312,7 +312,7 @@ def _shape(
 
 @dataclass(frozen=True, slots=True)
 class DrawRows:
-    """Holds the linear forms of one draw (rule R6).
+    """The linear forms of one draw (rule R6).
 
     `one_row` minus 1 is zero: exactly one row is chosen. `inside` minus 1 is zero: both
     slacks together fill the row, so neither leaves it. `seed` minus the coin is y.

@@ -32,7 +32,7 @@ from wire.errors import UsageError
 
 
 class Enclosure(NamedTuple):
-    """Bounds a non-negative real number from both sides, in units of 2^-precision."""
+    """A non-negative real number, bounded from both sides in units of 2^-precision."""
 
     low: int
     high: int
@@ -92,7 +92,7 @@ _SMALLEST_SQUARE, _LARGEST_SQUARE = Fraction(1, 16), Fraction(2**20)
 
 
 class NoiseKind(Enum):
-    """Says how a law is drawn and proved."""
+    """How a law is drawn and proved."""
 
     GAUSSIAN_TABLE = 1
     WEIGHTED_BITS = 2
@@ -159,7 +159,7 @@ class _Law(ABC):
 
 @dataclass(frozen=True, slots=True)
 class GaussianTable(_Law):
-    """Tabulates the truncated discrete Gaussian exp(-i^2 / (2 s^2)) in multiples of 2^-bits.
+    """The table of the truncated discrete Gaussian exp(-i^2 / (2 s^2)), in multiples of 2^-bits.
 
     s^2 = `square_numerator` / `square_denominator` in lowest terms; `rows` is odd.
     Every row but the centre is the integer nearest to 2^bits w_i / W, where W sums w_i
@@ -208,7 +208,7 @@ class GaussianTable(_Law):
 
 @dataclass(frozen=True, slots=True)
 class WeightRun:
-    """Stands for `count` independent fair bits, each of this weight."""
+    """`count` independent fair bits of the same weight."""
 
     weight: int
     count: int
@@ -222,7 +222,7 @@ class WeightRun:
 
 @dataclass(frozen=True, slots=True)
 class WeightedBits(_Law):
-    """Describes the sum of weighted fair bits, minus its mean.
+    """The sum of weighted fair bits, minus its mean.
 
     Runs are in increasing order of weight, so that a law has one description. Weights
     whose sums leave gaps, and so form a lattice coarser than the grid of the inputs,
@@ -257,7 +257,7 @@ class WeightedBits(_Law):
 
 @dataclass(frozen=True, slots=True)
 class NoNoise(_Law):
-    """Adds nothing: the law of a session whose exact sum is released.
+    """The law of a session whose exact sum is released: nothing is added.
 
     It is none of the laws that hide anything, and no theorem about noise holds for it.
     """

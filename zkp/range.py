@@ -29,7 +29,7 @@ from zkp.vectors import constant
 
 @dataclass(frozen=True)
 class Interval:
-    """Holds the integers from `low` to `high`, both included; at least two of them."""
+    """The integers from `low` to `high`, both included; at least two of them."""
 
     low: int
     high: int
@@ -96,7 +96,7 @@ def secret_bits(
 
 @dataclass(frozen=True, slots=True)
 class RangeStatement:
-    """States that the value of commitment i, as a signed residue, lies in intervals[i]."""
+    """That the value of commitment i, as a signed residue, lies in intervals[i]."""
 
     commitment: Commitment
     intervals: tuple[Interval, ...]
@@ -179,7 +179,7 @@ def _shape(group: Group, spans: Sequence[int]) -> bits.ConstraintShape:
 
 @dataclass(frozen=True, slots=True)
 class VectorStatement:
-    """Holds the one vector commitment that a statement is about."""
+    """The one vector commitment that a statement is about."""
 
     commitment: Commitment
 
@@ -200,7 +200,7 @@ class VectorStatement:
 
 @dataclass(frozen=True, slots=True)
 class VectorRangeStatement(VectorStatement):
-    """States that every coordinate, read as a signed residue, lies in the interval."""
+    """That every coordinate, read as a signed residue, lies in the interval."""
 
     interval: Interval
 
@@ -277,7 +277,7 @@ def _vector_shape(group: Group, dimension: int, span: int) -> bits.ConstraintSha
 
 @dataclass(frozen=True, slots=True)
 class LastLargestStatement(VectorStatement):
-    """States that all coordinates lie in [0, maximum], and none is larger than the last."""
+    """That all coordinates lie in [0, maximum], and none is larger than the last."""
 
     maximum: int
 
@@ -339,7 +339,7 @@ def last_largest_layout(dimension: int, maximum: int) -> bits.Layout:
 
 
 def _below_last(group: Group, values: SecretScalarVec) -> SecretScalarVec:
-    """By how much each other coordinate stays below the last one."""
+    """The amounts by which other coordinates stay below the last one."""
     others = len(values) - 1
     return constant(group, 1, others) * values[others] - values[:others]
 

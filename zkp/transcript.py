@@ -40,7 +40,7 @@ _MAX_FRAME: Final = 1 << 32
 
 
 class DuplexSponge:
-    """Hashes a session identifier, zeros up to one block, and what is absorbed, with SHAKE128.
+    """SHAKE128 over a session identifier, zeros up to one block, and what is absorbed.
 
     Absorbing has no frames: the caller absorbs prefix-free encodings only.
     """
@@ -115,7 +115,7 @@ _HEDGE_SIZE: Final = 32
 
 
 class Transcript:
-    """Feeds labelled, framed input to a sponge, and draws challenges from it.
+    """Labelled, framed input to a sponge, and the challenges drawn from it.
 
     Every entry is kind, framed label, framed data, so two different sequences of
     calls never absorb the same bytes: ("a", "bc") is not ("ab", "c").
@@ -130,7 +130,7 @@ class Transcript:
         self._bound = False
 
     def absorb(self, label: bytes, data: bytes) -> None:
-        """Bind bytes."""
+        """Bind labelled bytes to the transcript."""
         self._bind(_BYTES, label, data)
 
     def absorb_int(self, label: bytes, value: int) -> None:
@@ -268,14 +268,14 @@ def _asked(group: Group, n: int) -> bytes:
 
 
 class NonceSource(Guarded):
-    """Draws nonces from a transcript, a label, fresh bytes and a witness; ever the same ones."""
+    """Nonces from a transcript, a label, fresh bytes and a witness; ever the same ones."""
 
     __slots__ = ("_count", "_fresh", "_group", "_session", "_witness")
 
     def __init__(
         self, group: Group, count: int, session: bytes, fresh: bytes, witness: SecretScalarVec
     ) -> None:
-        """Use `Transcript.nonce_source`."""
+        """Keep what nonces are drawn from; `Transcript.nonce_source` makes one."""
         self._group = group
         self._count = count
         self._session = session

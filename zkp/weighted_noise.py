@@ -28,7 +28,7 @@ from zkp.transcript import Transcript
 
 @dataclass(frozen=True, slots=True)
 class WeightedNoisePlan:
-    """Holds what is known before the coins: the law, the dimension, the inputs' range.
+    """What is known before the coins: the law, the dimension, the inputs' range.
 
     Without an interval the proof is about noise alone. With `inputs_committed` a vector
     commitment of the inputs takes part in the statement; without, the inputs exist in
@@ -63,7 +63,7 @@ class WeightedNoisePlan:
 
 
 class NoiseBits(Guarded):
-    """Holds private coins and input bits behind the point A, which is published before the coins.
+    """Private coins and input bits behind the point A, which is published before the coins.
 
     It serves one list of coins and one proof: a second list would tell, with the
     first, almost everything about the private coins.
@@ -74,7 +74,7 @@ class NoiseBits(Guarded):
     def __init__(
         self, plan: WeightedNoisePlan, committed: bits.BitCommitment, hidden: SecretScalarVec
     ) -> None:
-        """Use `commit_weighted_noise`."""
+        """Keep the committed bits of noise; `commit_weighted_noise` makes them."""
         self.plan = plan
         self.committed = committed
         self._bits = hidden
@@ -157,7 +157,7 @@ def commit_weighted_noise(
 
 @dataclass(frozen=True, slots=True)
 class WeightedNoiseStatement:
-    """States that `output` hides the inputs plus the noise, or the noise alone.
+    """That `output` hides the inputs plus the noise, or the noise alone.
 
     `committed` is the point A, which was published before anybody knew `coins`: one
     byte, 0 or 1, for each private coin. The caller makes sure of that order.

@@ -17,7 +17,7 @@ _ENTRIES_AT_ONCE = 256
 
 
 class AsyncBoardClient:
-    """Runs the calls of a `BoardClient` in threads, so that they do not block the event loop.
+    """A `BoardClient` whose calls run in threads, so that they do not block the event loop.
 
     Calls run in `threads` threads of its own; verification and connections are
     those of the synchronous client. Use it as an async context manager.
@@ -34,15 +34,15 @@ class AsyncBoardClient:
         await asyncio.to_thread(self._executor.shutdown)
 
     async def submit(self, entry: bytes) -> VerifiedReceipt:
-        """As `BoardClient.submit`."""
+        """Post an entry, as `BoardClient.submit` does."""
         return await self._call(lambda: self._client.submit(entry))
 
     async def update(self) -> SignedCheckpoint:
-        """As `BoardClient.update`."""
+        """The newest checkpoint, as `BoardClient.update` has it."""
         return await self._call(self._client.update)
 
     async def entries(self, start: int = 0) -> AsyncIterator[bytes]:
-        """As `BoardClient.entries`."""
+        """The entries from a start on, as `BoardClient.entries` has them."""
         reader = await self._call(self._client.reader)
         for first in range(min(start, reader.size), reader.size, _ENTRIES_AT_ONCE):
             stop = min(first + _ENTRIES_AT_ONCE, reader.size)

@@ -56,7 +56,7 @@ _STALE = (
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Says how often to try, and how long to wait between attempts."""
+    """How often to try, and how long to wait between attempts."""
 
     attempts: int = 8
     first_seconds: float = 0.2
@@ -68,7 +68,7 @@ class Patience:
 
 
 class BoardClient:
-    """Talks to one board under one trust policy, and remembers what the board has shown.
+    """A client of one board under one trust policy, with a memory of what the board has shown.
 
     Every checkpoint, also those inside receipts, is compared with the newest one
     seen before. If they cannot belong to one log, the client stores evidence,

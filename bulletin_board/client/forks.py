@@ -18,7 +18,7 @@ from wire.errors import InvalidProof, Unattributed
 
 @dataclass(frozen=True, slots=True)
 class ForkEvidence:
-    """Holds two signed checkpoints, and the newer tree's proof at the size of the older one."""
+    """Two signed checkpoints, and the newer tree's proof at the size of the older one."""
 
     older: bytes
     newer: bytes
@@ -67,7 +67,7 @@ LONGEST_REQUEST = 1024
 
 @dataclass(frozen=True, slots=True)
 class UnprovenPair:
-    """Holds two signed checkpoints, and the request whose answer would have shown they agree."""
+    """Two signed checkpoints, and the request whose answer would have shown they agree."""
 
     older: bytes
     newer: bytes
@@ -83,7 +83,7 @@ UNPROVEN_PAIR: Codec[UnprovenPair] = record(
 
 
 class UnprovenHistory(Unattributed):
-    """Says that the log signed a checkpoint that was not shown to extend the one seen before.
+    """A signed checkpoint that was not shown to extend the one seen before.
 
     Proved: the log signed `older` and `newer`. Only suspected: that it has forked; the
     network or a cache may be at fault. `request` failed. The client believes neither
@@ -110,7 +110,7 @@ class UnprovenHistory(Unattributed):
 
 
 class StaleMirror(UnprovenHistory):
-    """Says that this copy of the log is older than what was seen, and cannot show that it agrees.
+    """A copy of the log that is older than what was seen, and cannot show that it agrees.
 
     Most likely it lags behind: wait until it has caught up, or ask the board itself.
     """

@@ -26,7 +26,7 @@ from wire.errors import MalformedMessage, Unattributed
 
 
 class _Cut:
-    """Shuts a connection's socket down unless it is stopped in time.
+    """A limit in time at which a connection's socket is shut down.
 
     Stops a board that sends a byte now and then, or `100 Continue` for ever, from holding a party.
     """
@@ -78,7 +78,7 @@ class _Deadline(HTTPConnection):
 
 
 class _TlsDeadline(_Deadline, HTTPSConnection):
-    """Does the same over TLS."""
+    """The same over TLS."""
 
 
 def pools(seconds: float) -> dict[str, type[HTTPConnectionPool]]:
@@ -107,12 +107,12 @@ _GET = {"Accept-Encoding": f"{GZIP}, identity"}
 
 
 class NetworkError(Unattributed):
-    """Says that no complete answer arrived. Whether the request took effect is not known."""
+    """No complete answer. Whether the request took effect is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """Holds an answer; header names are in lower case."""
+    """An answer; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -126,7 +126,7 @@ class Response:
 
 
 class Transport(Protocol):
-    """Sends one request and reads one bounded answer. Follows no redirects.
+    """The way to send one request and read one bounded answer. Follows no redirects.
 
     A body is handed out without its content encoding.
     """
@@ -141,7 +141,7 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Sends requests over connections that are kept and shared between threads."""
+    """Requests over connections that are kept and shared between threads."""
 
     def __init__(
         self, authority: str | None = None, seconds: float = 60.0, connections: int = 8
@@ -191,7 +191,7 @@ class HttpTransport:
         return Response(answer.status, names, data)
 
     def close(self) -> None:
-        """Close idle connections."""
+        """Close all connections that are idle."""
         self._pool.clear()
 
 
@@ -230,7 +230,7 @@ def _opened(data: bytes, names: Mapping[str, str], limit: int, url: str) -> byte
 
 
 def _read(answer: urllib3.BaseHTTPResponse, most: int, deadline: float) -> bytes | None:
-    """At most `most` bytes, or None if they did not arrive in time."""
+    """The answer's first `most` bytes at most; None if they did not arrive in time."""
     data = bytearray()
     while len(data) < most:
         part = answer.read1(min(_PIECE, most - len(data)), decode_content=False)

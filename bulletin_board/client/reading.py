@@ -34,7 +34,7 @@ def page_through(ask: Ask, wanted: Lookup, root: bytes) -> tuple[VerifiedEntry, 
 
 
 class ShortProofs:
-    """Asks a board for consistency proofs, as long as it offers them.
+    """Consistency proofs of a board, as long as it offers them.
 
     A proof that holds spares reading tiles. One that does not hold, or none, shows nothing.
     """
@@ -64,7 +64,7 @@ class ShortProofs:
 
 
 class HttpSource:
-    """Reads the public files of a board, or of a static mirror, below `url`."""
+    """The public files of a board, or of a static mirror, below `url`."""
 
     def __init__(self, url: str, transport: Transport) -> None:
         self._url = url.rstrip("/")
@@ -82,7 +82,7 @@ class HttpSource:
 
 
 class PatientSource:
-    """Asks another source again while the server is busy or out of reach."""
+    """Another source, asked again while the server is busy or out of reach."""
 
     def __init__(self, source: Source, attempts: int, pause: Callable[[int], None]) -> None:
         """`pause` is given the number of the attempt that failed, from 0."""
@@ -100,7 +100,7 @@ class PatientSource:
 
 
 class PathRecordingSource:
-    """Asks another source, and remembers the last path it was asked for."""
+    """Another source, with the last path that it was asked for."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

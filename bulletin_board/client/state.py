@@ -12,7 +12,7 @@ from wire.errors import UsageError
 
 
 class ClientState(Protocol):
-    """Keeps a client's memory, so that it survives the process. One client at a time uses it."""
+    """A client's memory, so that it survives the process. One client at a time uses it."""
 
     def load(self) -> bytes | None:
         """Load the stored checkpoint."""
@@ -37,7 +37,7 @@ class ClientState(Protocol):
 
 
 class MemoryState:
-    """Keeps a client's memory until the process ends: for tests and simulations."""
+    """A client's memory until the process ends: for tests and simulations."""
 
     def __init__(self) -> None:
         self.checkpoint: bytes | None = None
@@ -72,7 +72,7 @@ class MemoryState:
 
 
 class DirectoryState:
-    """Keeps a client's memory in a directory, apart for each log.
+    """A client's memory in a directory, apart for each log.
 
     With `private`, nobody but the owner can use what is made here, wherever a crash comes.
     """

@@ -36,7 +36,7 @@ _NO_ADDRESS: Final = "no address"
 
 
 class OpenConnection:
-    """Tells the table of connections what one of them does: it waits, works, or has ended.
+    """The entry of one connection in the table: whether it waits, works, or has ended.
 
     `drop` ends it at once; whoever owns the connection sets it.
     """
@@ -64,7 +64,7 @@ class OpenConnection:
 
 
 class OpenConnections:
-    """Counts connections: at most `most`, and at most `per_address` from one address.
+    """The connections there are: at most `most`, and at most `per_address` from one address.
 
     A network of version 6 counts as an address: a /64 once, a /48 twice. Used by one event loop.
     """
@@ -168,14 +168,14 @@ _SCARCE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENO
 
 
 class CannotListen(GopaError):
-    """Says that an address is taken by another process, or is not there yet."""
+    """An address that another process has taken, or that is not there yet."""
 
 
 ProtocolFactory = Callable[[OpenConnection], asyncio.Protocol]
 
 
 class ConnectionAcceptor:
-    """Takes connections of one listening socket, as long as the table has room."""
+    """The taker of connections of one listening socket, as long as the table has room."""
 
     def __init__(
         self,
@@ -290,7 +290,7 @@ def raise_descriptor_limit() -> None:
 
 
 def most_connections(wanted: int) -> int:
-    """As many as wanted, if the descriptors of this process are enough for them.
+    """The wanted number, if the descriptors of this process are enough for it.
 
     Raises:
         UsageError: there are hardly any descriptors.

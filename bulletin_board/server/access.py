@@ -23,7 +23,7 @@ _KINDS: Final = (
 
 
 class WatchedApp:
-    """Passes requests on; `log` says each of them in the log when it was answered.
+    """An application between requests and `log`, which names each of them when it was answered.
 
     A line has what a stranger said, so nothing in it can look like another line. Bodies,
     queries and headers are not in it, whatever they hold.

@@ -44,7 +44,7 @@ from wire.errors import MalformedMessage, ProtocolError
 
 
 class OverviewCache:
-    """Makes the document behind the page, once in a while however many people look.
+    """The document behind the page, made once in a while however many people look.
 
     Counting sessions takes time that grows with their number, and strangers may ask.
     Used by one event loop; the counting happens in a thread.

@@ -37,7 +37,7 @@ _TOO_LONG: Final = (
 
 
 class BoundedConnection(HttpToolsProtocol):
-    """Drops the connection of a peer that exceeds a bound, and tells `opened` what it does."""
+    """A connection that is dropped where its peer exceeds a bound; `opened` follows it."""
 
     def __init__(self, *args: Any, opened: OpenConnection | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

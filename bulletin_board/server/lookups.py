@@ -49,7 +49,7 @@ _PAUSES = 5
 
 @dataclass(frozen=True, slots=True)
 class LookupLimits:
-    """Bounds what lookups cost: rows of the index, bytes of bundles, memory, a queue."""
+    """Bounds of what lookups cost: rows of the index, bytes of bundles, memory, a queue."""
 
     waiting: int = 64
     rows: int = 4_096
@@ -59,7 +59,7 @@ class LookupLimits:
 
 
 class LookupService:
-    """Finds entries by place. One thread works, and posts that wait go before it.
+    """The finder of entries by place. One thread works, and posts that wait go before it.
 
     `size` is the number of committed and published entries, None while the log is closed;
     `busy` says whether posts wait.

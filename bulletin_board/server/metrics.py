@@ -15,7 +15,7 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class Metrics:
-    """Counts requests, posts and lookups since the server started. Used by one event loop."""
+    """Counts of requests, posts and lookups since the server started. Used by one event loop."""
 
     def __init__(self) -> None:
         self._posts: Counter[str] = Counter()

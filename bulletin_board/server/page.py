@@ -24,7 +24,7 @@ _MOST_TIMES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PartyPicture:
-    """Shows one party to people who look at a board's page."""
+    """One party as people see it on a board's page."""
 
     party: str
     name: str
@@ -33,7 +33,7 @@ class PartyPicture:
 
 @dataclass(frozen=True, slots=True)
 class PhasePicture:
-    """Shows how many have posted in a phase, of how many; None where nobody is expected to."""
+    """How many have posted in a phase, of how many; None where nobody is expected to."""
 
     name: str
     posted: int
@@ -42,7 +42,7 @@ class PhasePicture:
 
 @dataclass(frozen=True, slots=True)
 class SessionPicture:
-    """Shows one session: its title, where it stands, its phases, its parties, and their edges.
+    """One session as people see it: title, state, phases, parties, and their edges.
 
     `tone` is `good` for a result, `unsure` for one that is mostly noise, `bad` for a round
     without one, and empty for what goes on.
@@ -59,7 +59,7 @@ class SessionPicture:
 
 
 class SessionTimes:
-    """Remembers when entries of sessions came in, since this server started.
+    """When entries of sessions came in, since this server started.
 
     The log itself has no times. `known` are the sessions that it held before: of them nobody
     knows when they began.
@@ -86,14 +86,14 @@ class SessionTimes:
 
 
 class SessionView(Protocol):
-    """Knows what the bytes of a session mean. Called in a thread of the server, one at a time."""
+    """What the bytes of a session mean. Called in a thread of the server, one at a time."""
 
     def picture(self, session: bytes) -> SessionPicture | None:
         """What to show about a session, or None."""
 
 
 class NoView:
-    """Knows nothing about sessions: the page shows them as hexadecimal numbers."""
+    """The view of a board that knows no sessions: the page has them as hexadecimal numbers."""
 
     def picture(self, session: bytes) -> SessionPicture | None:
         del session

@@ -30,7 +30,7 @@ Reading = Callable[[Callable[[], bytes]], Awaitable[bytes]]
 
 
 class PiecesResponse(Response):
-    """Sends a file and reads it meanwhile: a piece when the peer has read the one before.
+    """A file sent in pieces: each is read when the peer has read the one before.
 
     However many peers read slowly, they hold a piece each, and keep nobody else from reading.
     """
@@ -60,7 +60,7 @@ class PiecesResponse(Response):
 
 
 class SendingBudget:
-    """Bounds the bytes of answers on their way to readers. Used by one event loop."""
+    """The bytes of answers on their way to readers, bounded. Used by one event loop."""
 
     def __init__(self, most: int) -> None:
         self._left = most
@@ -77,7 +77,7 @@ class SendingBudget:
 
 
 class BudgetedResponse(Response):
-    """Sends a body whose bytes were taken from a budget, and gives them back afterwards.
+    """A body whose bytes were taken from a budget, and go back to it afterwards.
 
     It is sent in pieces, each when the peer has read the one before: a peer that
     does not read is noticed by its connection and cut off.
@@ -117,7 +117,7 @@ PIECE = 65_536
 
 
 class PublicResource(NamedTuple):
-    """Holds what to answer to a GET."""
+    """What to answer to a GET."""
 
     data: bytes
     media_type: str
@@ -173,7 +173,7 @@ def _cut(wanted: Tile | Bundle, source: Source, size: int) -> tuple[str, bytes]:
 
 
 class ResourceInPieces:
-    """Reads the resource at a path, a bundle in parts: it can have 16 MB.
+    """The resource at a path, a bundle in parts: it can have 16 MB.
 
     `wanted` is None for the checkpoint. `begin_quickly` comes first, and `begin` if that finds
     nothing.
@@ -210,7 +210,7 @@ class ResourceInPieces:
         return found.data
 
     def part(self, start: int, size: int) -> bytes:
-        """Some bytes of a bundle. Raises `MissingResource`."""
+        """A piece of the resource from `start` on; raises `MissingResource`."""
         size = min(size, self.length - start)
         for _ in range(_LOOKS):
             try:
@@ -221,7 +221,7 @@ class ResourceInPieces:
         raise MissingResource("the log grows too fast: ask again", self._path)
 
     def quick_part(self, start: int, size: int) -> bytes:
-        """As much of `part` as needs no waiting for a disk, maybe nothing."""
+        """The beginning of `part` that needs no waiting for a disk, maybe nothing."""
         try:
             return self._source.quick_part(self._file, start, min(size, self.length - start))[0]
         except MissingResource:
@@ -248,7 +248,7 @@ def _announced_size(source: Source) -> int:
 
 
 class OutgrownFiles:
-    """Hands out public files, also partial ones of checkpoints that the log has outgrown."""
+    """Public files, also partial ones of checkpoints that the log has outgrown."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

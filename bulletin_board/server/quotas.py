@@ -81,7 +81,7 @@ class RateLimit:
 
 
 class DiskUsage(NamedTuple):
-    """Holds the bytes of a file system, and those that may still be written to it."""
+    """The bytes of a file system, and those that may still be written to it."""
 
     total: int
     free: int
@@ -95,7 +95,7 @@ def usage_of(root: Path) -> DiskUsage:
 
 @dataclass(frozen=True, slots=True)
 class WritingLimits:
-    """Bounds what is written: posts of one address, bytes of one and of all in a day, free disk.
+    """Bounds of writing: posts of one address, bytes of one and of all in a day, free disk.
 
     A network of version 6 counts as an address: a /64 once, a /48 twice. None is no bound.
     """
@@ -123,7 +123,7 @@ class WritingLimits:
 
 
 class WritingQuota:
-    """Counts what is written. Used by one event loop; refusals are typed, and say how long to wait.
+    """The count of what is written. Used by one event loop; refusals name the time to wait.
 
     Whoever shares an address with others shares its quota: parties wait, and go on. What comes
     from the machine itself, where a proxy may be, counts for all together only.

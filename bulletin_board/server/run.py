@@ -195,7 +195,7 @@ def _remember_policy(place: BoardDirectory, policy: TrustPolicy, *, risk_fork: b
 
 
 def _watching(place: BoardDirectory) -> Callable[[], None]:
-    """Says when others may use what is the board's alone, and when they may not any more."""
+    """A look that logs when others may use what is the board's alone, and when no more."""
     said = ""
 
     def look() -> None:
@@ -253,7 +253,7 @@ _KEEP_ALIVE_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class ListenOptions:
-    """Says where to listen, and the certificate for TLS; without one put a proxy in front.
+    """Where to listen, and the certificate for TLS; without one put a proxy in front.
 
     At most `connections` are open, fewer if the process may not open so many files, and at
     most `per_address` from one address. Those from this machine are not counted by address:
@@ -310,7 +310,7 @@ def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
 
 
 class BoardServer(uvicorn.Server):
-    """Serves the board by uvicorn, with bounds on connections; tells when and where it listens.
+    """The board under uvicorn, with bounds on connections; it reports when and where it listens.
 
     Once `asked` is set it calls `renew` and takes its certificate anew; what fails then is logged,
     and the server goes on with what it has.

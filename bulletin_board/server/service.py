@@ -25,7 +25,7 @@ from wire.errors import InvalidSignature, MalformedMessage, ProtocolError
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """Bounds what peers may ask. Rates are per author, after the signature is verified.
+    """Bounds of what peers may ask. Rates are per author, after the signature is verified.
 
     A body has `body_seconds`, and more for what has come of it at `body_rate` bytes a
     second. `sending_bytes` are those of lookups and of bundles in gzip, which are held in
@@ -50,7 +50,7 @@ _PROVERS = 2
 
 @dataclass(slots=True)
 class BoardService:
-    """Serves one board. `collector` is there when the policy names witnesses to ask.
+    """The service of one board. `collector` is there when the policy names witnesses to ask.
 
     Without `lookups` entries are found by reading the log. `disk` and `exposed` look at the
     directory: how full it is, and what of it others may use (05-S9).

@@ -50,7 +50,7 @@ ROOM: Final = 2**20
 
 
 class FileSnapshots:
-    """Keeps the snapshot in one file of the writer's."""
+    """The snapshot in one file of the writer's."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -70,7 +70,7 @@ class FileSnapshots:
 
 @dataclass(frozen=True, slots=True)
 class BoardDirectory:
-    """Knows the paths of one log, makes and opens it. `lock` defaults to a file inside."""
+    """The paths of one log, which it makes and opens. `lock` defaults to a file inside."""
 
     root: Path
     lock: Path | None = None

@@ -108,7 +108,7 @@ _BINARY = getattr(os, "O_BINARY", 0)  # without it Windows changes newlines
 
 
 class FileOperations(Protocol):
-    """Performs operations on files, one system call each; all raise `OSError`."""
+    """Operations on files, one system call each; all raise `OSError`."""
 
     def create(self, path: Path) -> int: ...
     def write(self, handle: int, data: bytes | memoryview) -> int: ...
@@ -122,7 +122,7 @@ class FileOperations(Protocol):
 
 
 class OsFiles:
-    """Performs operations on files by the operating system."""
+    """Operations on files by the operating system."""
 
     def create(self, path: Path) -> int:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, PUBLIC_FILE)
@@ -164,7 +164,7 @@ def _sync(path: Path) -> None:
 
 
 class PublicDirectory(DirectorySource):
-    """Writes public files below `root`; `scratch` is on the same file system, and the writer's.
+    """Public files below `root`; `scratch` is on the same file system, and the writer's.
 
     A file is written to `scratch` and renamed into place, so that a reader finds
     the old file or the new one. Its name there is not that of another writer's: two
@@ -312,7 +312,7 @@ def remove_file(path: Path) -> None:
 
 
 class EvidenceFolder:
-    """Keeps evidence in a directory: a file is named after its content.
+    """Evidence in a directory: a file is named after its content.
 
     So no file ever replaces another one, also after a restart, and the same
     evidence is stored once. At most `most` files of one kind are kept, the first

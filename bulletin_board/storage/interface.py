@@ -19,43 +19,43 @@ from wire.errors import GopaError
 
 
 class StorageError(GopaError):
-    """Says that the storage failed; what was being written may or may not be there."""
+    """A failure of the storage; what was being written may or may not be there."""
 
 
 class DiskFull(StorageError):
-    """Says that the disk of the storage is full, or its owner's quota used up."""
+    """A disk that is full, or a used-up quota of its owner."""
 
 
 class LostLock(StorageError):
-    """Says that another writer has taken over, or that the lock has another checkpoint."""
+    """A lock that another writer has taken over, or that has another checkpoint."""
 
 
 class InUse(StorageError):
-    """Says that another process writes to this storage."""
+    """A storage to which another process writes."""
 
 
 class Inconsistent(StorageError):
-    """Says that parts of the storage contradict each other. Then nothing is written."""
+    """A storage whose parts contradict each other. Then nothing is written."""
 
 
 class Overtaken(Inconsistent):
-    """Says that others hold more of the log than this storage, which comes from a backup."""
+    """A storage behind what others have of the log, because it comes from a backup."""
 
 
 class Unconfirmed(StorageError):
-    """Says that too few witnesses confirm that they hold no more of the log than this storage."""
+    """Too few witnesses that confirm to have no more of the log than this storage."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntryLocation:
-    """Says where an entry of the log is."""
+    """Where an entry of the log is."""
 
     index: int
     leaf: bytes
 
 
 class StagedEntry(NamedTuple):
-    """Holds an entry with the slot it takes; `copy` is 0, or 1 for evidence of equivocation."""
+    """An entry with the slot it takes; `copy` is 0, or 1 for evidence of equivocation."""
 
     slot: Slot
     copy: int
@@ -64,7 +64,7 @@ class StagedEntry(NamedTuple):
 
 
 class IndexRow(NamedTuple):
-    """Holds what the index says about one entry; rows are in the order of the log."""
+    """What the index says about one entry; rows are in the order of the log."""
 
     slot: Slot
     copy: int
@@ -78,14 +78,14 @@ class IndexRow(NamedTuple):
 
 
 class Digest(Protocol):
-    """Computes a hash (SHA-256) while its input arrives."""
+    """A hash (SHA-256) computed while its input arrives."""
 
     def update(self, data: bytes, /) -> None: ...
     def digest(self) -> bytes: ...
 
 
 class StagedBatch(NamedTuple):
-    """Holds a stored batch: the index of its first entry, and the entries."""
+    """A stored batch: the index of its first entry, and the entries."""
 
     start: int
     entries: tuple[bytes, ...]
@@ -96,14 +96,14 @@ class StagedBatch(NamedTuple):
 
 
 class HeldLock(NamedTuple):
-    """Holds the number of the owner and the checkpoint that a writer last saw in the lock."""
+    """The number of the owner and the checkpoint that a writer last saw in the lock."""
 
     epoch: int
     checkpoint: bytes
 
 
 class Index(Protocol):
-    """Knows which entry is in which slot, and the batches whose public files may still be lost.
+    """Which entry is in which slot, and the batches whose public files may still be lost.
 
     At most two entries share a slot; the storage enforces it (unique slot and copy).
     """
@@ -145,7 +145,7 @@ class Index(Protocol):
 
 
 class Lock(Protocol):
-    """Keeps the newest signed checkpoint. Whoever took it last is the writer."""
+    """The newest signed checkpoint. Whoever took it last is the writer."""
 
     def fence(self) -> HeldLock:
         """Take the lock from whoever had it: their next `swap` fails."""
@@ -163,7 +163,7 @@ class Lock(Protocol):
 
 
 class PublicFiles(PartialFiles, Protocol):
-    """Keeps what everyone may read: checkpoint, tiles and bundles."""
+    """What everyone may read: checkpoint, tiles and bundles."""
 
     def write(self, files: Mapping[str, bytes]) -> None:
         """Store files; readers see each as a whole or not at all. Durable after `sync`."""
@@ -179,7 +179,7 @@ class PublicFiles(PartialFiles, Protocol):
 
 
 class Snapshots(Protocol):
-    """Keeps one sealed snapshot, which is never needed: whatever is lost is computed again."""
+    """One sealed snapshot, which is never needed: whatever is lost is computed again."""
 
     def load(self) -> bytes | None:
         """Load the snapshot that was kept last, if it can be read."""
@@ -190,7 +190,7 @@ class Snapshots(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Groups the parts of a storage. Without `snapshots` all of the log is read when it opens."""
+    """The parts of a storage. Without `snapshots` all of the log is read when it opens."""
 
     index: Index
     lock: Lock

@@ -21,7 +21,7 @@ from bulletin_board.storage.interface import (
 
 
 class MemoryIndex:
-    """Keeps an `Index` in dictionaries."""
+    """An `Index` in dictionaries."""
 
     def __init__(self) -> None:
         self._slots: dict[tuple[Slot, int], EntryLocation] = {}
@@ -81,7 +81,7 @@ class MemoryIndex:
 
 
 class MemoryLock:
-    """Keeps a `Lock` in two variables."""
+    """A `Lock` in two variables."""
 
     def __init__(self, checkpoint: bytes) -> None:
         self._held = HeldLock(0, checkpoint)
@@ -107,7 +107,7 @@ class MemoryLock:
 
 
 class MemoryFiles(MemorySource):
-    """Keeps `PublicFiles` in a dictionary."""
+    """`PublicFiles` in a dictionary."""
 
     def __init__(self, checkpoint: bytes) -> None:
         self.files = {CHECKPOINT: checkpoint}
@@ -128,7 +128,7 @@ class MemoryFiles(MemorySource):
 
 
 class MemorySnapshots:
-    """Keeps the snapshot in a variable."""
+    """The snapshot in a variable."""
 
     def __init__(self) -> None:
         self.data: bytes | None = None

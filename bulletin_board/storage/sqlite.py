@@ -39,7 +39,7 @@ _ROWS_AT_ONCE = 1_024
 
 
 class Database:
-    """Runs statements and transactions; every failure is a `StorageError`.
+    """Statements and transactions; every failure is a `StorageError`.
 
     Write-ahead logging with synchronous=FULL: when `transaction` returns, its
     changes are on the medium. The caller uses one thread at a time. A file that others may
@@ -131,7 +131,7 @@ class Database:
 
 
 class IndexReader(Protocol):
-    """Finds entries in the index for readers; some may not be committed yet.
+    """Entries in the index, for readers; some may not be committed yet.
 
     One thread uses it.
     """
@@ -152,11 +152,11 @@ class IndexReader(Protocol):
 
 
 class TooManyRows(StorageError):
-    """Says that a question would take too much work."""
+    """A question that would take too much work."""
 
 
 class SqliteIndexReader:
-    """Reads the database of a `SqliteIndex` through a connection that cannot write.
+    """The database of a `SqliteIndex`, through a connection that cannot write.
 
     With write-ahead logging it keeps no writer waiting, nor any writer it.
     """
@@ -220,7 +220,7 @@ LOCK_SCHEMA = (
 
 
 class SqliteIndex:
-    """Keeps an `Index` in one database file."""
+    """An `Index` in one database file."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -320,7 +320,7 @@ class SqliteIndex:
 
 
 class SqliteLock:
-    """Keeps a `Lock` in one database file, best on another disk than the index."""
+    """A `Lock` in one database file, best on another disk than the index."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

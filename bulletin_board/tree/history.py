@@ -8,7 +8,7 @@ from bulletin_board.tree.tiles import RightEdge
 
 
 class PastRoots:
-    """Gives the root of the first leaves, for any number of them; cheap where numbers grow.
+    """The root of the first leaves, for any number of them; cheap where numbers grow.
 
     `leaves` may grow meanwhile. Each of them is hashed into the tree once, unless an earlier root
     is asked for behind a later one.

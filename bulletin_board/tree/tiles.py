@@ -24,7 +24,7 @@ _PATH = re.compile(
 
 
 class Tile(NamedTuple):
-    """Names `width` consecutive hashes of one level; 256 is a full tile."""
+    """`width` consecutive hashes of one level; 256 is a full tile."""
 
     level: int
     number: int
@@ -36,7 +36,7 @@ class Tile(NamedTuple):
 
 
 class Bundle(NamedTuple):
-    """Names `width` consecutive entries; 256 is a full bundle."""
+    """`width` consecutive entries; 256 is a full bundle."""
 
     number: int
     width: int
@@ -139,7 +139,7 @@ FetchTile = Callable[[Tile], Sequence[bytes]]
 
 
 class TileNodes:
-    """Computes nodes of a tree from its tiles. Trusts `fetch` to return the hashes of the tree.
+    """Nodes of a tree, from its tiles. Trusts `fetch` to return the hashes of the tree.
 
     Remembers the inner nodes it computed, so that many proofs about one tree
     share their work, and forgets them all when they become too many.
@@ -226,7 +226,7 @@ def decode_tile(data: bytes, width: int) -> tuple[bytes, ...]:
 
 
 class TileContent(NamedTuple):
-    """Holds a tile and its hashes."""
+    """A tile and its hashes."""
 
     tile: Tile
     hashes: tuple[bytes, ...]
@@ -237,7 +237,7 @@ class TileContent(NamedTuple):
 
 
 class RightEdge:
-    """Keeps the partial tiles of a growing tree of `size` leaves. Memory grows with its height.
+    """The partial tiles of a growing tree of `size` leaves. Memory grows with its height.
 
     The caller vouches for the hashes given to the constructor: compare `root`
     with a verified checkpoint before trusting anything here.

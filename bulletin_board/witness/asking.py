@@ -44,7 +44,7 @@ _ATTEMPTS = 3
 
 
 class WitnessRefusal(ProtocolError):
-    """Says that a witness claims to hold a history that contradicts this one.
+    """A witness's claim to know a history that contradicts this one.
 
     `request` and the whole answer, `status` and `answer`, show what it was asked
     and what it said. An answer is not signed: it proves nothing about anyone. `ahead` is the

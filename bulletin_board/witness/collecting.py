@@ -40,7 +40,7 @@ Covered = Future[SignedCheckpoint | None]
 
 
 class CosignatureWaiters:
-    """Keeps futures of those who wait for a cosigned checkpoint above an index; bounded.
+    """Futures of those who wait for a cosigned checkpoint above an index; bounded.
 
     The caller serialises the calls.
     """
@@ -78,7 +78,7 @@ def _resolve(future: Covered, value: SignedCheckpoint | None) -> None:
 
 
 class Collector:
-    """Keeps the newest checkpoint cosigned, by one thread for each witness.
+    """The newest checkpoint cosigned, by one thread for each witness.
 
     A witness that is slow, silent, wrong or a liar excludes nobody but itself. All of
     them are asked about one checkpoint until it has its quorum, or for some seconds:
@@ -129,7 +129,7 @@ class Collector:
         ]
 
     def start(self) -> None:
-        """Begin asking."""
+        """Begin to ask the witnesses."""
         for thread in self._threads:
             thread.start()
 
@@ -347,7 +347,7 @@ class Collector:
         return found
 
     def _silence(self) -> str:
-        """Says so if too few witnesses have cosigned lately. Holds the lock."""
+        """The words for too few cosignatures lately; empty otherwise. Holds the lock."""
         if self._begun is None or not self._policy.needs_witnesses:
             return ""
         now = self._clock()

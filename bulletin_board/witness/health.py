@@ -14,7 +14,7 @@ _LONGEST_FAILURE_PAUSE = 8.0
 
 
 class WitnessState(Enum):
-    """Names the states of a witness, in the words that `/healthz`, `/metrics` and the page use."""
+    """The states of a witness, in the words that `/healthz`, `/metrics` and the page use."""
 
     WAITING = "waiting"
     COSIGNING = "cosigning"
@@ -25,7 +25,7 @@ class WitnessState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WitnessHealth:
-    """Remembers how one witness behaves; every change gives a new object.
+    """How one witness behaves; every change gives a new object.
 
     A failure (no answer, or one that is no cosignature) is retried for ever, more
     and more slowly. A refusal says that the witness holds another history: the

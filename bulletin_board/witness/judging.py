@@ -31,7 +31,7 @@ LARGEST_REQUEST = LARGEST_NOTE + 32 + 45 * MOST_HASHES
 
 @dataclass(frozen=True, slots=True)
 class AddCheckpoint:
-    """Asks for a cosignature: the size that the witness may hold, a proof, the checkpoint."""
+    """A request for a cosignature: the size that the witness may have, a proof, the checkpoint."""
 
     old: int
     proof: tuple[bytes, ...]
@@ -65,7 +65,7 @@ TEXT_TYPE = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class WitnessAnswer:
-    """Holds status, body and media type of the witness's answer."""
+    """Status, body and media type of the witness's answer."""
 
     status: int
     body: bytes = b""
@@ -74,7 +74,7 @@ class WitnessAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CosignatureRequest:
-    """Holds a request that is well-formed and signed by a log that the witness knows."""
+    """A request that is well-formed and signed by a log that the witness knows."""
 
     request: AddCheckpoint
     signed: SignedCheckpoint

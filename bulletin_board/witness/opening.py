@@ -34,7 +34,7 @@ CLOCK_TOLERANCE = 60
 
 @dataclass(frozen=True, slots=True)
 class OpeningCheck:
-    """Asks all witnesses of a policy at once, until the answer is clear.
+    """The question to all witnesses of a policy at once, until the answer is clear.
 
     That takes at most `seconds` for an empty log, and `patience` for one with entries.
     """

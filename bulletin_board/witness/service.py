@@ -42,7 +42,7 @@ Judge = Callable[[CosignatureRequest, Checkpoint | None], WitnessAnswer | None]
 
 
 class WitnessStore:
-    """Remembers the newest cosigned checkpoint of each log, and the last time stated.
+    """The newest cosigned checkpoint of each log, and the last time stated.
 
     May be called by several threads.
     """
@@ -111,7 +111,7 @@ OUTCOMES: Final = ("cosigned", "refused", "failed")
 
 
 class Witness:
-    """Cosigns checkpoints of known logs; remembers before it answers."""
+    """The cosigner of checkpoints of known logs; it remembers before it answers."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ Addend: TypeAlias = tuple[int, ...]
 
 
 class Curve(Protocol):
-    """Computes in a group of prime order, in coordinates.
+    """A group of prime order, in coordinates.
 
     A curve is a module-level constant: two objects belong to the same group when
     they hold the same curve object, and pickling keeps that identity.
@@ -35,7 +35,7 @@ class Curve(Protocol):
     def generator(self) -> Element: ...
     @property
     def one_way_map(self) -> Callable[[bytes], Element] | None:
-        """From 64 uniform bytes to an element nobody knows a logarithm of."""
+        """The map from 64 uniform bytes to an element nobody knows a logarithm of."""
 
     def encode(self, element: Element, /) -> bytes:
         """The one encoding; `UsageError` for an identity that has none."""

@@ -24,7 +24,7 @@ def centred(curve: Curve, residues: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class SparseDigits:
-    """Writes a scalar in width-w non-adjacent form, as the sum of digit * 2^position.
+    """A scalar in width-w non-adjacent form, as the sum of digit * 2^position.
 
     Digits are odd and below 2 * `table_size` in magnitude; positions increase.
     """
@@ -54,7 +54,7 @@ def sparse_digits(scalar: int) -> SparseDigits:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Cuts scalars into signed fixed windows: digits in [-half, half), one for each.
+    """Scalars in signed fixed windows: digits in [-half, half), one for each.
 
     A scalar plus `offset` is non-negative, and its plain base-2^width digits
     minus `half` are the signed digits: no carry travels from window to window.
@@ -78,7 +78,7 @@ class Windows:
 
 
 def windows_for(largest: int, width: int) -> Windows:
-    """As few windows as hold every scalar of magnitude up to `largest`."""
+    """The fewest windows that hold every scalar of magnitude up to `largest`."""
     windows = Windows(width, max(1, largest.bit_length() // width))
     while windows.reach < largest:
         windows = Windows(width, windows.count + 1)

@@ -26,7 +26,7 @@ _LARGEST_RADIUS: Final = 2**31 - 1
 
 
 class ReferenceWideTable:
-    """Implements `commitments.group.WideTable`."""
+    """`commitments.group.WideTable` in Python."""
 
     __slots__ = ("_bounds", "_radius")
 
@@ -73,7 +73,7 @@ _CHUNK_BYTES: Final = 1 << 20
 
 
 class ReferenceStream:
-    """Implements `commitments.group.Stream`. One thread at a time.
+    """`commitments.group.Stream` in Python. One thread at a time.
 
     A call that raises takes nothing from the stream.
     """
@@ -188,7 +188,7 @@ def _sign(sign: int) -> int:
 
 
 def _add(part: np.ndarray[Any, Any], words: np.ndarray[Any, Any], sign: int) -> None:
-    """In place; unsigned words wrap."""
+    """Add words in place, with this sign; unsigned words wrap."""
     if sign == 1:
         part += words
     else:

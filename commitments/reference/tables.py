@@ -33,7 +33,7 @@ _Kind = TypeVar("_Kind", np.int64, np.uint64, np.uint32)
 
 
 class ReferenceTable(Concealed):
-    """Implements `commitments.tables.ResidueTable`."""
+    """`commitments.tables.ResidueTable` in Python."""
 
     __slots__ = ("curve", "entries")
 
@@ -136,7 +136,7 @@ def reference_table(curve: Curve, table: object) -> ReferenceTable:
 
 
 class _Kernels:
-    """Makes tables over one curve."""
+    """The maker of tables over one curve."""
 
     def __init__(self, curve: Curve) -> None:
         self._curve = curve

@@ -29,7 +29,7 @@ _ROUNDING: Final = 4e-15
 
 @dataclass(frozen=True, slots=True)
 class Atoms:
-    """Says of each outcome its mass under the first law and ln of its odds; `infinite` the rest."""
+    """Outcomes: mass under the first law and ln of the odds of each; `infinite` the rest."""
 
     masses: Floats
     losses: Floats

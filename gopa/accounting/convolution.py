@@ -46,7 +46,7 @@ def convolve(left: Floats, right: Floats) -> Floats:
 
 
 def _in_pieces(left: Floats, right: Floats) -> Floats:
-    """In pieces of about the root of the length: few additions in a row, so little rounding."""
+    """The convolution in pieces: few additions in a row, so little rounding."""
     result, size = np.zeros(len(left) + len(right) - 1), _piece(len(right))
     for start in range(0, len(right), size):
         part = np.convolve(left, right[start : start + size])
@@ -117,7 +117,7 @@ def _toeplitz(piece: Floats, length: int, block: int) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Masses:
-    """Encloses a truncated measure on consecutive integers.
+    """A truncated measure on consecutive integers, enclosed.
 
     The true measure T (the law with some tail outcomes left out) satisfies
     `values * (1 - error) <= T <= values * (1 + error)` on `first, first + 1, ..`;

@@ -28,7 +28,7 @@ _MOST_PRODUCTS = 2**36
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossDistribution:
-    """Holds losses on the grid of `step`; `infinite` is the mass no finite epsilon covers."""
+    """Losses on the grid of `step`; `infinite` is the mass no finite epsilon covers."""
 
     step: float
     masses: Masses

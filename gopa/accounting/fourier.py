@@ -40,7 +40,7 @@ _PER_LEVEL: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Says how often independent draws of one law are in a sum."""
+    """How often independent draws of one law are in a sum."""
 
     masses: Masses
     count: int
@@ -55,7 +55,7 @@ class Repeated:
 
 
 class Tilted:
-    """Knows the logarithm of one law, and tilts it."""
+    """The logarithm of one law, and the law tilted by it."""
 
     def __init__(self, part: Repeated) -> None:
         self.part = part

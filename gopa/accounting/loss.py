@@ -50,7 +50,7 @@ Table: TypeAlias = Sequence[Mass] | npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Loss:
-    """Says how much one row can change what is seen: with it against without it, and back.
+    """How much one row can change what is seen: with it against without it, and back.
 
     `sides` are the loss distributions of both directions, or of one where they are alike.
     `relation` says what neighbours are; None where that is left to whoever gives a sensitivity.
@@ -299,7 +299,7 @@ def _without_copy(
 def _both(
     one: tuple[LossDistribution, ...], two: tuple[LossDistribution, ...]
 ) -> tuple[tuple[LossDistribution, ...], tuple[LossDistribution, ...]]:
-    """As many sides of each; a single side stands for both directions."""
+    """The sides of each in the same number; a single side stands for both directions."""
     sides = max(len(one), len(two))
     return one * (sides // len(one)), two * (sides // len(two))
 

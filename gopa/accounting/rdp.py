@@ -37,7 +37,7 @@ _LOG_PI: Final = 0.5 * math.log(2 * math.pi)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rdp:
-    """Gives for every order above 1 a bound on the Renyi divergence, in both directions."""
+    """A bound on the Renyi divergence of every order above 1, in both directions."""
 
     curve: Curve = field(repr=False)
 

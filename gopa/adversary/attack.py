@@ -22,7 +22,7 @@ from wire.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class AttackRoles:
-    """Says which party plays which role in an attack, as numbers of parties. All differ."""
+    """Which party plays which role in an attack, as numbers of parties. All differ."""
 
     liar: int = 1
     victim: int = 0
@@ -32,7 +32,7 @@ class AttackRoles:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Story(Brief):
-    """Tells the three things to know of an attack, from its docstring."""
+    """The three things to know of an attack, from its docstring."""
 
     tries: str
     caught: str
@@ -41,7 +41,7 @@ class Story(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AttackResult(Brief):
-    """Says what came of an attack. `result` is `right`, `none` or `wrong`; `harm` is in words."""
+    """What came of an attack. `result` is `right`, `none` or `wrong`; `harm` is in words."""
 
     attack: str
     caught: tuple[Catch, ...]
@@ -92,7 +92,7 @@ def result_of(
 
 @runtime_checkable
 class Attack(Protocol):
-    """Describes something that can be tried and must fail."""
+    """Something that can be tried and must fail."""
 
     @property
     def name(self) -> str: ...
@@ -116,7 +116,7 @@ Plot: TypeAlias = Callable[[AttackRoles], Sequence[Actor]]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SessionAttack(Brief):
-    """Lets parties or an organiser misbehave in a session.
+    """An attack by parties or an organiser of a session.
 
     `over_http` is for attacks that a board stops earlier, or in which it depends on who is
     first: one of these rules must catch them over HTTP, in place of all that are expected.

@@ -22,7 +22,7 @@ ALL: Final = "all"
 
 
 def attacks() -> Mapping[str, Attack]:
-    """By name, in the order of the catalogue."""
+    """All attacks by name, in the order of the catalogue."""
     return MappingProxyType(KNOWN)
 
 
@@ -54,7 +54,7 @@ def chosen(names: Sequence[str]) -> list[Attack]:
 
 
 def of_family(family: str, among: Sequence[Attack]) -> list[Attack]:
-    """Those attacks that belong to a family.
+    """The attacks among these that belong to a family.
 
     Raises:
         UsageError: there is no such family; the message names all.
@@ -140,7 +140,7 @@ def _run_served(name: str) -> AttackResult:
 
 @contextmanager
 def _errors_of_own_files(name: str) -> Iterator[None]:
-    """Says in one line what is wrong in a file that was loaded, with its own line in front.
+    """A context that turns errors of a loaded file into one line with the file's line.
 
     All other errors are ours, and go on with everything that helps to find them.
     """

@@ -14,7 +14,7 @@ from wire.errors import UsageError
 
 
 class NotApplicable(UsageError):
-    """Says that a deed means nothing in this session, such as a false proof where none is due."""
+    """A deed that means nothing in this session, such as a false proof where none is due."""
 
 
 Deed: TypeAlias = Callable[[Phase, Rounds], Behaviour]
@@ -25,7 +25,7 @@ PHASES = {phase.name.lower(): phase for phase in Phase if phase is not Phase.ORG
 
 @dataclass(frozen=True, slots=True)
 class Malicious:
-    """Makes a party do something else at a phase: `Malicious(1, at="publish", do=late())`.
+    """A party's other deed at a phase: `Malicious(1, at="publish", do=late())`.
 
     `party` is its number, from 0, in the order of the keys. `at` is a phase or its name.
     `rounds` are the numbers of the rounds, from 1, in which it misbehaves; None is all.
@@ -47,14 +47,14 @@ class Malicious:
         return self.rounds is None or number in self.rounds
 
     def behaviour(self) -> Behaviour:
-        """As a simulation takes it."""
+        """The behaviour that a simulation takes."""
         rounds = None if self.rounds is None else frozenset(self.rounds)
         return self.do(phase_of(self.at), rounds)
 
 
 @dataclass(frozen=True, slots=True)
 class MaliciousOrganiser:
-    """Makes an organiser post something else: `MaliciousOrganiser(do=AlteredResult(..))`."""
+    """An organiser's other message: `MaliciousOrganiser(do=AlteredResult(..))`."""
 
     do: OrganiserBehaviour
 
@@ -91,7 +91,7 @@ def phase_of(name: str | Phase) -> Phase:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """Asks something of the session of an attack, in words that follow `it needs`."""
+    """What an attack needs of its session, in words that follow `it needs`."""
 
     words: str
     met: Callable[[Manifest], bool]

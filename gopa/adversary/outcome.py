@@ -28,7 +28,7 @@ _STOPPED: Final = "04-C5"
 
 
 class How(Enum):
-    """Says what happened to whoever was caught."""
+    """What happened to whoever was caught."""
 
     CONVICTED = "convicted"
     REMOVED = "left out"
@@ -43,7 +43,7 @@ class How(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Catch:
-    """Names one rule that stopped somebody, and the number of the audit's check that cites it.
+    """One rule that stopped somebody, and the number of the audit's check that cites it.
 
     `who` is `party 1`, `organiser` or `board`. CONVICTED: entries of the log prove it to
     anybody. REMOVED: the party is in no list from there on. REFUSED: participants said
@@ -72,7 +72,7 @@ class Catch:
 
 @dataclass(frozen=True, slots=True)
 class OpenToAll:
-    """Holds what the entries of a round show to everybody, whether or not the rules count them.
+    """What the entries of a round show to everybody, whether or not the rules count them.
 
     `commits`: who committed; `values`: who posted a masked value; `seeds`: whose self-mask can
     be taken off; `edges`: whose keys were posted. All are numbers of parties.
@@ -86,7 +86,7 @@ class OpenToAll:
 
 @dataclass(frozen=True, slots=True)
 class RoundOutcome:
-    """Holds one round as the log has it, and the sum as it should be.
+    """One round as the log has it, and the sum as it should be.
 
     `included` are numbers of parties, None without a final list. `expected` is what their
     inputs and noise add up to, known to a simulation alone; None where there is no result.
@@ -102,7 +102,7 @@ class RoundOutcome:
 
     @property
     def number(self) -> int:
-        """From 1."""
+        """The number of the round, from 1."""
         return self.findings.number
 
     @property
@@ -118,7 +118,7 @@ class RoundOutcome:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AttackOutcome(Brief):
-    """Holds a session with its liars, as an auditor sees it and as the simulation knows it to be.
+    """A session with its liars, as an auditor sees it and as the simulation knows it to be.
 
     `keys` are those of the parties by number. `halted` are the errors of parties that
     stopped by themselves, `passed_over` rules by which entries count for nothing, with the
@@ -166,7 +166,7 @@ class AttackOutcome(Brief):
 
     @property
     def honest(self) -> frozenset[int]:
-        """The others."""
+        """The parties that are no liars."""
         return frozenset(range(len(self.keys))) - self.liars
 
     @property

@@ -20,7 +20,7 @@ __all__ = ["Aggregators", "NotApplicable", "complaints"]
 
 
 class Aggregators:
-    """Takes the place of the class `LocalAggregator`: whatever it makes is under an attack.
+    """The class `LocalAggregator` under an attack: whatever it makes is attacked.
 
     Without an `attack` everybody is honest, and the results are checked all the same.
     """
@@ -44,7 +44,7 @@ class Aggregators:
 
     @property
     def name(self) -> str:
-        """Of the attack."""
+        """The name of the attack."""
         return "nobody lies" if self.attack is None else self.attack.name
 
     def __call__(self, plan: Plan | Terms, **settings: Any) -> LocalAggregator:

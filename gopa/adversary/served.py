@@ -30,7 +30,7 @@ _MOST_SESSIONS: Final = 12
 
 
 class Unserved(Enum):
-    """Says why an attack is not tried in a session over HTTP."""
+    """Why an attack is not tried in a session over HTTP."""
 
     ORGANISER = "its organiser lies, and served sessions of parties that lie have an honest one"
     BOARD = "its board lies; attacks of the family `served` are those by boards over HTTP"
@@ -45,7 +45,7 @@ ServedAim: TypeAlias = "Callable[[ServedOutcome], bool]"
 
 @dataclass(frozen=True, slots=True)
 class ServedAttack:
-    """Lets a board lie to honest parties, alone or together with the organiser."""
+    """An attack of a board on honest parties, alone or together with the organiser."""
 
     name: str
     family: str
@@ -91,7 +91,7 @@ def unserved(attack: Attack) -> Unserved | None:
 def servable(
     attacks: Sequence[Attack], named: Collection[str] = ()
 ) -> tuple[list[Attack], dict[str, Unserved]]:
-    """Those that can be tried over HTTP, and for the names of the others why not.
+    """The attacks that can be tried over HTTP, and for named others why not.
 
     Raises:
         UsageError: one of the `named` cannot, or none of all.

@@ -32,7 +32,7 @@ _ENTRIES: Final = 24
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SessionSetup(Brief):
-    """Describes a session up to who misbehaves in it: terms, setting, rounds that run, witnesses.
+    """A session up to who misbehaves in it: terms, setting, rounds that run, witnesses.
 
     Witnesses cosign at `witness_time`, in seconds since 1970.
 

@@ -27,7 +27,7 @@ from wire.errors import GopaError, MalformedMessage
 def open_to_all(
     log: LogReader, found: RoundFindings, keys: Sequence[bytes], numbers: Sequence[int]
 ) -> OpenToAll:
-    """Of one round. `numbers` are those of the parties on its roll.
+    """The secrets of one round that anybody reads. `numbers` are the roll's parties.
 
     Openings are read from single entries: one has room for more than 1,000 edges.
     """
@@ -80,7 +80,7 @@ def _entries(log: LogReader, number: int) -> Iterator[Entry]:
 
 
 class TwinFailed(GopaError):
-    """Says that a session has no right result when nobody lies: attacks in it show nothing."""
+    """A session without a right result although nobody lies: attacks in it show nothing."""
 
 
 def try_out(setup: SessionSetup, actors: Iterable[Actor]) -> AttackOutcome:
@@ -147,7 +147,7 @@ def _passed_over(simulation: Simulation, findings: Findings) -> tuple[tuple[str,
 
 
 def _audited(simulation: Simulation) -> Report:
-    """With nothing but the log and what an auditor was told beforehand."""
+    """The report of an auditor with the log and the anchors alone."""
     manifest = simulation.manifest
     key = VerifierKey.parse(manifest.log.decode())
     digest = hashlib.sha256(manifest.to_bytes()).digest()

@@ -22,7 +22,7 @@ _ORGANISER: Final = -1
 
 @dataclass(slots=True)
 class Watch:
-    """Makes the script of some actors, and notes who of them has departed from the rules so far.
+    """The script of some actors, with notes of who of them has departed from the rules so far.
 
     Who is caught at its first lie has no occasion for a second one, and has acted all the same.
     """
@@ -34,7 +34,7 @@ class Watch:
 
     @property
     def script(self) -> Script:
-        """For one simulation."""
+        """The script for one simulation."""
         script = Script()
         for actor in self.actors:
             if isinstance(actor, Malicious):
@@ -61,7 +61,7 @@ class _Watched:
     party: int
 
     def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
-        """As the behaviour. Who does nothing but listen has acted as soon as there is something.
+        """The behaviour's words; one that only listens has acted once there is something.
 
         Raises:
             NotApplicable: the session lacks what the attack needs.
@@ -73,11 +73,11 @@ class _Watched:
         return said
 
     def last_words(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
-        """As the behaviour."""
+        """The behaviour's last words, noticed."""
         return self._noticed(self.behaviour.last_words(access, phase))
 
     def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
-        """As the behaviour."""
+        """The behaviour's words behind a phase, noticed."""
         return self._noticed(self.behaviour.after(access, phase))
 
     def _noticed(self, said: Sequence[Post]) -> Sequence[Post]:
@@ -91,7 +91,7 @@ class _WatchedOrganiser:
     watch: Watch
 
     def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
-        """As the behaviour. The same words, signed once more, are the same.
+        """The behaviour's messages. The same words, signed once more, are the same.
 
         Raises:
             NotApplicable: the session lacks what the attack needs.

@@ -237,7 +237,7 @@ class LocalAggregator(AggregatorBase):
 
     @property
     def own(self) -> Sequence[int]:
-        """All parties."""
+        """The positions of all parties: every one is in this process."""
         return range(self._terms.parties)
 
     @property

@@ -54,7 +54,7 @@ class Grid:
 
     @cached_property
     def width(self) -> Fraction:
-        """From the lower end to the upper end, exactly."""
+        """The distance of the two ends, exactly."""
         return Fraction(self.high) - Fraction(self.low)
 
     @cached_property

@@ -113,7 +113,7 @@ class OneHot:
         return number, outside
 
     def decode(self, total: NoisySum) -> ValueEstimate:
-        """Frequencies and counts."""
+        """The frequency and count of each bin, from a noisy sum."""
         return Plain(self.terms).decode(replace(total, sums=total.sums[: self.bins]))
 
     def _bin(self, number: float) -> int:
@@ -184,7 +184,7 @@ class Histogram(Result):
 
     @property
     def value(self) -> Floats:
-        """The counts."""
+        """The counts of the bins."""
         return self.counts
 
     @property

@@ -86,7 +86,7 @@ class AggregationRequest:
 
     @classmethod
     def of(cls, given: Plan | None, options: Mapping[str, Any]) -> AggregationRequest:
-        """The keywords sorted.
+        """The keywords, sorted into the target of a plan and settings of the run.
 
         Raises:
             UsageError: an unknown keyword; a plan and a target; or neither.

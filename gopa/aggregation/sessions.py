@@ -86,12 +86,12 @@ class Silence:
         return () if phase is not None and post.phase.place >= phase.place else (post,)
 
     def last_words(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
-        """None."""
+        """No messages: the party is silent."""
         del access, phase
         return ()
 
     def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
-        """Nothing."""
+        """No messages: the party is silent."""
         del access, phase
         return ()
 

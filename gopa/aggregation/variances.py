@@ -126,7 +126,7 @@ class Variance(Result):
 
     @property
     def value(self) -> float:
-        """The variance."""
+        """The variance, as the value of this result."""
         return self.variance
 
     @property

@@ -54,7 +54,7 @@ class Weights:
 
     @classmethod
     def checked(cls, weights: Sequence[Any], most: Decimal, parties: int) -> Weights:
-        """Weights as floats.
+        """The weights as floats, checked against the largest one.
 
         Raises:
             InvalidWeight: a weight is no finite number from 0 to `most`.
@@ -135,7 +135,7 @@ class WeightedRange:
     weights: Weights
 
     def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
-        """As for plain values; the plan has one dimension more than they."""
+        """Encoded values; the plan has one dimension more than they."""
         structure = structure_of(values, self.terms.parties, self.terms.dimension - 1)
         bounds = Bounds(Grid.of(self.terms), None)
 
@@ -199,7 +199,7 @@ class WeightedBall:
     weights: Weights
 
     def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
-        """As for plain values; the plan has one dimension more than they."""
+        """Encoded values; the plan has one dimension more than they."""
         structure = structure_of(values, self.terms.parties, self.terms.dimension - 1)
         bounds = Bounds.of(self.terms)
         low, high = bounds.grid.ends
@@ -238,7 +238,7 @@ class WeightedRows:
     span: Bounds | None = None
 
     def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
-        """As for plain values; the plan has one dimension more than they."""
+        """Encoded values; the plan has one dimension more than they."""
         structure = structure_of(values, self.terms.parties, self.terms.dimension - 1)
 
         def row(value: Value, party: int) -> EncodedRow:

@@ -245,7 +245,7 @@ def _content(given: bytes | Path, most: int, field: str) -> bytes:
 
 
 class LogFollower:
-    """Reads what is new in a log whenever it is asked, and nothing twice.
+    """What is new in a log, whenever somebody asks, and nothing twice.
 
     `save` is given a checkpoint after everything below it was read and led to its root. A new
     follower reads from the beginning, and proves that the log continues what was saved.
@@ -369,7 +369,7 @@ def _holds(policy: TrustPolicy, data: bytes) -> bool:
 
 
 def may_be_saved(report: Report) -> bool:
-    """Says whether the log was read whole under a note that it signed, and has not gone back.
+    """Whether the log was read whole under a signed note, and has not gone back.
 
     A copy that is older than what was seen before must not take its place: a board that shows
     one could then go on with another history and nobody would notice.

@@ -123,7 +123,7 @@ NEEDED: Final = frozenset({"0.1", "0.2", "0.3", "1.1", "1.3", "2.1", "2.2", "2.3
 
 @dataclass(slots=True)
 class CheckTally:
-    """Keeps the state of every check. One that nobody speaks about was not implemented."""
+    """The state of every check. One that nobody speaks about was not implemented."""
 
     faults: list[AuditFault] = field(default_factory=list)
     _said: dict[str, tuple[Status, str]] = field(default_factory=dict)

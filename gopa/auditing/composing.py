@@ -76,7 +76,7 @@ def summary(  # noqa: PLR0913 - what a summary may not leave out
 
 
 def veto(found: RoundReport) -> str:
-    """Says that the organiser ended a round which could have gone on (04-X7); else nothing."""
+    """The words for an organiser that ended a round which could go on (04-X7); else none."""
     if not found.vetoed:
         return ""
     ended, *left = found.vetoed
@@ -94,7 +94,7 @@ def veto(found: RoundReport) -> str:
 
 
 def not_anchored(verdict: Verdict) -> str:
-    """Says what is not anchored; a transcript is called consistent only where all holds (11-I3)."""
+    """The words for what is not anchored; "consistent" only where all holds (11-I3)."""
     return _CONSISTENT if verdict.value in SUMMARIES else _NOT_ANCHORED
 
 
@@ -146,7 +146,7 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
     terms: Terms | None,
     rounds: Sequence[RoundReport],
 ) -> tuple[str, ...]:
-    """Says what the audit does not say.
+    """The list of what the audit does not answer.
 
     Of vectors that are proved row by row the length is proved, but the law of their noise is not.
     """
@@ -185,7 +185,7 @@ def limits(  # noqa: PLR0913 - what a report may not leave out
 
 
 def _age(log: LogReport | None) -> Iterator[str]:
-    """Says what is known of when it was: a log has no times, but witnesses date what they see."""
+    """The words for when it was: a log has no times, but witnesses date what they see."""
     if log is not None and log.seen:
         yield (
             "When the session took place is not known: entries carry no time. By the clocks of a "

@@ -52,7 +52,7 @@ _UPWARDS: Final = Context(prec=_DIGITS, rounding=ROUND_CEILING)
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Holds sum and mean of each coordinate in the units of the inputs, as text."""
+    """Sum and mean of each coordinate in the units of the inputs, as text."""
 
     total: tuple[str, ...] = ()
     mean: tuple[str, ...] = ()
@@ -192,7 +192,7 @@ def noise_name(manifest: Manifest) -> str:
 def round_report(
     manifest: Manifest, found: RoundFindings, statement: PrivacyReport | None
 ) -> RoundReport:
-    """Describes one round."""
+    """The report on one round."""
     low, high = ((), ()) if found.graph is None else found.graph.edges()
     drawn = len(found.roll) <= MOST_DRAWN
     values = estimates_of(manifest, found)
@@ -299,7 +299,7 @@ def text_of(value: Decimal | float, *, upwards: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReadTerms:
-    """Holds what a report says about the plan of a session, as it says it."""
+    """What a report says about the plan of a session, as it says it."""
 
     parties: int
     corrupt: int

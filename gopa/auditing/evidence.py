@@ -41,7 +41,7 @@ LARGEST_FORK: Final = 2**18
 
 @dataclass(frozen=True, slots=True)
 class FaultStatement:
-    """States who broke which rule, in which round (0: none). It is read, and never believed."""
+    """Who broke which rule, in which round (0: none). It is read, and never believed."""
 
     __spec_name__ = "Statement"
 
@@ -56,7 +56,7 @@ FORKED: Final = FaultStatement(bytes(32), b"05-C4", 0)
 
 @dataclass(frozen=True, slots=True)
 class TwoEntries:
-    """Shows two signed entries for one slot (11-E2)."""
+    """Two signed entries for one slot (11-E2)."""
 
     first: bytes
     second: bytes
@@ -64,7 +64,7 @@ class TwoEntries:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Holds a signed entry and the index that it is said to have."""
+    """A signed entry and the index that it is claimed to have."""
 
     index: int
     raw: bytes
@@ -72,14 +72,14 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Shows what the rule reads, in the order of the log (11-E3)."""
+    """What the rule reads, in the order of the log (11-E3)."""
 
     entries: tuple[Placed, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Shows the beginning of the log, and proves that the signed tree extends it (11-E4)."""
+    """The beginning of the log, with the proof that the signed tree extends it (11-E4)."""
 
     note: bytes
     proof: tuple[bytes, ...]
@@ -88,7 +88,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Shows a fork, by what 05, section 9 calls evidence (11-E5)."""
+    """A fork, by what 05, section 9 calls evidence (11-E5)."""
 
     evidence: bytes
 
@@ -97,7 +97,7 @@ Shown: TypeAlias = TwoEntries | Messages | Prefix | Fork
 
 
 class ShownTag(IntEnum):
-    """Says what kind of evidence a file holds."""
+    """What kind of evidence a file holds."""
 
     TWO_ENTRIES = 1
     MESSAGES = 2
@@ -107,18 +107,18 @@ class ShownTag(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Holds a statement, and what is to show it."""
+    """A statement, and what is to show it."""
 
     statement: FaultStatement
     shown: Shown
 
     def to_bytes(self) -> bytes:
-        """The file."""
+        """The content of the file."""
         return MAGIC + EVIDENCE.encode(self)
 
     @classmethod
     def parse(cls, data: bytes) -> Evidence:
-        """From a file; raises `MalformedMessage`."""
+        """The evidence in a file; raises `MalformedMessage`."""
         if not data.startswith(MAGIC):
             raise MalformedMessage("this is no evidence", "evidence", 0)
         return EVIDENCE.decode(data[len(MAGIC) :])

@@ -47,7 +47,7 @@ first is for the whole log to say, so a choice of entries could frame an honest 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Says whether the evidence convicts, whom and of what.
+    """Whether the evidence convicts, whom and of what.
 
     `culprit` is None where the evidence does not show which part the author has in the
     session. `session` and `manifest`, which is SHA-256 of the session's manifest, are there as far
@@ -72,7 +72,7 @@ class Judgement:
 def judge(
     data: bytes, *, policy: TrustPolicy | None = None, toolkit: Toolkit | None = None
 ) -> Judgement:
-    """Says what this file proves, with nothing but the file and, for a board, the key of its log.
+    """The judgement of a file, with nothing but the file and, for a board, its log's key.
 
     Raises:
         MalformedMessage: these bytes are no evidence.

@@ -25,7 +25,7 @@ _MANIFEST: Final = re.compile(rb"manifest[ \t]+([0-9a-f]{64})[ \t]*")
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """Holds the key of the board's log with a quorum, and SHA-256 of the manifest's body.
+    """The key of the board's log with a quorum, and SHA-256 of the manifest's body.
 
     Either may be missing: then its check is, too.
     """
@@ -35,7 +35,7 @@ class Anchors:
 
     @classmethod
     def parse(cls, data: bytes) -> Anchors:
-        """From the text of a file that the reader brings; `UsageError` says what is wrong with it.
+        """The anchors in the text of a reader's file; `UsageError` names what is wrong.
 
         Comments, and empty lines, may stand in front. People copy and mail this text, so the
         traces that editors leave in it are passed over.
@@ -125,7 +125,7 @@ LARGEST_SAVED: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """Holds everything that a report depends on besides the log.
+    """Everything that a report depends on besides the log.
 
     `session` names one where the log has several; `since` is a checkpoint of the log, as
     saved by an earlier audit, `receipts` what its board gave out; `chains` are the beacons

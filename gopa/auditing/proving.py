@@ -48,21 +48,21 @@ _TWO: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """Names the entry at an index."""
+    """The entry at an index."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """Names all entries of an author in the session."""
+    """All entries of an author in the session."""
 
     author: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseEntries:
-    """Names all entries of the session in a phase of a round."""
+    """All entries of the session in a phase of a round."""
 
     round: int
     phase: int
@@ -73,7 +73,7 @@ Kind: TypeAlias = Cited | By | PhaseEntries
 
 @dataclass(slots=True)
 class Kept:
-    """Keeps the first entries of a kind, as many as a file of evidence can hold."""
+    """The first entries of a kind, as many as a file of evidence can hold."""
 
     placed: list[Placed] = field(default_factory=list)
     _bytes: int = 0
@@ -101,18 +101,18 @@ Excerpt: TypeAlias = dict[Kind, Kept]
 
 
 def cites_two(fault: AuditFault) -> bool:
-    """Says whether the two entries themselves convict."""
+    """Whether the two entries themselves convict."""
     return fault.rule == "04-E3" and len(fault.entries) == _TWO
 
 
 def stands_alone(fault: AuditFault) -> bool:
-    """Says whether some messages convict, without the rest of the log."""
+    """Whether some messages convict, without the rest of the log."""
     return fault.rule in SELF_CONTAINED and fault.culprit is Culprit.PARTY
 
 
 @dataclass(slots=True)
 class Excerpts:
-    """Reads a log for the faults of one session; `organiser` is its key, empty without any.
+    """A log read for the faults of one session; `organiser` is its key, empty without any.
 
     `head` has the first entries of the log as soon as there is a group.
     """
@@ -223,7 +223,7 @@ def _convicting(state: LogState, candidates: Iterable[Evidence]) -> bytes | None
 def _candidates(
     state: LogState, fault: AuditFault, head: Kept, excerpt: Excerpt
 ) -> Iterator[Evidence]:
-    """From the smallest file to the largest."""
+    """Files of evidence, from the smallest to the largest."""
     statement = FaultStatement(fault.author, fault.rule.encode(), fault.round)
     if cites_two(fault):
         first, second = (excerpt[Cited(each.index)].placed[0].raw for each in fault.entries)

@@ -38,7 +38,7 @@ MOST_BAD: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class BadEntry:
-    """Names an entry that a log must not hold: which check and rule it fails, and why."""
+    """An entry that a log must not hold: which check and rule it fails, and why."""
 
     check: str
     rule: str
@@ -49,7 +49,7 @@ class BadEntry:
 
 @dataclass(slots=True)
 class Batch:
-    """Collects entries on their way, with what was wrong about entries that were read among them.
+    """Entries on their way, with what was wrong about entries that were read among them.
 
     `size` has the bytes of the entries, `bad_count` counts what `bad` has no room for, too.
     """
@@ -61,7 +61,7 @@ class Batch:
     _answers: list[Future[frozenset[int]]] = field(default_factory=list)
 
     def add(self, index: int, submission: Submission) -> None:
-        """The next entry."""
+        """Add the next entry to the batch."""
         self.entries.append((index, submission))
         self.size += len(submission.raw)
 
@@ -110,7 +110,7 @@ MOST_AHEAD: Final = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """Holds an entry of somebody whom the reader wants to follow; `size` is that of its body."""
+    """An entry of somebody whom the reader wants to follow; `size` is that of its body."""
 
     index: int
     entry: Entry
@@ -119,7 +119,7 @@ class Traced:
 
 @dataclass(slots=True)
 class EntryReading:
-    """Takes entries in the order of the log; may go on when the log has grown.
+    """The reading of entries in the order of the log; may go on when the log has grown.
 
     With an executor its workers verify signatures while the entries behind are read. What
     is judged, and in which order, is the same.
@@ -230,7 +230,7 @@ class EntryReading:
 
 @dataclass(slots=True)
 class LogState:
-    """Holds one log under one note. `checkpoint` is None where the note could not be read.
+    """One log under one note. `checkpoint` is None where the note could not be read.
 
     `breaks` are faults of the transcript that came up while it was read, `lacking` says
     what could not be had of it; `forks` is evidence that its board signed
@@ -292,7 +292,7 @@ def embedded_policy(manifest: Manifest) -> TrustPolicy:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """Holds one entry of the author, with what it is and what became of it."""
+    """One entry of the author, with what it is and what became of it."""
 
     index: int
     what: str
@@ -301,7 +301,7 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Holds an author's entries in order, and where each round left it."""
+    """An author's entries in order, and where each round left it."""
 
     author: bytes
     steps: tuple[TraceStep, ...]

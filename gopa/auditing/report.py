@@ -16,7 +16,7 @@ from wire.brief import Brief
 
 
 class Status(Enum):
-    """Says how a check ended."""
+    """How a check ended."""
 
     PASS = "pass"  # noqa: S105 - no password
     FAIL = "fail"
@@ -28,7 +28,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Check(Brief):
-    """Says what is asked, in words, and the rules that it cites.
+    """What is asked, in words, and the rules that it cites.
 
     A rule that ends without a digit, such as `05-N`, stands for its whole family.
     """
@@ -39,7 +39,7 @@ class Check(Brief):
 
     @property
     def family(self) -> int:
-        """From 0, what the reader brings, to 7, the result."""
+        """The number of the family, from 0, what the reader brings, to 7, the result."""
         return int(self.number.partition(".")[0])
 
 
@@ -119,7 +119,7 @@ def _plain(value: object) -> Json:
 
 
 class Verdict(Enum):
-    """Says how an audit ended; `code` is the exit code of `gopa audit`."""
+    """How an audit ended; `code` is the exit code of `gopa audit`."""
 
     VALID = "VALID"
     INVALID = "INVALID"
@@ -159,7 +159,7 @@ _ESTABLISHED: Final = frozenset({Verdict.VALID, Verdict.VALID_WITH_EXCLUSIONS, V
 
 
 class Culprit(Enum):
-    """Says who is to blame for a fault."""
+    """Who is to blame for a fault."""
 
     PARTY = "party"
     BOARD = "board"
@@ -170,7 +170,7 @@ class Culprit(Enum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ShownEntry(Brief):
-    """Names an entry that shows something: its place in the log and its leaf hash.
+    """An entry that shows something: its place in the log and its leaf hash.
 
     The hash is empty where the log ends before that place, or breaks off.
     """
@@ -181,7 +181,7 @@ class ShownEntry(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AuditFault(Brief):
-    """Reports a rule that was broken.
+    """A rule that was broken.
 
     `author` is an Ed25519 key, empty for the board and where nobody can be named.
     `handled` means that the rules dealt with it: it is no reason to doubt a result.
@@ -212,7 +212,7 @@ class AuditFault(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Remark(Brief):
-    """Reports something worth knowing that is nobody's fault; `count` entries show it."""
+    """Something worth knowing that is nobody's fault; `count` entries show it."""
 
     rule: str
     what: str
@@ -224,7 +224,7 @@ class Remark(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CheckResult(Brief):
-    """Says how one check ended. `handled` counts faults of parties that the rules dealt with."""
+    """How one check ended. `handled` counts faults of parties that the rules dealt with."""
 
     check: Check
     status: Status
@@ -234,7 +234,7 @@ class CheckResult(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Exclusion(Brief):
-    """Names somebody who is not in a result: since which phase, and why."""
+    """Somebody who is not in a result: since which phase, and why."""
 
     author: bytes
     phase: str
@@ -245,7 +245,7 @@ class Exclusion(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrivacyClaim(Brief):
-    """States delta against one kind of adversary, with the share that bad graphs have in it."""
+    """Delta against one kind of adversary, with the share that bad graphs have in it."""
 
     against: str
     delta: str
@@ -255,7 +255,7 @@ class PrivacyClaim(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrivacyReport(Brief):
-    """States the privacy cost of one round, recomputed from the log."""
+    """The privacy cost of one round, recomputed from the log."""
 
     epsilon: str
     claims: tuple[PrivacyClaim, ...]
@@ -267,7 +267,7 @@ class PrivacyReport(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ListReport(Brief):
-    """Reports a close that the rules accept: `members` are positions in `joined`."""
+    """A close that the rules accept: `members` are positions in `joined`."""
 
     phase: str
     step: int
@@ -279,7 +279,7 @@ class ListReport(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RoundReport(Brief):
-    """Reports one round. `sums` are in steps of the grid; estimates are decimal text, or empty.
+    """One round. `sums` are in steps of the grid; estimates are decimal text, or empty.
 
     `joined` and `included` hold keys; `edges` and `opened` are pairs of positions in `joined`.
     Of large rounds `edges` is empty: `edge_count` has their number all the same. `total` is
@@ -312,7 +312,7 @@ class RoundReport(Brief):
 
 
 class Anchor(Enum):
-    """Says where the reader's trust in a thing comes from."""
+    """Where the reader's trust in a thing comes from."""
 
     OUTSIDE = "outside"
     EMBEDDED = "embedded"
@@ -321,7 +321,7 @@ class Anchor(Enum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Anchoring(Brief):
-    """Says what stands on what: the board's key with its quorum, and the manifest."""
+    """What stands on what: the board's key with its quorum, and the manifest."""
 
     log: Anchor
     manifest: Anchor
@@ -334,7 +334,7 @@ class Anchoring(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OtherSession(Brief):
-    """Names the session of the anchors and the one in the transcript, where they are two (11-V5).
+    """The session of the anchors and the one in the transcript, where they are two (11-V5).
 
     `log` and `manifest` are the anchored ones, and empty where there is no such anchor.
     """
@@ -352,7 +352,7 @@ class OtherSession(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LogReport(Brief):
-    """Reports the state of the log that was read. `input` names where it was read from.
+    """The state of the log that was read. `input` names where it was read from.
 
     `seen` is when a quorum of witnesses had cosigned it, by their clocks; empty without one.
     """
@@ -367,7 +367,7 @@ class LogReport(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SessionReport(Brief):
-    """Repeats what the manifest says."""
+    """The content of the manifest."""
 
     session: bytes
     manifest: bytes
@@ -400,7 +400,7 @@ class SessionReport(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Report(Brief):
-    """Holds everything an audit found. `html` makes a page of what `to_json` says.
+    """Everything an audit found. `html` makes a page of what `to_json` says.
 
     `anchors` says what came from outside of the transcript, `other_session` that it belongs to
     another session. `complete` says that the log was read to its end and every logical round has

@@ -35,11 +35,11 @@ _SECONDS: Final = 60.0
 
 
 class Unsupported(GopaError):
-    """Reports a format of a version that this auditor does not know."""
+    """A format of a version that this auditor does not know."""
 
 
 class AuditedLog(Protocol):
-    """Gives access to a log to be audited; nothing that it says of itself is believed."""
+    """A log to be audited; nothing that it tells of itself is believed."""
 
     name: str
     session: bytes
@@ -96,7 +96,7 @@ def _version(magic: bytes) -> str:
 
 
 class Archive:
-    """Reads a `.gopa` file, once."""
+    """A `.gopa` file, read once."""
 
     def __init__(self, parts: ArchiveParts, name: str) -> None:
         self._parts = parts
@@ -115,7 +115,7 @@ class Archive:
 
 
 class PublicLog:
-    """Reads the public files of a board, in a directory or behind an address."""
+    """The public files of a board, in a directory or behind an address."""
 
     session = WHOLE_LOG
 
@@ -127,7 +127,7 @@ class PublicLog:
 
     @property
     def source(self) -> Source:
-        """The files themselves."""
+        """The source of the log's public files."""
         return self._source
 
     def bundles(self, checkpoint: Checkpoint) -> Iterator[list[bytes]]:
@@ -148,7 +148,7 @@ class PublicLog:
 
 
 class OpenLog:
-    """Reads through a reader that the caller has opened, which verifies every entry."""
+    """A reader that the caller has opened, which verifies every entry."""
 
     session = WHOLE_LOG
 
@@ -209,7 +209,7 @@ class _Candidate:
 
 @dataclass(slots=True)
 class SessionChoice:
-    """Hands on the entries of one session, in order.
+    """The entries of one session, in order.
 
     The one that is `wanted`; or that whose manifest has the hash `manifest`; or the
     first in the log. `found` has all sessions whose manifests were seen, with their

@@ -48,7 +48,7 @@ def summary(rows: Sequence[AttackResult]) -> str:
 
 
 def unfit_lines(unfit: Mapping[str, Unserved]) -> Iterator[str]:
-    """Says how many attacks cannot be tried over HTTP, and why."""
+    """The lines on attacks that cannot be tried over HTTP: how many, and why."""
     for why in Unserved:
         count = sum(each is why for each in unfit.values())
         if count:
@@ -56,7 +56,7 @@ def unfit_lines(unfit: Mapping[str, Unserved]) -> Iterator[str]:
 
 
 def unfit_facts(unfit: Mapping[str, Unserved]) -> Iterator[str]:
-    """Says the same for programs: one object for each attack."""
+    """The same for programs: one object for each attack that cannot be tried over HTTP."""
     for name, why in unfit.items():
         yield json.dumps({"attack": name, "unserved": why.name.lower(), "why": why.value})
 
@@ -97,7 +97,7 @@ def facts(attack: Attack) -> dict[str, object]:
 
 
 def row_facts(row: AttackResult) -> dict[str, object]:
-    """Says what came of an attack, for programs."""
+    """The end of one attack, for programs."""
     caught = [
         {"rule": each.rule, "check": each.check, "who": each.who, "how": each.how.name.lower()}
         for each in row.caught

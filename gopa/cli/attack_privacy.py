@@ -33,7 +33,7 @@ _COLUMNS: Final = (22, 46, 14, 14, 9, 7)
 
 
 def measured_with(confidence: float, seed: int) -> str:
-    """Says what the bounds of the first table are worth."""
+    """The line on what the bounds of the first table are worth."""
     return f"All bounds hold together with confidence {confidence:g}. Seed {seed}.\n"
 
 
@@ -248,7 +248,7 @@ def privacy(  # noqa: PLR0913 - one argument for each option
 
 
 class _Screen:
-    """Prints rows as they are found, unless there is to be JSON."""
+    """Rows printed as they come, unless there is to be JSON."""
 
     def __init__(self, as_json: bool) -> None:
         self._quiet = as_json

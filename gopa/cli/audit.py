@@ -69,7 +69,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
 
 @dataclass(frozen=True, slots=True)
 class AuditOutput:
-    """Names what is to be written besides the verdict."""
+    """What is to be written besides the verdict."""
 
     as_json: bool
     html: Path | None

@@ -173,7 +173,7 @@ def _say_what_is_missing(report: Report, count: int, shown: set[tuple[bytes, str
 
 
 def judge_file(path: Path, anchors_path: Path | None, *, as_json: bool) -> int:
-    """Says what a file of evidence proves; the exit code says whether it convicts."""
+    """Print what a file of evidence proves; the exit code tells whether it convicts."""
     try:
         data = _content(path)
         anchors = read_anchors(anchors_path)

@@ -235,7 +235,7 @@ def _unsaid(report: Report) -> str:
 
 
 def _noise(session: SessionReport | None, found: RoundReport) -> str:
-    """Says that an answer is mostly noise; nothing where it is not, or there is none."""
+    """The words for an answer that is mostly noise; none where it is not."""
     return warning_of(session, found.stderr) if session is not None and found.mean else ""
 
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionOptions:
-    """Holds the options that say who may post, as they were given."""
+    """The options about who may post, as they were typed."""
 
     sessions: bool
     organisers: Path | None
@@ -70,7 +70,7 @@ class AdmissionOptions:
 
 
 class BoardDoors:
-    """Makes the policies of a board from its options, and again when their files have changed.
+    """The policies of a board, made of its options, and anew when their files have changed.
 
     `view` is what its page shows of sessions.
     """
@@ -104,7 +104,7 @@ class BoardDoors:
         return f"{counted(len(self._keys), 'key')} may {what}"
 
     def policy(self) -> AdmissionPolicy:
-        """A new policy."""
+        """A policy made of the options and files as they are now."""
         if self.view is not None:
             return self.view.policy()
         quota = self._options.quota
@@ -282,7 +282,7 @@ def witness(  # noqa: PLR0913 - click passes every option by name
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Serves an application until it is stopped: by SIGTERM with 0, from the keyboard with 130.
+    """An application served until it is stopped: by SIGTERM with 0, from the keyboard with 130.
 
     SIGHUP has it read its files anew: a certificate, and what `renew` reads, which says what came
     of it. `stopped` is said at the end.

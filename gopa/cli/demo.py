@@ -62,7 +62,7 @@ _NAME: Final = "gopa-demo"
 
 @dataclass(frozen=True, slots=True)
 class DemoFiles:
-    """Names what the demo leaves behind."""
+    """What the demo leaves behind."""
 
     directory: Path
 
@@ -88,7 +88,7 @@ class DemoFiles:
 
     @property
     def taken(self) -> list[Path]:
-        """Those that are there already."""
+        """The files that are there already."""
         return [each for each in (self.log, self.anchors, self.page, self.damaged) if each.exists()]
 
 

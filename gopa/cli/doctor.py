@@ -29,7 +29,7 @@ PACKAGES = (*SIBLINGS, "gopa")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Holds one line of the diagnosis. `problem` means that something must be done."""
+    """One line of the diagnosis. `problem` means that something must be done."""
 
     topic: str
     value: str

@@ -58,7 +58,7 @@ _MEANT: Final = {"check": "audit", "validate": "audit", "verify": "audit", "run"
 
 
 class _LazyGroup(click.Group):
-    """Knows the names of its commands; imports a command only to run or describe it."""
+    """A group of commands by name; one is imported only to run or describe it."""
 
     def __init__(self, *args: Any, table: Mapping[str, str], **options: Any) -> None:
         super().__init__(*args, **options)
@@ -165,7 +165,7 @@ def _run(commands: click.Group) -> NoReturn:
 
 
 def show_misuse(error: click.ClickException) -> None:
-    """Says in one line what is wrong with a command line, and where its options are explained.
+    """Print in one line what is wrong with a command line, and where help is.
 
     A command without arguments asks for its help, which is shown whole.
     """
@@ -263,7 +263,7 @@ def _shown(words: str) -> str:
 
 
 class NoRoom(MemoryError):
-    """Says that there is too little memory to load what an audit needs."""
+    """Too little memory to load what an audit needs."""
 
 
 def make_room() -> None:

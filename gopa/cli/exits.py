@@ -85,7 +85,7 @@ def exit_code(error: BaseException | type[BaseException]) -> int:
 
 
 def complain(line: str) -> None:
-    """Says in one line on stderr what is wrong, if that can be written: the code is what counts."""
+    """Print one line on stderr, if that can be written: the code is what counts."""
     with suppress(OSError):
         click.echo(f"gopa: {line}", err=True)
 

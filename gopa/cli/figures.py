@@ -29,7 +29,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class MetricsAddress:
-    """Says where figures are served."""
+    """Where figures are served."""
 
     host: str
     port: int
@@ -57,7 +57,7 @@ def figures_option(command: _Command) -> _Command:
 
 
 class Figures(ProgressDisplay):
-    """Counts what happens; `render` may be called by any thread."""
+    """Counts of what happens; `render` may be called by any thread."""
 
     def __init__(self, who: str) -> None:
         """`who` is what the names of the figures begin with: organiser or party."""

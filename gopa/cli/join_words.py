@@ -50,7 +50,7 @@ _T = TypeVar("_T")
 
 
 class Declined(GopaError):
-    """Says that the owner of the value was asked, and did not want to take part."""
+    """The answer of the value's owner not to take part."""
 
 
 def on_terminal() -> bool:
@@ -82,15 +82,15 @@ def _settle(ready: asyncio.Future[None]) -> None:
 
 
 class BoardUnreachable(GopaError):
-    """Says that the board could not be used for as long as the party was willing to wait."""
+    """A board that could not be used for as long as the party was willing to wait."""
 
 
 class SessionAbsent(BoardUnreachable):
-    """Says that a board answered, and did not have the session for as long as that."""
+    """A board that answered, and did not have the session for as long as that."""
 
 
 class PatientConnect(Alone):
-    """Reaches the board of one session, says when it is lost and found, and gives up in time."""
+    """The way to the board of one session; it reports losses, and gives up in time."""
 
     def __init__(
         self, screen: ProgressDisplay, patience: float, clock: Callable[[], float] = time.monotonic
@@ -250,7 +250,7 @@ def facts_of(found: Contribution) -> dict[str, object]:
 
 
 def _known(mean: Any, error: Any) -> Any:
-    """As many digits as the noise leaves, each number with its error."""
+    """The digits that the noise leaves, each number with its error."""
     if isinstance(mean, dict):
         return {name: _known(each, error[name]) for name, each in mean.items()}
     if isinstance(mean, list):

@@ -32,7 +32,7 @@ EVENTS: Final = logging.getLogger("gopa.events")
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """Holds how much is logged, and in which form; None is what the command does by itself."""
+    """How much is logged, and in which form; None is what the command does by itself."""
 
     level: str | None = None
     form: str | None = None
@@ -105,14 +105,14 @@ def _said(record: logging.LogRecord) -> str:
 
 
 class _TextLine(logging.Formatter):
-    """Writes time, importance and the sentence."""
+    """A line of time, importance and the sentence."""
 
     def format(self, record: logging.LogRecord) -> str:
         return f"{_stamp(record)} {record.levelname:<7} {_said(record)}"
 
 
 class _JsonLine(logging.Formatter):
-    """Writes an object: time, level, event, text, and the values of the event under `facts`."""
+    """An object a line: time, level, event, text, and the values of the event under `facts`."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {

@@ -39,7 +39,7 @@ from wire.strict_json import read_json
 
 
 class Seconds(click.FloatRange):
-    """Reads a number of seconds, not negative; `inf` is for ever, and so would `nan` be."""
+    """A number of seconds, not negative; `inf` is for ever, and so would `nan` be."""
 
     name = "seconds"
 

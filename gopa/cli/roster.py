@@ -32,7 +32,7 @@ _KEY = re.compile(r"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{16})(?![0-9a-f])")
 
 @dataclass(frozen=True, slots=True)
 class RosterLine:
-    """Holds one party of a roster: its key, and its name or nothing."""
+    """One party of a roster: its key, and its name or nothing."""
 
     key: bytes
     name: str
@@ -43,7 +43,7 @@ class RosterLine:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Knows parties by name: for people alone, no rule depends on it."""
+    """Parties by name: for people alone, no rule depends on it."""
 
     known: Mapping[bytes, str]
 

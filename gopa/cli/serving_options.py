@@ -20,7 +20,7 @@ _MB: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ServingOptions:
-    """Holds these options as they were given; a number of megabytes of 0 is no bound."""
+    """The options of serving, as they were typed; a number of megabytes of 0 is no bound."""
 
     daily_mb_per_address: int | None
     daily_mb: int | None
@@ -49,7 +49,7 @@ class ServingOptions:
         return ServerLimits(writing=found)
 
     def listening(self, listen: ListenOptions) -> ListenOptions:
-        """Adds the proxy."""
+        """The options of listening, with the proxy of these."""
         return replace(listen, proxy=self.proxy)
 
 

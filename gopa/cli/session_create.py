@@ -224,7 +224,7 @@ def _planned(
     *,
     weighted: bool,
 ) -> Plan:
-    """As `gopa plan` does, for as many parties as the roster has."""
+    """The plan that `gopa plan` makes, for as many parties as the roster has."""
     if weighted and planned["dimension"] < _WITH_WEIGHT:
         message = "a value and its weight are two numbers at least: take one more than values have"
         raise UsageError(message, "--dimension")

@@ -256,7 +256,7 @@ class _OrganiserProcess:
 
 
 def _names(place: OrganiserPlace) -> Names:
-    """Those of the roster that the session was created with, if it was one with names."""
+    """The names of the roster that the session was created with, if it had any."""
     return names_in(place.roster_path) if place.roster_path.is_file() else NOBODY
 
 

@@ -69,7 +69,7 @@ _BAR: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class ProgressEvent:
-    """Holds what has happened: a name and plain values for machines, a sentence for people."""
+    """What has happened: a name and plain values for machines, a sentence for people."""
 
     event: str
     text: str
@@ -78,7 +78,7 @@ class ProgressEvent:
 
 @dataclass(frozen=True, slots=True)
 class CurrentActivity:
-    """Says what is going on now; it replaces what was said before.
+    """What is going on now, in place of what was shown before.
 
     `done` of `total` have been heard, where there is a number to count to; `ends` is a time
     of day at which it is over at the latest.
@@ -91,7 +91,7 @@ class CurrentActivity:
 
 
 class ProgressDisplay(Protocol):
-    """Shows how far a command is. It is used as a context."""
+    """How far a command is. It is used as a context."""
 
     def add_event(self, what: ProgressEvent) -> None: ...
 
@@ -125,7 +125,7 @@ def progress(*, as_json: bool, quiet: bool = False, logs: LogOptions = UNASKED) 
 
 
 class Silent(ProgressDisplay):
-    """Shows nothing."""
+    """A display of nothing."""
 
     def add_event(self, what: ProgressEvent) -> None:
         del what
@@ -135,7 +135,7 @@ class Silent(ProgressDisplay):
 
 
 class OpeningDisplay(ProgressDisplay):
-    """Closes at its end what it opened at its beginning, and put into `_opened`."""
+    """A display that closes at its end what it opened at its beginning, and put into `_opened`."""
 
     def __init__(self) -> None:
         self._opened = ExitStack()
@@ -150,7 +150,7 @@ class OpeningDisplay(ProgressDisplay):
 
 
 class Several(OpeningDisplay):
-    """Shows the same in several ways."""
+    """Several displays of the same."""
 
     def __init__(self, *displays: ProgressDisplay) -> None:
         super().__init__()
@@ -183,7 +183,7 @@ _TROUBLE: Final = frozenset({"abort", "bad-beacon", "board-lost"})
 
 
 class LogLines(OpeningDisplay):
-    """Writes a line of the log for each event; what goes on is for those who debug."""
+    """A line of the log for each event; what goes on is for those who debug."""
 
     def __init__(self, options: LogOptions) -> None:
         super().__init__()
@@ -206,7 +206,7 @@ class LogLines(OpeningDisplay):
 
 
 class JsonLines(ProgressDisplay):
-    """Writes an object a line, at once: `event`, then the facts; what goes on is a `standing`."""
+    """An object a line, at once: `event`, then the facts; what goes on is a `standing`."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -223,7 +223,7 @@ class JsonLines(ProgressDisplay):
 
 
 class Screen(ProgressDisplay):
-    """Shows lines that stay, and below them one that changes, with the time that is left."""
+    """Lines that stay, and below them one that changes, with the time that is left."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.time) -> None:
         self._console, self._clock = console, clock
@@ -298,7 +298,7 @@ def left(seconds: float) -> str:
 
 
 class OrganiserProgress:
-    """Shows what an organiser does to whoever watches."""
+    """What an organiser does to whoever watches."""
 
     def __init__(self, manifest: Manifest, to: ProgressDisplay, names: Names = NOBODY) -> None:
         """`names` are those that the organiser knows, of its roster."""
@@ -337,7 +337,7 @@ class OrganiserProgress:
 
 
 def phase_text(phase: Phase) -> str:
-    """Says what goes on in a phase."""
+    """The words for what goes on in a phase."""
     return PHASES[name_of(phase)].doing
 
 
@@ -362,7 +362,7 @@ def _opened(what: PhaseOpened) -> ProgressEvent:
 
 
 def trouble_line(what: AwaitingBeacon | BadBeacon | BoardLost | BoardFound) -> ProgressEvent:
-    """Says what holds a session up: a beacon or a board that is not there, or lies."""
+    """The line on what holds a session up: a beacon or a board that is away, or lies."""
     if isinstance(what, AwaitingBeacon):
         text = f"waiting for round {what.beacon_round} of the beacon"
         facts: dict[str, object] = {"round": what.round, "beacon_round": what.beacon_round}
@@ -379,7 +379,7 @@ def trouble_line(what: AwaitingBeacon | BadBeacon | BoardLost | BoardFound) -> P
 
 
 def ended_line(manifest: Manifest, what: RoundEnded, names: Names) -> ProgressEvent:
-    """Says how a round ended: with a result or an abort."""
+    """The line on how a round ended: with a result or an abort."""
     facts: dict[str, object] = {
         "round": what.round,
         "logical": what.logical,
@@ -396,7 +396,7 @@ def ended_line(manifest: Manifest, what: RoundEnded, names: Names) -> ProgressEv
 
 
 def question_rows(manifest: Manifest) -> list[tuple[str, str]]:
-    """Says what a session asks of its parties, and what it promises: for whoever may join."""
+    """The rows on what a session asks of its parties, and what it promises."""
     terms = manifest.terms
     rounds = "1 round" if terms.rounds == 1 else f"{terms.rounds} rounds"
     cost = promise_of(terms.epsilon, terms.delta)
@@ -418,7 +418,7 @@ def question_rows(manifest: Manifest) -> list[tuple[str, str]]:
 
 
 def _asked_value(manifest: Manifest) -> str:
-    """Says what a party gives: numbers, how long they may be together, and whether a weight."""
+    """The words for what a party gives: numbers, their length, and whether a weight."""
     terms = manifest.terms
     count = terms.dimension - manifest.weighted
     value = "a number" if count == 1 else f"{counted(count, 'number')}, each"
@@ -434,19 +434,19 @@ def _asked_value(manifest: Manifest) -> str:
 
 
 def warnings_of(manifest: Manifest) -> list[str]:
-    """Says what everybody who takes part should know first, even if nobody fails."""
+    """The warnings that everybody who takes part should know first."""
     noisy = terms_warning(manifest.terms, error_with_all(manifest.terms))
     return [noisy] if noisy else []
 
 
 def why_text(abort: Abort, who: str) -> str:
-    """Says why a round was aborted, who was missing or wrong, and whether any of it was seen."""
+    """The words for why a round was aborted, who was missing, and what was seen."""
     missing = f"; missing or wrong: {who}" if who else ""
     return f"{ABORTS[name_of(abort.reason)]}{missing}; {PUBLISHED[name_of(abort.released)]}"
 
 
 def abort_facts(abort: Abort) -> dict[str, object]:
-    """Says the same for machines."""
+    """The same about an abort, for programs."""
     return {
         "reason": abort.reason.name.lower(),
         "released": abort.released.name.lower(),

@@ -64,7 +64,7 @@ _path = click.Path(path_type=Path)
 
 @dataclass(frozen=True, slots=True)
 class OutputPlaces:
-    """Names where the log goes: a board's directory, an archive, and the anchors of an audit."""
+    """Where the log goes: a board's directory, an archive, and the anchors of an audit."""
 
     out: Path | None
     archive: Path | None
@@ -168,7 +168,7 @@ plan_options(without={"beacon"}, optional={"parties"})(simulate)
 
 
 def _run(aggregator: LocalAggregator, inputs: Inputs) -> tuple[list[RoundOutput], SimulationCost]:
-    """As many rounds as the plan composes, over the same inputs."""
+    """The results of as many rounds as the plan composes, over the same inputs."""
     wall, cpu = time.perf_counter(), time.process_time()
     rounds: list[RoundOutput] = []
     while aggregator.rounds_left:

@@ -121,7 +121,7 @@ _NOTICE: Final = "one process knew every secret; privacy is what a real session 
 
 @dataclass(frozen=True, slots=True)
 class RoundOutput:
-    """Holds the result of a round with what only a simulation knows."""
+    """The result of a round with what only a simulation knows."""
 
     result: Result
     truth: Inputs
@@ -134,7 +134,7 @@ class RoundOutput:
 
 @dataclass(frozen=True, slots=True)
 class SimulationCost:
-    """Holds what all rounds took; `posted` has the bytes of each party's entries, by its key."""
+    """What all rounds took; `posted` has the bytes of each party's entries, by its key."""
 
     wall: float
     cpu: float

@@ -31,7 +31,7 @@ SHORT_HEADS: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Says how a message is cut: its first entry ends at `first`, and one more at `second`.
+    """How a message is cut: its first entry ends at `first`, and one more at `second`.
 
     Where both are 0, as in most messages, every entry but the last is full.
     """
@@ -104,7 +104,7 @@ LEAST_TAIL: Final = 4_096
 
 @dataclass(frozen=True, slots=True)
 class CommitHead:
-    """Carries what a commit says to neighbours: about edges and masks, and what was dealt."""
+    """What a commit says to neighbours: about edges and masks, and what was dealt."""
 
     acts_on: bytes
     edges: tuple[bytes, ...]
@@ -115,7 +115,7 @@ class CommitHead:
 
 @dataclass(frozen=True, slots=True)
 class ProveHead:
-    """Carries what a prove message says to neighbours: commitments to masks at a few points."""
+    """What a prove message says to neighbours: commitments to masks at a few points."""
 
     acts_on: bytes
     edges: tuple[bytes, ...]

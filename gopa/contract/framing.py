@@ -38,7 +38,7 @@ def signature_claim(submission: Submission) -> SignatureClaim:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """Holds an entry of the log with its index; the caller has verified signature and inclusion."""
+    """An entry of the log with its index; the caller has verified signature and inclusion."""
 
     index: int
     leaf: bytes
@@ -47,7 +47,7 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Holds a whole message: its chunks in order, from index `first` to `index`.
+    """A whole message: its chunks in order, from index `first` to `index`.
 
     `seen` is the largest size of the log that its entries say they have seen.
     """
@@ -66,7 +66,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Equivocation:
-    """Reports that the author signed two entries for one slot; the second is at `index`."""
+    """Two entries that the author signed for one slot; the second is at `index`."""
 
     author: bytes
     phase: int
@@ -77,7 +77,7 @@ class Equivocation:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """Reports an entry that belongs to no message: a gap in seq, or chunks that do not continue."""
+    """An entry that belongs to no message: a gap in seq, or chunks that do not continue."""
 
     author: bytes
     phase: int
@@ -90,7 +90,7 @@ Assembled: TypeAlias = Message | Equivocation | Broken
 
 @dataclass(frozen=True, slots=True)
 class MessageSlot:
-    """Fixes where the next message of an author goes, before it is signed."""
+    """The place of an author's next message, known before it is signed."""
 
     session: bytes
     phase: Phase
@@ -104,7 +104,7 @@ class MessageSlot:
 
 @dataclass(frozen=True, slots=True)
 class SignedMessage:
-    """Holds the entries of one message, to be posted in order, and what follows from them."""
+    """The entries of one message, to be posted in order, and what follows from them."""
 
     entries: tuple[bytes, ...]
     leaf: bytes
@@ -166,7 +166,7 @@ def whole(chunks: tuple[Posted, ...]) -> Message:
 
 
 class Assembler:
-    """Turns the entries of one session, in the order of the log, into messages.
+    """The entries of one session, in the order of the log, put together to messages.
 
     Deterministic; it keeps one leaf for each slot (about 80 bytes) and at most one
     unfinished message for each author, phase and round, no longer than any message of its

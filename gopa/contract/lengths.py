@@ -54,7 +54,7 @@ def boxed_norm(dimension: int, steps: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WeightedLength:
-    """Says that a weight of v steps allows a length of v `numerator` / `denominator` steps.
+    """The length of v `numerator` / `denominator` steps that a weight of v steps allows.
 
     The largest weight is `steps`; the vector has `dimension` coordinates with its weight.
     """

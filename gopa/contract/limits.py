@@ -225,7 +225,7 @@ _MASK_FIXED: Final = 1 + 4 + 3
 
 
 def join_size(manifest: Manifest) -> int:
-    """The longest join."""
+    """The size of the longest join with rows."""
     shape = RowShape(manifest.terms.dimension)
     nonce = 32 if isinstance(manifest.beacon, CommitReveal) else 0
     more = 2 * (shape.rows - 1) + shape.pad_rows - 1
@@ -241,7 +241,7 @@ def commit_size(manifest: Manifest, degree: int) -> int:
 
 
 def publish_size(manifest: Manifest) -> int:
-    """The longest publish."""
+    """The size of the longest publish with rows."""
     shape = RowShape(manifest.terms.dimension)
     words = packed_size(manifest.terms.dimension, manifest.word_width)
     more = shape.rows - 1 + shape.pad_rows - 1

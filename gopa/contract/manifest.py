@@ -322,7 +322,7 @@ VERSION: Final = 6
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Manifest(Brief):
-    """Holds all terms of a session. Its encoding is the body of the session's first message.
+    """All terms of a session. Its encoding is the body of the session's first message.
 
     `salt` makes every session's id new. `log` is the verifier key of the board's log.
     `policy` is the trust policy whose quorum the closes need, as text, or empty.

@@ -40,7 +40,7 @@ MOST_COORDINATES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Begins a round: says which logical round it serves, and which attempt it is."""
+    """The beginning of a round: which logical round it serves, and which attempt it is."""
 
     acts_on: bytes
     logical: int
@@ -49,7 +49,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class RollEntry:
-    """Names a party on the roll, by its Ed25519 key."""
+    """A party on the roll, by its Ed25519 key."""
 
     __spec_name__ = "Enrolled"
 
@@ -60,7 +60,7 @@ class RollEntry:
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """Lists everybody who joined, in increasing order of their Ed25519 keys."""
+    """Everybody who joined, in increasing order of their Ed25519 keys."""
 
     parties: tuple[RollEntry, ...]
     beacon_round: int
@@ -68,7 +68,7 @@ class Roll:
 
 @dataclass(frozen=True, slots=True)
 class Coins:
-    """Lists who revealed what; or holds what the beacon said."""
+    """The list of who revealed what, or the answer of the beacon."""
 
     members: bytes
     nonces: tuple[bytes, ...]
@@ -78,7 +78,7 @@ class Coins:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Lists the parties that are left, one bit for each position of the roll."""
+    """The parties that are left, one bit for each position of the roll."""
 
     members: bytes
     final: bool
@@ -91,7 +91,7 @@ _CONTENT_OF: dict[Phase, type[Content]] = {Phase.JOIN: Roll, Phase.COINS: Coins}
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Ends a phase with a list; `cut` says which entries counted, `root` what they were.
+    """The end of a phase with a list; `cut` names the entries that counted, `root` what they were.
 
     `content` is a roll after join, coins after coins, and members after later phases.
     """
@@ -111,7 +111,7 @@ class Close:
 
 
 class RemovalCause(IntEnum):
-    """Says why a party of the roll is not in a list."""
+    """Why a party of the roll is not in a list."""
 
     __spec_name__ = "Cause"
 
@@ -124,7 +124,7 @@ class RemovalCause(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Says which party left a round, in which phase and why."""
+    """Which party left a round, in which phase and why."""
 
     position: int
     phase: Phase
@@ -133,7 +133,7 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class ResultMessage:
-    """Carries the sums over everybody in the final list, on the grid."""
+    """The sums over everybody in the final list, on the grid."""
 
     __spec_name__ = "Result"
 
@@ -146,7 +146,7 @@ class ResultMessage:
 
 
 class AbortReason(IntEnum):
-    """Says why a round was aborted."""
+    """Why a round was aborted."""
 
     __spec_name__ = "Why"
 
@@ -160,7 +160,7 @@ class AbortReason(IntEnum):
 
 
 class Released(IntEnum):
-    """Says what others saw of a round that was aborted."""
+    """What others saw of a round that was aborted."""
 
     NONE = 0
     MASKED = 1
@@ -168,7 +168,7 @@ class Released(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """Ends the round without a result."""
+    """The end of the round without a result."""
 
     acts_on: bytes
     cut: int
@@ -181,7 +181,7 @@ OrganiserMessage: TypeAlias = Open | Close | ResultMessage | Abort
 
 
 class ListKind(IntEnum):
-    """Says what a close lists."""
+    """What a close lists."""
 
     ROLL = 1
     COINS = 2

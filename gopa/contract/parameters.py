@@ -15,21 +15,21 @@ MOST_REGISTERED: Final = 2**20
 
 
 class Mode(IntEnum):
-    """Says what is proved."""
+    """What is proved."""
 
     FULL = 1
     SIGNED = 2
 
 
 class Path(IntEnum):
-    """Says how full mode commits to numbers: one by one, or long vectors in rows."""
+    """How full mode commits to numbers: one by one, or long vectors in rows."""
 
     BITS = 1
     ROWS = 2
 
 
 class Trust(IntEnum):
-    """Says whom the aggregation withstands."""
+    """Whom the aggregation withstands."""
 
     MALICIOUS = 1
     HONEST_BUT_CURIOUS = 2
@@ -37,19 +37,19 @@ class Trust(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CommitReveal:
-    """Takes coins from nonces that all parties commit to and reveal."""
+    """Coins from nonces that all parties commit to and reveal."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrandBeacon:
-    """Takes coins from a public beacon that nobody in the session controls."""
+    """Coins from a public beacon that nobody in the session controls."""
 
     chain: DrandChain
 
 
 @dataclass(frozen=True, slots=True)
 class TestCoins:
-    """Takes coins from the log alone. Whoever writes it chooses them: simulations only."""
+    """Coins from the log alone. Whoever writes it chooses them: simulations only."""
 
     __test__ = False
 
@@ -59,7 +59,7 @@ Beacon: TypeAlias = CommitReveal | DrandBeacon | TestCoins
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Roster(Brief):
-    """Lists the Ed25519 keys that may join, in increasing order."""
+    """The Ed25519 keys that may join, in increasing order."""
 
     keys: tuple[bytes, ...]
 
@@ -70,7 +70,7 @@ class Roster(Brief):
 
 @dataclass(frozen=True, slots=True)
 class OpenAdmission:
-    """Lets anybody join, up to so many: nothing is known about how many are corrupt."""
+    """Admission of anybody, up to so many: nothing is known about how many are corrupt."""
 
     most: int
 
@@ -79,7 +79,7 @@ Admission: TypeAlias = Roster | OpenAdmission
 
 
 class BeaconTag(IntEnum):
-    """Says where coins come from."""
+    """Where coins come from."""
 
     COMMIT_REVEAL = 1
     DRAND = 2
@@ -87,7 +87,7 @@ class BeaconTag(IntEnum):
 
 
 class AdmissionTag(IntEnum):
-    """Says who may join."""
+    """Who may join."""
 
     ROSTER = 1
     OPEN = 2

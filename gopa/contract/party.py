@@ -19,7 +19,7 @@ LARGEST_VALUE = 2**28
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Carries a fresh key with proof of possession, and what is fixed before the coins."""
+    """A fresh key with proof of possession, and what is fixed before the coins."""
 
     acts_on: bytes
     key: bytes
@@ -31,7 +31,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Reveal:
-    """Shows the nonce behind the hash of the join."""
+    """The nonce behind the hash of the join."""
 
     acts_on: bytes
     nonce: bytes
@@ -39,7 +39,7 @@ class Reveal:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Carries commitments to all masks and to the noisy input, with the proof about it."""
+    """Commitments to all masks and to the noisy input, with the proof about it."""
 
     acts_on: bytes
     edges: tuple[bytes, ...]
@@ -52,7 +52,7 @@ class Commit:
 
 
 class About(IntEnum):
-    """Says what an accusation is about."""
+    """What an accusation is about."""
 
     EDGE = 1
     SHARE = 2
@@ -60,7 +60,7 @@ class About(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Accusation:
-    """Shows the shared key of an edge, so that anybody sees who lied about it."""
+    """The shared key of an edge, so that anybody sees who lied about it."""
 
     acts_on: bytes
     about: About
@@ -71,7 +71,7 @@ class Accusation:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Carries the masked value: d scalars, or d words packed; and the sum of blindings."""
+    """The masked value: d scalars, or d words packed; and the sum of blindings."""
 
     acts_on: bytes
     value: bytes
@@ -80,7 +80,7 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class OpenedEdge:
-    """Shows the key of an edge to a party that is gone."""
+    """The key of an edge to a party that is gone."""
 
     neighbour: int
     key: bytes
@@ -88,7 +88,7 @@ class OpenedEdge:
 
 @dataclass(frozen=True, slots=True)
 class EdgeOpenings:
-    """Carries the keys a party owes after others dropped out."""
+    """The keys a party owes after others dropped out."""
 
     __spec_name__ = "Opening"
 
@@ -98,14 +98,14 @@ class EdgeOpenings:
 
 @dataclass(frozen=True, slots=True)
 class Confirm:
-    """Promises that from now on the author opens no edge of this round."""
+    """The promise that from now on the author opens no edge of this round."""
 
     acts_on: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Unmask:
-    """Shows the seed of the author's self-mask."""
+    """The seed of the author's self-mask."""
 
     acts_on: bytes
     seed: bytes
@@ -113,7 +113,7 @@ class Unmask:
 
 @dataclass(frozen=True, slots=True)
 class RecoveredShare:
-    """Shows a share of the self-mask of a party whose seed is missing."""
+    """A share of the self-mask of a party whose seed is missing."""
 
     dealer: int
     share: bytes
@@ -121,7 +121,7 @@ class RecoveredShare:
 
 @dataclass(frozen=True, slots=True)
 class Recover:
-    """Carries the shares a party gives out of those that it received."""
+    """The shares a party gives out of those that it received."""
 
     acts_on: bytes
     shares: tuple[RecoveredShare, ...]

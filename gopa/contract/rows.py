@@ -24,7 +24,7 @@ NOT_LIVE: Final = bytes(32)
 
 @dataclass(frozen=True, slots=True)
 class RowJoin:
-    """Carries a fresh key, and the rows of the vector, the noise and the pads, before the coins."""
+    """A fresh key, and the rows of the vector, the noise and the pads, before the coins."""
 
     acts_on: bytes
     key: bytes
@@ -37,7 +37,7 @@ class RowJoin:
 
 @dataclass(frozen=True, slots=True)
 class RowCommit:
-    """Carries hashes of all masks' keys, the tests of vector and noise, and the proof of them."""
+    """Hashes of all masks' keys, the tests of vector and noise, and the proof of them."""
 
     acts_on: bytes
     edges: tuple[bytes, ...]
@@ -50,7 +50,7 @@ class RowCommit:
 
 @dataclass(frozen=True, slots=True)
 class RowPublish:
-    """Carries the masked words, and the rows of carries and pads."""
+    """The masked words, and the rows of carries and pads."""
 
     acts_on: bytes
     value: bytes
@@ -60,7 +60,7 @@ class RowPublish:
 
 @dataclass(frozen=True, slots=True)
 class Prove:
-    """Carries commitments to the masks at a few points, and the proof that words are made of them.
+    """Commitments to the masks at a few points, and the proof that words are made of them.
 
     `edges` has one for each neighbour, in increasing position: zeros where the edge is not live.
     """

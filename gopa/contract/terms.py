@@ -40,7 +40,7 @@ def releases_with_recovery(charged: int, parties: int, corrupt: int, survivors: 
 
 
 def graphs_of_attempt(parties: int, corrupt: int, survivors: int, *, nonces: bool) -> int:
-    """From how many graphs of one attempt, chosen as they are seen, one may be gone on with.
+    """The number of graphs of one attempt, chosen as they are seen.
 
     With nonces a graph shows itself as honest parties reveal theirs: whoever looks at the
     nonces of one leaf and then goes on with another has lost the parties that revealed there.
@@ -81,7 +81,7 @@ _EXACT: Final = Context(prec=60)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Terms(Brief):
-    """Holds what a session is run by. `UsageError` names a number that does not fit the others.
+    """What a session is run by. `UsageError` names a number that does not fit the others.
 
     From `survivors` to `parties` parties join, of whom `corrupt` collude; each chooses
     `k` others; with fewer than `survivors` at any time there is no result. A survivor
@@ -304,7 +304,7 @@ class Terms(Brief):
 
 @dataclass(frozen=True, slots=True)
 class CoinChoices:
-    """Counts the coins there are to choose from in all attempts for one result.
+    """The number of coins to choose from in all attempts for one result.
 
     `helped` counts those of corrupt parties whom organiser and board help, `alone` those of
     the corrupt parties of the plan by themselves. Numbers of up to 50 digits are exact.
@@ -315,12 +315,12 @@ class CoinChoices:
 
     @property
     def helped_bits(self) -> Decimal:
-        """log2 of `helped`."""
+        """The binary logarithm of `helped`."""
         return log2_of(self.helped)
 
     @property
     def alone_bits(self) -> Decimal:
-        """log2 of `alone`."""
+        """The binary logarithm of `alone`."""
         return log2_of(self.alone)
 
     @property
@@ -331,7 +331,7 @@ class CoinChoices:
 
 @lru_cache(maxsize=64)
 def coin_choices(terms: Terms) -> CoinChoices:
-    """For sessions with commit-reveal or, by the terms, drand, whose values nobody chooses.
+    """The choices of coins with commit-reveal or, by the terms, with drand.
 
     Whoever helps can fork the log: every branch has coins of its own, and they are known when
     honest parties can still be kept from all but one of them.

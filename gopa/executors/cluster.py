@@ -42,7 +42,7 @@ _JOINED: Final = _Joined()
 
 
 class Cluster:
-    """Holds a membership of this process in a cluster; `leave` ends it.
+    """A membership of this process in a cluster; `leave` ends it.
 
     A process that has called `ray.init` itself stays connected as it is. Otherwise, without
     an address, a cluster of this machine is started: on loopback, behind a token that only its

@@ -23,7 +23,7 @@ _MOST_WORKERS: Final = 4_096
 
 
 class RayExecutor(Executor):
-    """Runs checks on Ray: `gopa.audit(log, executor=executor)`. Usable as a context manager.
+    """Checks on Ray: `gopa.audit(log, executor=executor)`. Usable as a context manager.
 
     Without an address a cluster is started on this machine, reachable by its own processes
     only, and stopped by `shutdown`. `address` joins a cluster that runs: "auto", "host:port"
@@ -63,7 +63,7 @@ class RayExecutor(Executor):
         return self._cluster.workers
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """As `Executor.submit`.
+        """The future of one call, as `Executor.submit` has it.
 
         Raises:
             UsageError: the call cannot be pickled, or holds a secret.
@@ -78,7 +78,7 @@ class RayExecutor(Executor):
         timeout: float | None = None,
         chunksize: int = 1,
     ) -> Iterator[_T]:
-        """As `Executor.map`; `chunksize` calls are one task."""
+        """The results in order, as `Executor.map` has them; `chunksize` calls are one task."""
         if chunksize < 1:
             raise ValueError("chunksize must be >= 1.")
         chunks = _chunks(zip(*iterables, strict=False), chunksize)
@@ -86,7 +86,7 @@ class RayExecutor(Executor):
         return chain.from_iterable(answers)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """As `Executor.shutdown`; then leaves the cluster, and stops it if it was started here."""
+        """End as `Executor.shutdown` does; leave the cluster, and stop it if it is ours."""
         self._waiting.shutdown(wait=False, cancel_futures=cancel_futures)
         if wait:
             self._end()

@@ -26,7 +26,7 @@ def _unit_weight(first: int, second: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class IntegralFlow:
-    """Counts the units on each edge, positive from the smaller to the larger party."""
+    """Units on each edge, positive from the smaller to the larger party."""
 
     edges: tuple[tuple[int, int], ...]
     units: tuple[int, ...]

@@ -26,7 +26,7 @@ _RESTARTS: Final = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixingMatrix:
-    """Holds a mixing matrix W: rows sum to 1, entries are those of edges and the diagonal.
+    """A mixing matrix W: rows sum to 1, entries are those of edges and the diagonal.
 
     Repeated, W leads all agents to the average with the weights `limit`, which sum to 1:
     the plain average exactly if `doubly_stochastic`.

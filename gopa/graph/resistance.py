@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Resistance:
-    """Bounds a resistance by [low, high]; both ends are infinite between components."""
+    """A resistance bounded by [low, high]; both ends are infinite between components."""
 
     low: float
     high: float

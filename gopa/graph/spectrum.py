@@ -34,7 +34,7 @@ _ROUNDOFF: Final = 2.0**-53
 
 @dataclass(frozen=True, slots=True)
 class Spectrum:
-    """Bounds by [low, high] all Laplacian eigenvalues but the zero of the constant vector.
+    """Bounds [low, high] of all Laplacian eigenvalues but the zero of the constant vector.
 
     It is wrong with probability at most `failure`, over the random vector alone. A
     disconnected graph has `low` = 0.

@@ -22,7 +22,7 @@ Edges: TypeAlias = Iterable[tuple[int, int]] | npt.NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Graph(Brief):
-    """Holds a graph: `targets[offsets[u]:offsets[u + 1]]` are u's neighbours, increasing.
+    """A graph: `targets[offsets[u]:offsets[u + 1]]` are u's neighbours, increasing.
 
     Build one with `from_edges`, `weighted` or a function that names a family; those check it.
     Weights belong to edges, in the order of `edges()`. Only what speaks of weights reads them:

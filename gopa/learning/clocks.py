@@ -32,7 +32,7 @@ _SLOWEST: Final = 1e-200
 
 
 class ClockLaw(StrEnum):
-    """Says what a theorem may assume about who acts."""
+    """What a theorem may assume about who acts."""
 
     UNIFORM = "one agent a step, all equally likely, independent of all other steps"
     WEIGHTED = "one agent a step, by its rate, independent of all other steps"
@@ -46,7 +46,7 @@ class ClockLaw(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Events:
-    """Holds consecutive steps of all runs: `actors[r, t]` act together at `times[r, t]`.
+    """Consecutive steps of all runs: `actors[r, t]` act together at `times[r, t]`.
 
     `first` steps went before. The last axis of `actors` has one agent, the two ends of an
     edge, or all agents.
@@ -62,7 +62,7 @@ class Events:
 
 
 class Clock(Protocol):
-    """Tells who acts in each step, and by which law."""
+    """Who acts in each step, and by which law."""
 
     @property
     def agents(self) -> int:
@@ -92,7 +92,7 @@ def require_law(clock: Clock, *allowed: ClockLaw) -> None:
 
 
 class _Independent:
-    """Draws one of several choices in each step, each at the ticks of its own Poisson clock.
+    """One of several choices in each step, each at the ticks of its own Poisson clock.
 
     The clocks together tick like one whose rate is the sum; who ticks is independent of
     when. So both have a stream of their own.
@@ -138,7 +138,7 @@ class _Independent:
 
 
 class Poisson(_Independent):
-    """Lets every agent act alone, at the ticks of its own Poisson clock.
+    """Every agent alone, at the ticks of its own Poisson clock.
 
     With equal rates each step is anybody's, whatever happened before: what random walks
     on the complete graph and coordinate descent need. Rate 0 never acts.
@@ -151,7 +151,7 @@ class Poisson(_Independent):
 
 
 class EdgeClock(_Independent):
-    """Lets the two ends of an edge act together, at the ticks of the edge's own Poisson clock.
+    """The two ends of an edge together, at the ticks of the edge's own Poisson clock.
 
     Rates are in the order of `graph.edges()`, by default the weights of the graph. An
     agent takes part in proportion to the rates of its edges.
@@ -168,7 +168,7 @@ class EdgeClock(_Independent):
 
 
 class _Foreseen:
-    """Has steps that are known beforehand: nothing is drawn, and all runs may be alike."""
+    """Steps that are known beforehand: nothing is drawn, and all runs may be alike."""
 
     def __init__(self, agents: int) -> None:
         self.agents = whole(agents, "agents", 1, 2**31 - 1)
@@ -195,7 +195,7 @@ class _Foreseen:
 
 
 class Synchronous(_Foreseen):
-    """Lets all agents act in every step; nothing is drawn."""
+    """All agents in every step; nothing is drawn."""
 
     law = ClockLaw.ALL
 
@@ -204,7 +204,7 @@ class Synchronous(_Foreseen):
 
 
 class InTurn(_Foreseen):
-    """Lets agents act one after the other, 0 first, sweep by sweep; nothing is drawn.
+    """Agents one after the other, 0 first, sweep by sweep; nothing is drawn.
 
     Theorems about random steps say nothing about it.
     """
@@ -216,7 +216,7 @@ class InTurn(_Foreseen):
 
 
 class Replayed(_Foreseen):
-    """Repeats recorded events: an array of runs, steps and those who act together.
+    """Recorded events again: an array of runs, steps and those who act together.
 
     Whatever law they were drawn by, whoever replays them chose them.
     """

@@ -23,7 +23,7 @@ Rows: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Table:
-    """Holds rows of features with a label each; `source` says where they come from.
+    """Rows of features with a label each; `source` says where they come from.
 
     `groups` says whom a row belongs to by nature, where it belongs to somebody. Labels and groups
     are numbers or text. NaN and infinities are refused; a column that is constant is data like
@@ -56,7 +56,7 @@ class Table:
         return f"<Table: {len(self)} rows, {self.features.shape[1]} features, {self.source}>"
 
     def take(self, rows: npt.ArrayLike) -> Table:
-        """These rows alone, by their numbers or by a truth value for each row."""
+        """The chosen rows, by their numbers or by a truth value for each row."""
         chosen = np.asarray(rows)
         if chosen.dtype.kind == "b" and chosen.shape == (len(self),):
             chosen = np.flatnonzero(chosen)
@@ -91,7 +91,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Users:
-    """Holds a table and which of its rows each user has. A user may have none.
+    """A table and which of its rows each user has. A user may have none.
 
     `truth` is what made-up problems know about their users; see each of them.
     """

@@ -42,7 +42,7 @@ _NUMERIC: Final = (
 
 
 class DataNotFound(UsageError):
-    """Says that a data set is not where it was looked for; `file` is where it belongs."""
+    """A data set that is not where it was looked for; `file` is where it belongs."""
 
     def __init__(self, message: str, file: str) -> None:
         super().__init__(message, "data")

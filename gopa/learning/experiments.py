@@ -32,7 +32,7 @@ _SIZE: Final = 4.5
 
 @dataclass(slots=True)
 class FigureRun:
-    """Is what a figure is made with: its seed, its parts, its numbers and its picture."""
+    """What a figure is made with: its seed, its parts, its numbers and its picture."""
 
     name: str
     folder: Path
@@ -44,7 +44,7 @@ class FigureRun:
     _sources: list[str] = field(default_factory=list)
 
     def uses(self, data: Table | Users) -> None:
-        """Says which data was found. Parts that were made of other data are refused."""
+        """Note which data is used. Parts that were made of other data are refused."""
         self._sources.append(data.source if isinstance(data, Table) else data.table.source)
         self.say(f"data: {self._sources[-1]}")
         _require_same(self.folder / f"data-{len(self._sources)}.json", self._sources[-1])
@@ -107,7 +107,7 @@ class FigureRun:
 
 
 class FigureSet:
-    """Collects the figures of one program, and is its command.
+    """The figures of one program, and their command.
 
     >>> from gopa.learning.experiments import FigureRun, FigureSet
     >>> figures = FigureSet("How gossip spreads a rumour.")

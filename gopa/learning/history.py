@@ -23,7 +23,7 @@ _BAND = (0.1, 0.9)
 
 
 class History:
-    """Holds named columns of equal length, which nobody can change.
+    """Named columns of equal length, which nobody can change.
 
     A column has one number for each row, or one for each row and run where several runs went
     side by side. The first column says where a row belongs: a step, a round, a budget.
@@ -148,7 +148,7 @@ class History:
 
 
 class Recorder:
-    """Collects the rows of a history one by one.
+    """The rows of a history, collected one by one.
 
     >>> from gopa.learning import Recorder
     >>> notes = Recorder()

@@ -40,7 +40,7 @@ _ROUNDING: Final = 1 + 1e-12
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """Records one thing that was charged; `note` is the caller's word for it."""
+    """One thing that was charged; `note` is the caller's word for it."""
 
     charge: Charge
     times: int
@@ -48,7 +48,7 @@ class LedgerEntry:
 
 
 class BudgetExceeded(UsageError):
-    """Refuses a step that would spend more privacy than was asked for; nothing was charged.
+    """A step that would spend more privacy than was asked for; nothing was charged.
 
     `epsilon` is what all steps would have come to, infinite where their `delta` is the cause or
     they have no noise; `room` is how many of the asked steps still fit.
@@ -63,7 +63,7 @@ class BudgetExceeded(UsageError):
 
 
 class PrivacyLedger:
-    """Charges steps against what was asked for, for the user who is charged most.
+    """Steps charged against what was asked for, for the user who is charged most.
 
     With `privacy=None` every step is granted, and `spent` claims nothing. What is too much by
     rounding alone, 10^-12 of the budget, counts as just enough.
@@ -341,7 +341,7 @@ class PrivacyLedger:
 
 @dataclass(frozen=True, slots=True)
 class _KnownRoom:
-    """Remembers that so many runs of a mechanism fit, and whether one more does not."""
+    """That so many runs of a mechanism fit, and whether one more does not."""
 
     charge: Charge | None = None
     runs: int = 0

@@ -28,7 +28,7 @@ Which: TypeAlias = npt.NDArray[np.integer] | None
 
 
 class Objective(Protocol):
-    """Holds one function for each agent, of a model of `dimension` numbers.
+    """One function for each agent, of a model of `dimension` numbers.
 
     Constants are for gradients measured in `norm` and models in its dual: 1 for infinite,
     infinite for 1, 2 for 2.
@@ -43,24 +43,24 @@ class Objective(Protocol):
         """How many numbers a model has."""
 
     def value(self, models: Floats, agents: Which = None) -> Floats:
-        """Of models (.., agents, dimension): (.., agents)."""
+        """The values of agents' functions at models (.., agents, dimension): (.., agents)."""
 
     def gradient(self, models: Floats, agents: Which = None) -> Floats:
-        """Of the same shape as the models; a subgradient at a kink."""
+        """The gradients, in the shape of the models; a subgradient at a kink."""
 
     def gradient_bound(self, norm: Norm = 2, radius: float = math.inf) -> Floats:
-        """For each agent: no gradient is longer, at models that are no longer than `radius`."""
+        """A bound on each agent's gradient, at models no longer than `radius`."""
 
     def smoothness(self, norm: Norm = 2) -> Floats:
-        """For each agent: gradients differ by this times what models differ by, at most."""
+        """The factor by which each agent's gradients differ at most, by models' difference."""
 
     def strong_curvature(self) -> Floats:
-        """For each agent: the function less this times half the squared length is convex."""
+        """The most convexity of each agent's function: less so much |w|^2 / 2 it is convex."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowLoss:
-    """Gives the loss of a prediction z for a label y, its slope in z, and bounds of both.
+    """The loss of a prediction z for a label y, its slope in z, and bounds of both.
 
     `steepest` bounds the slope, given the largest moduli of prediction and label; `bend`
     bounds the second derivative, infinite at a kink.
@@ -115,7 +115,7 @@ SQUARED: Final = RowLoss("squared", _squared, _squared_slope, operator.add, 1.0,
 
 
 class _OnRows:
-    """Has what all objectives share whose data are rows."""
+    """The common part of all objectives whose data are rows."""
 
     _bend: float
     """Of the loss of a row: its second derivative along a row of length 1, at most."""
@@ -141,20 +141,20 @@ class _OnRows:
         return self.rows.bound(norm)
 
     def gradient_bound(self, norm: Norm = 2, radius: float = math.inf) -> Floats:
-        """For each agent: no gradient is longer, at models that are no longer than `radius`."""
+        """A bound on each agent's gradient, at models no longer than `radius`."""
         return self.row_gradient_bound(norm, radius) + self._regulariser.steepest(norm, radius)
 
     def smoothness(self, norm: Norm = 2) -> Floats:
-        """For each agent: gradients differ by this times what models differ by, at most."""
+        """The factor by which each agent's gradients differ at most, by models' difference."""
         return self._bend * self.rows.bound(norm) ** 2 + self._regulariser.smoothness(norm)
 
     def strong_curvature(self) -> Floats:
-        """For each agent: the function less this times half the squared length is convex."""
+        """The most convexity of each agent's function: less so much |w|^2 / 2 it is convex."""
         return self._regulariser.ridge.copy()
 
 
 class Linear(_OnRows):
-    """Averages a loss over an agent's rows, for linear predictions, and adds regularisers.
+    """A loss averaged over an agent's rows, for linear predictions, with regularisers.
 
     F(w) = mean of loss(x w, y) + ridge / 2 |w|^2 + lasso |w|_1; without rows only the
     regularisers. `ridge` may have a number for each agent. To exchange one of m rows changes
@@ -171,13 +171,13 @@ class Linear(_OnRows):
         self._shares = rows.present / np.maximum(rows.counts, 1)[:, None]
 
     def value(self, models: Floats, agents: Which = None) -> Floats:
-        """Of models (.., agents, dimension): (.., agents)."""
+        """The values of agents' functions at models (.., agents, dimension): (.., agents)."""
         x, y, shares = (_of(each, agents) for each in (self.rows.x, self.rows.y, self._shares))
         losses = self.loss.value(_predictions(x, models), y)
         return np.asarray((losses * shares).sum(axis=-1) + self._regulariser.value(models, agents))
 
     def gradient(self, models: Floats, agents: Which = None) -> Floats:
-        """Of the same shape as the models; a subgradient at a kink."""
+        """The gradients, in the shape of the models; a subgradient at a kink."""
         x, y, shares = (_of(each, agents) for each in (self.rows.x, self.rows.y, self._shares))
         slopes = self.loss.slope(_predictions(x, models), y) * shares
         mean = np.einsum("...m,...md->...d", slopes, x)
@@ -196,7 +196,7 @@ class Linear(_OnRows):
 
 
 class Boosting(_OnRows):
-    """Is the loss of l1-Adaboost, ln sum exp(-x w), for rows x of margins of base predictors.
+    """The loss of l1-Adaboost, ln sum exp(-x w), for rows x of margins of base predictors.
 
     The margin of a base predictor is its output times the label; labels are not read. A
     row counts the more, the worse it is predicted: there is no mean over rows, and to
@@ -209,13 +209,13 @@ class Boosting(_OnRows):
         super().__init__(rows, ridge, lasso)
 
     def value(self, models: Floats, agents: Which = None) -> Floats:
-        """Of models (.., agents, dimension): (.., agents)."""
+        """The values of agents' functions at models (.., agents, dimension): (.., agents)."""
         top, terms = self._terms(models, agents)
         logs = top + np.log(np.maximum(terms.sum(axis=-1), 1.0))
         return np.asarray(logs + self._regulariser.value(models, agents))
 
     def gradient(self, models: Floats, agents: Which = None) -> Floats:
-        """Of the same shape as the models; a subgradient at a kink."""
+        """The gradients, in the shape of the models; a subgradient at a kink."""
         _, terms = self._terms(models, agents)
         shares = terms / np.maximum(terms.sum(axis=-1, keepdims=True), 1.0)
         mean = np.einsum("...m,...md->...d", -shares, _of(self.rows.x, agents))
@@ -231,7 +231,7 @@ class Boosting(_OnRows):
 
 
 class Quadratic:
-    """Is scale |w - a|^2 for an agent's own point a: what agents that average minimise.
+    """Scale |w - a|^2 for an agent's own point a: what agents that average minimise.
 
     Bounds follow from the points themselves: clip those first where they are private.
     """
@@ -256,33 +256,33 @@ class Quadratic:
         return int(self.centres.shape[1])
 
     def value(self, models: Floats, agents: Which = None) -> Floats:
-        """Of models (.., agents, dimension): (.., agents)."""
+        """The values of agents' functions at models (.., agents, dimension): (.., agents)."""
         centres = _of(self.centres, agents)
         apart = _fitting(models, centres) - centres
         return np.asarray(self.scale * (apart * apart).sum(axis=-1))
 
     def gradient(self, models: Floats, agents: Which = None) -> Floats:
-        """Of the same shape as the models."""
+        """The gradients, in the shape of the models."""
         centres = _of(self.centres, agents)
         apart = _fitting(models, centres) - centres
         return np.asarray(2 * self.scale * apart)
 
     def gradient_bound(self, norm: Norm = 2, radius: float = math.inf) -> Floats:
-        """For each agent: no gradient is longer, at models that are no longer than `radius`."""
+        """A bound on each agent's gradient, at models no longer than `radius`."""
         reach = _reach(radius) * _from_dual(norm, self.dimension)
         return 2 * self.scale * (reach + length(self.centres, norm))
 
     def smoothness(self, norm: Norm = 2) -> Floats:
-        """For each agent: gradients differ by this times what models differ by, at most."""
+        """The factor by which each agent's gradients differ at most, by models' difference."""
         return np.full(self.agents, 2 * self.scale * _from_dual(norm, self.dimension))
 
     def strong_curvature(self) -> Floats:
-        """For each agent: the function less this times half the squared length is convex."""
+        """The most convexity of each agent's function: less so much |w|^2 / 2 it is convex."""
         return np.full(self.agents, 2 * self.scale)
 
 
 class _Regulariser:
-    """Adds ridge / 2 |w|^2 + lasso |w|_1."""
+    """ridge / 2 |w|^2 + lasso |w|_1."""
 
     def __init__(self, agents: int, width: int, ridge: npt.ArrayLike, lasso: float) -> None:
         each = finite(np.atleast_1d(np.asarray(ridge)), "ridge")

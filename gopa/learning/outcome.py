@@ -30,7 +30,7 @@ what goes on, how many steps are done, of how many; what it raises ends the run.
 
 
 class Fit(Protocol):
-    """Is what every algorithm looks like: one call, one outcome.
+    """What every algorithm looks like: one call, one outcome.
 
     `privacy=None` asks for none. An algorithm that needs no graph or clock takes None for it, and
     one that needs them refuses None. The same `seed` gives the same `Outcome.to_bytes`.
@@ -74,7 +74,7 @@ def require_neither(graph: Any, clock: Any, why: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AuditedRounds:
-    """Holds the audits of all sessions of an outcome, one report for each session.
+    """The audits of all sessions of an outcome, one report for each session.
 
     `missing` are rounds that the outcome rests on and that are no result in any of the logs.
     """
@@ -95,7 +95,7 @@ class AuditedRounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Outcome:
-    """Holds the outcome of `fit`, for every algorithm.
+    """The outcome of `fit`, for every algorithm.
 
     `messages` and `bytes` count what users sent to each other or to a board; `spent` is the
     privacy that this cost. `transcript` has, for each round of verified aggregation, the
@@ -143,7 +143,7 @@ class Outcome:
         )
 
     def digest(self) -> str:
-        """SHA-256 of `to_bytes`."""
+        """The SHA-256 of `to_bytes`, in hexadecimal."""
         return sha256(self.to_bytes()).hexdigest()
 
     def audit(self, anchors: Any = None, **options: Any) -> AuditedRounds:

@@ -30,7 +30,7 @@ _SEES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """States what is asked for: no (epsilon, delta) worse than this one.
+    """What is asked for: no (epsilon, delta) worse than this one.
 
     `unit` says what is hidden, all data of a user or one record; `relation` whether it is
     replaced by another one or was never there; `view` who looks: whoever sees every message,
@@ -74,7 +74,7 @@ class Privacy:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Reports what an algorithm has spent, by which theorem and under which assumptions.
+    """What an algorithm has spent, by which theorem and under which assumptions.
 
     `epsilon` is infinite where nothing is claimed. `curve` says how much had been spent after
     each of several steps, at the same delta; it is None where one number is all there is.
@@ -194,7 +194,7 @@ _LEAST, _MOST = 1e-6, 500.0
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """Names a mechanism by its law and numbers; equal ones are the same mechanism.
+    """A mechanism by its law and numbers; equal ones are the same mechanism.
 
     Its numbers are for neighbours as the ledger has them. With a `relation` they are for one user
     more or less, and each user takes part with the chance `rate`, by a Poisson sample that nobody

@@ -19,7 +19,7 @@ from gopa.support.arrays import Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AgentRows:
-    """Holds the data of all agents, padded to equal length: x (agents, rows, d), y, counts.
+    """The data of all agents, padded to equal length: x (agents, rows, d), y, counts.
 
     `bounds` says what was declared about the length of rows, by norm, and `label_bound` about
     labels. An agent may have no row at all.

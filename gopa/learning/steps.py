@@ -13,7 +13,7 @@ from gopa import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Gives step k = 1, 2, .. the length scale / (k + offset)^power."""
+    """The length of step k = 1, 2, ..: scale / (k + offset)^power."""
 
     scale: float
     power: float = 0.0

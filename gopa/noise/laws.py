@@ -33,7 +33,7 @@ _MOST_DRAWS: Final = 2**34
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, weakref_slot=True)
 class Digit:
-    """Tabulates a symmetric law in units of 2^-128; each step of a draw counts `weight`.
+    """The table of a symmetric law in units of 2^-128; each step of a draw counts `weight`.
 
     `lower` are F_1 .. F_radius: 2^128 times the probability of less than -radius + i.
     """
@@ -73,7 +73,7 @@ _TABLES: Final[WeakKeyDictionary[Digit, dict[Group, WideTable]]] = WeakKeyDictio
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TableLaw:
-    """Draws integers of one symmetric law: the sum of independent digits, the coarsest first.
+    """One symmetric law on integers: the sum of independent digits, the coarsest first.
 
     `truncation` bounds the total variation distance of one draw to the law that the name
     speaks of, which is neither cut off nor rounded.

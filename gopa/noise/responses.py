@@ -28,7 +28,7 @@ _EPSILONS: Final = (Fraction(1, 10**9), Fraction(100))
 
 @dataclass(frozen=True, slots=True)
 class RandomisedResponse:
-    """Reports one of the values 0 .. values - 1: the true one most often, all others alike.
+    """One of the values 0 .. values - 1: the true one most often, all others alike.
 
     `epsilon` bounds what a report tells. Both chances are exact: the ratio of the table is
     at most exp(epsilon), and below it by no more than rounding.
@@ -80,7 +80,7 @@ class RandomisedResponse:
 
 @dataclass(frozen=True, slots=True)
 class HadamardBit:
-    """Reports the sign (-1)^<row, column> of a Hadamard matrix, or with a small chance the other.
+    """The sign (-1)^<row, column> of a Hadamard matrix, or with a small chance the other.
 
     Raises:
         UsageError: an epsilon that is no Fraction from 10^-9 to 100.

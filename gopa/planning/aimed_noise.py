@@ -27,7 +27,7 @@ _MOST_COMPUTED: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class AimedNoise:
-    """Holds what is proved of the noise of `liars` parties: squares and eighth powers add up.
+    """What is proved of the noise of `liars` parties: squares and eighth powers add up.
 
     Deviations are those of the liars' noise at its largest, in one coordinate: the root of
     `liars` times the mean square that a coordinate may have. `choices_bits` is the logarithm
@@ -42,14 +42,14 @@ class AimedNoise:
 
     @classmethod
     def of(cls, terms: Terms) -> AimedNoise:
-        """Of the corrupt parties of a plan, with the organiser and the board on their side."""
+        """The noise of a plan's corrupt parties, with organiser and board on their side."""
         return cls(
             terms.dimension, terms.noise_square, terms.spike, terms.corrupt, choices_bits(terms)
         )
 
     @property
     def deviation(self) -> float:
-        """Of the sum of the liars' noise in a coordinate, in steps, at most."""
+        """The largest deviation of the sum of the liars' noise in a coordinate, in steps."""
         return math.sqrt(self.liars * self.noise_square / self.dimension)
 
     def chance_beyond(self, deviations: float) -> float:

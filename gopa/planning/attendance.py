@@ -46,7 +46,7 @@ GRINDING: Final = 2**64
 
 
 def worst_tries(beacon: BeaconKind) -> int:
-    """Says from how many draws corrupt parties' choices may be picked.
+    """The number of draws from which corrupt parties' choices may be picked.
 
     With commit-reveal they follow from nonces that corrupt parties know and from a log
     that they can help to shape. A beacon that nobody knows when the list is closed
@@ -142,7 +142,7 @@ Bound: TypeAlias = Callable[[Population], float]
 
 @dataclass(frozen=True, slots=True)
 class Attendance:
-    """Says who may join: `fewest` to `most` parties, all `corrupt` ones with them; `fewest` remain.
+    """Who may join: `fewest` to `most` parties, all `corrupt` ones with them; `fewest` remain.
 
     Everybody chooses k others, or all others where no more than k + 1 parties joined.
     Those that are missing when a round ends, whenever they left, are at most `most -
@@ -175,7 +175,7 @@ class Attendance:
 
     @property
     def complete_neighbours(self) -> int:
-        """Of those who confirmed, whom a recovered party of a complete graph has a mask with."""
+        """The confirmers with whom a recovered party of a complete graph shares a mask."""
         certain = self.fewest - self.corrupt
         return certain - min(self.loss, min(self.most, self.k + 1) - self.fewest)
 
@@ -238,7 +238,7 @@ def never_above(
     tau: Fraction | None = None,
     tries: int = 1,
 ) -> bool:
-    """Says whether a bound is shown to be at most `enough`, whoever joins, within the halvings.
+    """Whether a bound is shown to be at most `enough`, whoever joins.
 
     Intervals are taken from the left and halved while their bound is larger. What decides
     are comparisons with `enough` alone: whoever evaluates bounds a little lower needs no

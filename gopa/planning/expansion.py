@@ -46,7 +46,7 @@ _UNDERFLOW: Final = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """Describes n parties, `honest` of them honest, with k choices each and at most `loss` lost.
+    """n parties, `honest` of them honest, with k choices each and at most `loss` lost.
 
     `gone` bounds how many honest parties are missing altogether. Of those, up to `absent`
     may not even have joined: then every bound holds for each number of parties from
@@ -121,7 +121,7 @@ def degree_tail(population: Population, most: int) -> float:
 
 
 def _log_incoming(numbers: Positions, honest: int, chance: float, most: int) -> Floats:
-    """For each of these numbers of own choices ln P(at most `most` less it others chose the party).
+    """ln P(at most `most` less own choices others chose the party), for each number.
 
     Exact up to rounding. In a run of numbers the last one leaves the fewest others to be chosen
     by, so it may stand for all.
@@ -136,7 +136,7 @@ def _log_incoming(numbers: Positions, honest: int, chance: float, most: int) -> 
 
 
 def _runs(count: int) -> Positions:
-    """In which run each number is: of one number each if there are not too many.
+    """The run of each number: of one number each if there are not too many.
 
     Otherwise runs are as equal as possible, the longer ones first.
     """
@@ -199,7 +199,7 @@ def runs_of_sizes(most: int) -> list[tuple[int, int]]:
 
 
 def _log_bad_runs(population: Population, most: int) -> Floats:
-    """For each run of large sizes, their number times a bound that holds for each of them.
+    """The number of each run of large sizes, times a bound that holds for each of them.
 
     Edges that cross: more ways to choose the set at the last size, fewer pairs at the
     first, and the larger share of them that may be missing at the last.
@@ -216,7 +216,7 @@ def _log_bad_runs(population: Population, most: int) -> Floats:
 
 
 def _log_bad_sets(population: Population, sizes: Floats) -> Floats:
-    """For each size the smallest of three union bounds; each holds for every exclusion.
+    """The smallest of three union bounds for each size; each holds for every exclusion.
 
     The first is the dearest: it is evaluated only where the others do not settle it. No
     size counts for less than what is not looked into.
@@ -244,7 +244,7 @@ def _log_few_neighbours_each(population: Population, sizes: Floats) -> Floats:
 
 
 def _log_few_crossing_edges(population: Population, sizes: Floats) -> Floats:
-    """At most `loss` edges for each member cross: edges are negatively associated."""
+    """A bound for few crossing edges per member: edges are negatively associated."""
     share = population.k / (population.parties - 1)
     pairs = sizes * (population.fewest - sizes)
     chance = np.full_like(sizes, 1 - (1 - share) ** 2)

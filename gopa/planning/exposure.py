@@ -158,7 +158,7 @@ def shifts_up_to(reach: int) -> list[int]:
 
 
 class Coordinate:
-    """Compares one coordinate's noise with its shifts by up to `reach`, on common outcomes.
+    """One coordinate's noise beside its shifts by up to `reach`, on common outcomes.
 
     Only outcomes that every one of these shifts leaves possible are compared; the mass of
     the others, `outside`, is lost.
@@ -219,7 +219,7 @@ NARROW: Final = 2**14
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """Says how many honest parties hide an input, how far it moves, and how often it is used.
+    """How many honest parties hide an input, how far it moves, and how often it is used.
 
     `epsilon` is where delta is asked for; `delta` says how small tails have to be to
     matter. `mask_mu` is the price of Gaussian masks, for the whole vector.

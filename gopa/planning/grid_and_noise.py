@@ -42,7 +42,7 @@ _SPARE: Final = 0.97
 
 @dataclass(frozen=True, slots=True)
 class PlannedGrid:
-    """Holds a grid: `steps` span the range, and inputs move by a squared length of `squared`.
+    """A grid: `steps` span the range, and inputs move by a squared length of `squared`.
 
     Where lengths are proved, squared ones are at most `norm` and an input moves a coordinate by
     `largest` steps at most; with weights the largest one allows a length of `ratio` ranges.
@@ -187,7 +187,7 @@ _SMALLER_NOISE = (
 
 @dataclass(frozen=True, slots=True)
 class NoiseTarget:
-    """Holds the delta that the noise of these parties has to meet."""
+    """The delta that the noise of these parties has to meet."""
 
     exposure: Exposure
     delta: float

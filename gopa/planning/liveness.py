@@ -35,7 +35,7 @@ _MOST_COVERED: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class PlannedDropouts:
-    """Says which losses a plan survives; the privacy bound holds whatever they are."""
+    """Which losses a plan survives; the privacy bound holds whatever they are."""
 
     loss: int
     survivors: int
@@ -43,7 +43,7 @@ class PlannedDropouts:
 
 @dataclass(frozen=True, slots=True)
 class OwedMessages:
-    """Says which messages a round asks of its parties, one after the other."""
+    """Which messages a round asks of its parties, one after the other."""
 
     coins: bool
     recovery: bool
@@ -52,7 +52,7 @@ class OwedMessages:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """In order; a party that fails is silent from one of them on."""
+        """The messages in order; a party that fails is silent from one of them on."""
         coins = ("coins",) if self.coins else ()
         late = () if self.one_close else ("rollback", "confirm", "unmask")
         return (
@@ -152,7 +152,7 @@ _ALMOST_ONE: Final = 1 - 1e-15
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """Holds the chance that one round has a result, that a logical round gets one, and in how many.
+    """The chance that one round has a result, that a logical round gets one, and in how many.
 
     Every party fails in a round with probability `dropout`, independently, before any of
     the messages that it owes in the round, each as likely as the others; it is silent from
@@ -167,7 +167,7 @@ class Liveness:
 
 @dataclass(frozen=True, slots=True)
 class LivenessTerms:
-    """Holds the numbers of a plan that decide how a session goes on when parties fail."""
+    """The numbers of a plan that decide how a session goes on when parties fail."""
 
     parties: int
     survivors: int
@@ -182,7 +182,7 @@ class LivenessTerms:
 
     @classmethod
     def of(cls, terms: Terms, *, one_close: bool = False) -> LivenessTerms:
-        """Those of the terms; with `one_close` the close of publish is final."""
+        """What liveness depends on in terms; with `one_close` the close of publish is final."""
         return cls(
             parties=terms.parties,
             survivors=terms.survivors,

@@ -30,7 +30,7 @@ _WIDER: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class NeighbourChoice:
-    """Holds a number of choices, its loss bound, and what the graph is worth, whoever joins.
+    """A number of choices, its loss bound, and what the graph is worth, whoever joins.
 
     `beta` bounds, for one attempt and all parties at once, the probability of a graph
     worse than assumed, `recovery` that of a self-mask which corrupt neighbours could open.

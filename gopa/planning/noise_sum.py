@@ -31,7 +31,7 @@ def single(law: NoiseLaw) -> Masses:
 
 
 def most_summed(law: NoiseLaw) -> int:
-    """Says of how many parties noise is summed up; what holds for them holds for more."""
+    """The number of parties whose noise is summed; what holds for them holds for more."""
     return math.floor(MOST_VARIANCE / law.variance)
 
 

@@ -51,7 +51,7 @@ MOST_SEARCHED: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """Says that `parties` connected honest parties have this flow energy, but for `failure`.
+    """The flow energy of `parties` connected honest parties, but for `failure`.
 
     Without an energy nothing is shown.
     """
@@ -144,7 +144,7 @@ Coins: TypeAlias = Literal["commit-reveal", "drand", "simulation"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RoundFacts(Brief):
-    """Holds the public facts of one round, by position in the list of joined parties.
+    """The public facts of one round, by position in the list of joined parties.
 
     `graph` is the graph of the round over everybody who joined; `included` are the
     parties in the result; `opened` the edges whose masks were opened; `unmasked` the
@@ -175,7 +175,7 @@ class RoundFacts(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DeltaClaim(Brief):
-    """Claims a delta against one kind of adversary; 1 where nothing is established.
+    """A delta against one kind of adversary; 1 where nothing is established.
 
     `beta` is the part of it that pays for graphs worse than assumed: 0 where the graph
     itself was accounted for.
@@ -189,7 +189,7 @@ class DeltaClaim(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrivacyStatement(Brief):
-    """Holds everything a result says about privacy."""
+    """Everything a result says about privacy."""
 
     epsilon: float
     claims: tuple[DeltaClaim, ...]
@@ -204,7 +204,7 @@ class PrivacyStatement(Brief):
 
 
 class PrivacyOfRounds:
-    """Computes privacy after the fact: `privacy.of(outcome)`."""
+    """Privacy after the fact: `privacy.of(outcome)`."""
 
     __slots__ = ()
 

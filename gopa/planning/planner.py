@@ -395,7 +395,7 @@ def _fewer(asked: Mapping[str, Any]) -> Kind:
 
 
 def _parties(asked: Mapping[str, Any]) -> Kind:
-    """More parties."""
+    """The advice to plan with more parties."""
     for more in _MORE_PARTIES:
         parties = asked["parties"] + more
         yield f"{parties} parties", {"parties": parties}

@@ -119,7 +119,7 @@ def _unit(request: Request) -> int:
 
 
 def _too_coarse(request: Request) -> UsageError:
-    """On so few steps rounding makes a vector longer than anything in the range is."""
+    """The error of a grid so coarse that rounding makes vectors longer than the range."""
     if request.steps is None:
         return UsageError("rounding to so coarse a grid hides no weight: raise epsilon", "epsilon")
     least = 2

@@ -54,7 +54,7 @@ def powers_of(law: NoiseLaw, exponent: int) -> tuple[Floats, Floats]:
 
 
 def chance_beyond(threshold: float, dimension: int, values: Floats, probabilities: Floats) -> float:
-    """At least the chance that so many draws add up to the threshold or more.
+    """A bound on the chance that so many draws add up to the threshold or more.
 
     The values are not negative. The sum is Fourier's, tilted so that the threshold becomes the
     mean. Smoothing makes it larger, and for what is cut off a bound is added.

@@ -25,7 +25,7 @@ from wire.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """Holds delta of noise and masks over all releases, and what may fail in each of the graphs.
+    """Delta of noise and masks over all releases, and what may fail in each of the graphs.
 
     `graph` bounds the probability of a graph worse than assumed, `recovery` that of a
     self-mask that corrupt neighbours can open. `energy` is the squared flow of masks (0
@@ -75,7 +75,7 @@ def guarantee(terms: Terms, joined: int | None = None) -> Guarantee:
 
 
 class Worth(Enum):
-    """Says what a receiver finds out about the delta that terms claim."""
+    """What a receiver finds out about the delta that terms claim."""
 
     KEPT = "kept"
     UNDECIDED = "too close to say"
@@ -100,7 +100,7 @@ def judge(terms: Terms) -> Worth:
 
 @lru_cache(maxsize=64)
 def _guarantee(terms: Terms, *, generous: bool = False) -> Guarantee:
-    """With `generous` for a chance of bad graphs that is larger by the tolerance."""
+    """The guarantee; with `generous` bad graphs may be likelier by the tolerance."""
     attendance = attendance_of(terms)
     cut_off = attendance.is_random and terms.loss >= 2 * terms.k  # as many as it has on average
     too_wide = not terms.exact and terms.honest > most_summed(terms.noise)

@@ -23,7 +23,7 @@ _SENSITIVITY: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class FixedPoint:
-    """Rounds numbers of [-clip, clip] to the nearest point of a grid: an integer up to `largest`.
+    """Numbers of [-clip, clip] rounded to the nearest point of a grid: an integer up to `largest`.
 
     Whole numbers that count something are taken as they are; but not where there is noise
     (`noisy`), in which they would drown: there they are numbers like others. Raises `UsageError`
@@ -42,7 +42,7 @@ class FixedPoint:
 
     @classmethod
     def finest(cls, bits: int, clip: float, count: int) -> FixedPoint:
-        """With at most so many bits, and so that a session can have `count` of the numbers.
+        """The finest grid of at most so many bits, with which `count` numbers fit a session.
 
         The squared sensitivity of the vector is below 2^64 (04-Z2).
         """
@@ -52,7 +52,7 @@ class FixedPoint:
 
     @property
     def half(self) -> int:
-        """Where zero stands."""
+        """The integer at which zero stands."""
         return self.largest >> 1
 
     @property
@@ -72,7 +72,7 @@ class FixedPoint:
         return found
 
     def counts(self, values: npt.ArrayLike) -> Integers:
-        """Those of counts; those that are negative or beyond `largest` are moved to the end."""
+        """The integers of counts; what is negative or beyond `largest` moves to the end."""
         given = np.asarray(values)
         return (
             self.integers(given) if self.noisy else np.clip(given, 0, self.largest).astype(np.int64)

@@ -10,7 +10,7 @@ from gopa.protocol.party import LocalPolicy, Refusal
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KnownRoster(LocalPolicy):
-    """Asks besides that nobody is on the roster but `known` parties, if that is not None.
+    """A policy that also asks that nobody is on the roster but `known`, if that is not None.
 
     Else a server could fill the session with parties of its own and subtract their values. With a
     `title` the manifest has to have it: it says how values become integers, so that parties that
@@ -29,7 +29,7 @@ class KnownRoster(LocalPolicy):
         return cls(**given, known=known, title=title)
 
     def require(self, manifest: Manifest, author: bytes) -> None:
-        """As for every policy; then title and roster."""
+        """Require what every policy does; then title and roster."""
         LocalPolicy.require(self, manifest, author)
         if self.title is not None and manifest.title != self.title.encode():
             raise Refusal("the session sums other numbers than this party was told", "layout")

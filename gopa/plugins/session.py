@@ -58,7 +58,7 @@ _NOWHERE: Final = "https://tunnel.invalid"
 
 @dataclass(frozen=True, slots=True)
 class RoundSum:
-    """Holds the mean of a round, the weight or number of the parties in it, and who they are.
+    """The mean of a round, the weight or number of the parties in it, and who they are.
 
     `deviation` is the standard error of each number that noise and rounding give it.
     """
@@ -75,7 +75,7 @@ def new_signer(rng: Rng = os.urandom, name: str = "parties.invalid/log") -> Note
 
 
 class HostedSession:
-    """Runs the rounds of one session: `open`, `advance` until it asks nothing, then `outcome`.
+    """The rounds of one session: `open`, `advance` until it asks nothing, then `outcome`.
 
     Raises `UsageError` if the plan does not fit the parties. One thread at a time.
     """

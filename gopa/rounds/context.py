@@ -15,7 +15,7 @@ from zkp.transcript import Transcript
 
 @dataclass(frozen=True, slots=True)
 class RoundContext:
-    """Names a round by its number. `session` is the id that the manifest hashes to."""
+    """A round by its number. `session` is the id that the manifest hashes to."""
 
     manifest: Manifest
     session: bytes

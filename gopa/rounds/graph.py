@@ -50,7 +50,7 @@ def graph_of_round(  # noqa: PLR0913, PLR0917 - the signature of `toolkit.GraphO
 
 @dataclass(frozen=True, slots=True)
 class _Choosers:
-    """Holds the members whose nonces decide, packed: it is the key of a cache, and stays there."""
+    """The members whose nonces decide, packed: it is the key of a cache, and stays there."""
 
     session: bytes
     round: int

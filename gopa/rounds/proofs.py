@@ -33,7 +33,7 @@ def _require_names(*names: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PossessionClaim:
-    """Claims that the author of a join knows the secret of its key."""
+    """The claim that the author of a join knows the secret of its key."""
 
     context: RoundContext
     acts_on: bytes
@@ -47,7 +47,7 @@ class PossessionClaim:
 
 @dataclass(frozen=True, slots=True)
 class NoiseClaim:
-    """Claims that an output hides an input in range and the noise that seed and coins decide.
+    """The claim that an output hides an input in range and the noise that seed and coins decide.
 
     Without noise, `seed` and `output` are empty, and the claim is that the input is in range.
     """
@@ -68,7 +68,7 @@ class NoiseClaim:
 
 @dataclass(frozen=True, slots=True)
 class SharedKeyClaim:
-    """Claims that `shared` is the Diffie-Hellman key of `own` and `other`."""
+    """The claim that `shared` is the Diffie-Hellman key of `own` and `other`."""
 
     context: RoundContext
     acts_on: bytes
@@ -84,7 +84,7 @@ class SharedKeyClaim:
 
 @dataclass(frozen=True, slots=True)
 class LengthClaim:
-    """Claims that rows hide a short vector and short noise, and that the tests are theirs.
+    """The claim that rows hide a short vector and short noise, and that the tests are theirs.
 
     `acts_on` is the leaf of the close of coins; the rows are those of the join.
     """
@@ -105,7 +105,7 @@ class LengthClaim:
 
 @dataclass(frozen=True, slots=True)
 class MaskClaim:
-    """Claims that published words are a vector, its moved noise and masks, but for carries.
+    """The claim that published words are a vector, its moved noise and masks, but for carries.
 
     `acts_on` is the leaf of the close of publish, which lists so many parties. `neighbours` are
     positions on live edges, increasing, with the signs of their masks. `input` and `noise` are
@@ -140,7 +140,7 @@ class MaskClaim:
 
 
 class Proofs(Protocol):
-    """Makes and checks the proofs of a round.
+    """The proofs of a round, made and checked.
 
     Provers raise `UsageError` and release nothing; checkers return positions of bad claims.
     A claim whose bytes do not decode is a bad claim. An executor spreads long checks over

@@ -69,7 +69,7 @@ from zkp.weighted_noise import NoiseBits, WeightedNoiseStatement
 
 
 class RealProofs:
-    """Proves in zero knowledge, and checks in batches; see `gopa.rounds.proofs.Proofs`.
+    """Proofs in zero knowledge, checked in batches; see `gopa.rounds.proofs.Proofs`.
 
     Every transcript is bound to session, round, the close acted on, the party and what
     the proof is for, so no proof serves another of any of them. A claim that cannot be

@@ -20,7 +20,7 @@ GraphOfRound: TypeAlias = Callable[[RoundContext, Roll, bytes, Sequence[int], Co
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """Holds the group, the proofs and the graph: by default what every real session uses.
+    """The group, the proofs and the graph: by default what every real session uses.
 
     Nothing received from outside ever chooses a toolkit.
     """

@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 
 
 class SessionAggregator(AggregatorBase):
-    """Averages in a session between processes; this one holds the values of `clients`.
+    """Averages in a session between processes; this one has the values of `clients`.
 
     Every round waits until the organiser has opened and closed it. Then the whole log is
     read and every rule is evaluated over it, so a result is one that an audit accepts. A

@@ -31,7 +31,7 @@ from wire.randomness import Rng
 
 
 class SharedState:
-    """Keeps one `ClientState` for many parties, and evidence of a fork in the vault of each.
+    """One `ClientState` for many parties, and evidence of a fork in the vault of each.
 
     `main` keeps what changes all the time. Every state that was added gets a copy of what
     convicts the board, so that its party stops also when it comes back alone (12-W6).
@@ -87,7 +87,7 @@ Reach = Callable[[Ticket, ClientState, Rng], BoardLink]
 
 
 class Connect(Protocol):
-    """Opens and closes the logs of sessions: alone for each party, or together for many."""
+    """The logs of sessions, opened and closed: alone for each party, or together for many."""
 
     def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SessionLog:
         """The log of the ticket's session; the vault has what was seen of the board before."""
@@ -102,19 +102,19 @@ def over_http(ticket: Ticket, state: ClientState, rng: Rng) -> BoardLink:
 
 
 class Alone:
-    """Reads what one party needs of the board, and remembers it in the party's vault."""
+    """What one party needs of the board, remembered in the party's vault."""
 
     def open(self, ticket: Ticket, vault: Vault, rng: Rng) -> SelectiveLog:
         """Open a log that this party alone reads."""
         return SelectiveLog(over_http(ticket, vault.board, rng), ticket.session)
 
     async def close(self, log: SessionLog) -> None:
-        """Close it."""
+        """Close the log."""
         await log.close()
 
 
 class Together:
-    """Reads the log of a session once for all parties of one process.
+    """The log of a session, read once for all parties of one process.
 
     `state` has what was seen of the board before; without one the vault of the first party
     that comes does. Evidence that the log has forked is kept in the vaults of all of them.
@@ -160,7 +160,7 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class RoundPatience:
-    """Says how long a party waits: it leaves a round that is silent for `round_seconds`.
+    """How long a party waits: it leaves a round that is silent for `round_seconds`.
 
     It tries again after `retry_seconds` when the board cannot be reached. `clock` never goes
     back. `date` shows seconds since 1970, which decide whether a party heard of a roll before
@@ -180,7 +180,7 @@ _T = TypeVar("_T")
 
 
 class NotShown(Unattributed):
-    """Reports that a board did not show or take what it should; the same request may work later."""
+    """Something that a board did not show or take although it should; it may do so later."""
 
 
 async def shown(asked: Awaitable[_T]) -> _T:

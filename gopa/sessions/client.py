@@ -52,7 +52,7 @@ _LONGEST_TITLE: Final = 60
 
 
 class Background:
-    """Runs coroutines from any thread; a context manager.
+    """Coroutines run from any thread; a context manager.
 
     `run` must not be called from the loop's own thread.
     """
@@ -101,7 +101,7 @@ async def _cancel_all() -> None:
 
 
 class Client(Guarded):
-    """Takes part in sessions as one party, with its key, its policy and its memory.
+    """One party that takes part in sessions, with its key, its policy and its memory.
 
     `home` is a directory that holds one vault for each session: a client that is killed and
     started again with the same home goes on where it was. Without a home nothing outlives
@@ -292,7 +292,7 @@ Kept: TypeAlias = tuple[tuple[int, ...], asyncio.Future[Decided]]
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Access(Guarded):
-    """Holds the log and the vault that a membership gives back when it is closed."""
+    """The log and the vault that a membership gives back when it is closed."""
 
     log: SessionLog
     vault: Vault
@@ -305,7 +305,7 @@ class Access(Guarded):
 
 
 class Membership(Guarded):
-    """Takes a party's values and returns results, until the session is over: see `Client.join`.
+    """A party's place in a session, from values to results: see `Client.join`.
 
     The session is followed as long as the membership is open, also between values.
     """

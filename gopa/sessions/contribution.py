@@ -41,7 +41,7 @@ _OF_ONE: Final = frozenset({"clipped", "scaled"})
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Says that a logical round has its result, or will have none any more.
+    """The news that a logical round has its result, or will have none any more.
 
     `count` is how many parties are in the result, `included` whether this one is: also without a
     part in the end of the last attempt, if others opened its mask. `part` is what part it had.
@@ -58,7 +58,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Offer(Guarded):
-    """Holds integers for the next logical round, until what became of it is decided."""
+    """Integers for the next logical round, until what became of it is decided."""
 
     row: tuple[int, ...]
     decided: asyncio.Future[Decided]
@@ -66,7 +66,7 @@ class Offer(Guarded):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Contribution:
-    """Reports one round of a session in which a party offered a value.
+    """One round of a session in which a party offered a value.
 
     `mean` and `sum` are over `count` parties and carry noise; `stderr` and `sum_stderr` are
     the standard errors that noise and rounding give them; `warnings` say what whoever uses the
@@ -155,14 +155,14 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Offered(Guarded):
-    """Holds a value as integers, and how to read the sum of such."""
+    """A value as integers, and how to read the sum of such."""
 
     encoding: Encoding
     encoded: Encoded
 
     @property
     def row(self) -> tuple[int, ...]:
-        """The integers."""
+        """The integers of the value that was offered."""
         row = self.encoded.rows[0]
         return () if row is None else tuple(row.tolist())
 
@@ -270,7 +270,7 @@ _OPENING: Final = frozenset({Kind.OPEN, Kind.CLOSE, Kind.RESULT, Kind.ABORT})
 
 @dataclass(frozen=True, slots=True)
 class RoundStatus:
-    """Says where a round stands behind a message of the organiser.
+    """Where a round stands behind a message of the organiser.
 
     `opens` is the phase that is open now, None when the round is over. `present` is how many
     parties are still in it, None before the roll is known. `part` is what became of this party:
@@ -287,7 +287,7 @@ class RoundStatus:
 
 
 class RoundProgress:
-    """Turns the organiser's entries into statuses, without judging them: the party does that.
+    """The organiser's entries as statuses, not judged: the party does that.
 
     Entries come in the order of the log; it may begin with any round. It says nothing more
     about a round in which a message cannot be read.

@@ -18,7 +18,7 @@ from wire.randomness import Rng
 
 
 class DurableParty(SteppedParty):
-    """Runs a `Party` with a vault: what a step returns is on disk, and a restart repeats it.
+    """A `Party` with a vault: what a step returns is on disk, and a restart repeats it.
 
     Event and posts are stored as one record (12-H3). When a round is over, halted or left, memory
     and journal are replaced (12-H5). After an error of the vault make a new one with the vault

@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 class Run(Codec[tuple[T, ...]]):
-    """Encodes a tuple in at most `most` bytes. Each item has at least one byte."""
+    """The codec of a tuple in at most `most` bytes. Each item has at least one byte."""
 
     def __init__(self, item: Codec[T], most: int) -> None:
         self._item = item
@@ -132,7 +132,7 @@ _POSTS: Final = Run(_POST, 2**30)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class JournalRecord(Guarded):
-    """Holds what a party was told, and what it posted because of it."""
+    """What a party heard, and what it posted because of it."""
 
     event: Event
     posts: tuple[Post, ...]
@@ -144,7 +144,7 @@ _KEPT_BYTES: Final = 2**25
 
 
 class _Encodings:
-    """Encodes entries that many parties of one process are told, each of them once.
+    """Encodings of entries that many parties of one process are shown, each made once.
 
     An entry is found by its leaf and used if it is the very same object: so nothing
     depends on who made it.

@@ -171,7 +171,7 @@ class _Part(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Says that a round goes on without this party."""
+    """The news that a round goes on without this party."""
 
     leaf: bytes
     logical: int
@@ -192,7 +192,7 @@ class _Rest(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class KeptInput(Guarded):
-    """Holds a `RoundInput` in bytes; blinding and commitment may be empty.
+    """A `RoundInput` in bytes; blinding and commitment may be empty.
 
     Where vectors are proved row by row both have as many items as the vector has rows.
     """
@@ -205,7 +205,7 @@ class KeptInput(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PartyMemory(Guarded):
-    """Holds the memory of one generation. `secret` is the round secret (12-R1).
+    """The memory of one generation. `secret` is the round secret (12-R1).
 
     `own_leaf` is that of the last entry this party made, `spoken` are rounds in which its
     key has said what this memory knows nothing of (12-R4), `last` the last round that ended.
@@ -339,7 +339,7 @@ MEMORY: Final[Codec[PartyMemory]] = record(
 
 @dataclass(frozen=True, slots=True)
 class RestoreContext:
-    """Holds what a state is restored with, besides a memory."""
+    """What a state is restored with, besides a memory."""
 
     manifest: Manifest
     id: bytes

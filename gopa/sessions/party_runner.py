@@ -55,7 +55,7 @@ Watch = Callable[[RoundStatus], None]
 
 
 class PartyRunner(Guarded):
-    """Drives one party's state machine: feeds it log entries, posts its messages.
+    """One party's state machine on its way: it is fed log entries, and its messages are posted.
 
     `run` returns when the session is over for this party, and raises when it cannot go on:
     `ProtocolError`s name who broke a rule. `offer` may be called before and while it runs,
@@ -425,7 +425,7 @@ class PartyRunner(Guarded):
 
 
 class SessionOver(ProtocolError):
-    """Reports that the session has no more rounds: the value was not used or told anybody."""
+    """The news that the session has no more rounds: nobody was told the value."""
 
     def __str__(self) -> str:
         return "the session has no more rounds: the value was not used"

@@ -69,7 +69,7 @@ def extend(chain: bytes, event: Iterable[bytes]) -> bytes:
 
 
 class StepRng(Guarded):
-    """Draws randomness for a step alone, each step from a stream of its own. It is an `Rng`."""
+    """Randomness for a step alone, each step from a stream of its own. It is an `Rng`."""
 
     __slots__ = ("_read", "_seed", "_stream")
 
@@ -105,7 +105,7 @@ _SECRET_SIZE: Final = 32
 
 
 class SteppedParty(Guarded, ABC):
-    """Runs a `Party` so that nothing leaves before it is kept: `_store` says how it is kept.
+    """A `Party` of which nothing leaves before it is kept: `_store` is how it is kept.
 
     The state machine is stepped first, then what it says is stored, then the outputs are
     returned (12-H3). `rng` makes the round secrets, and all other chance follows from them and the
@@ -332,7 +332,7 @@ class Step(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Attempt(Guarded):
-    """Holds a step that can still be thrown away (12-W3)."""
+    """A step that can still be thrown away (12-W3)."""
 
     outputs: tuple[Output, ...]
     keep: Callable[[], None]

@@ -41,7 +41,7 @@ _LONGEST_ADDRESS = 2048
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ticket(Brief):
-    """Says where a session is and what to trust: the same for all parties (12-T1, 12-T3).
+    """Where a session is and what to trust: the same for all parties (12-T1, 12-T3).
 
     `board` is the address of the board, `log` the verifier key of its log, `session` the
     id, `policy` the text of a trust policy about this log or empty for the log alone.
@@ -234,7 +234,7 @@ _LINE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class InvitationAnswer:
-    """Answers an invitation; not secret. `code` shows that the token's owner sent it."""
+    """The answer to an invitation; not secret. `code` shows that the token's owner sent it."""
 
     name: str
     key: bytes
@@ -256,18 +256,18 @@ class InvitationAnswer:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Invitation(Guarded):
-    """Holds a token of 160 random bits, good for one key."""
+    """A token of 160 random bits, good for one key."""
 
     token: SecretBytes
 
     @classmethod
     def fresh(cls, rng: Rng) -> Self:
-        """A new invitation."""
+        """A new invitation, drawn at random."""
         return cls(SecretBytes(draw(rng, _SIZE)))
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """As `reveal` writes it, blanks around it allowed; `UsageError` never repeats the text."""
+        """The invitation in a text, blanks allowed; `UsageError` never repeats the text."""
         word = text.strip()
         try:
             token = base64.b32decode(word.removeprefix(_PREFIX).upper())

@@ -32,7 +32,7 @@ _WORDS: Final = 2**64
 
 
 class Draws:
-    """Reads one stream of random integers: that of a seed, for one purpose."""
+    """One stream of random integers: that of a seed, for one purpose."""
 
     def __init__(self, seed: Seed, *purpose: str | int) -> None:
         first = seed if isinstance(seed, bytes) else _whole(seed)

@@ -31,7 +31,7 @@ NEEDED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """Holds what an extra is called, which package it brings, and what that is for."""
+    """What an extra is called, which package it brings, and what that is for."""
 
     name: str
     package: str

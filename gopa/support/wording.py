@@ -48,7 +48,7 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class VerdictWords:
-    """Says how a verdict is shown: a tone, which decides colour and symbol, and two sentences."""
+    """How a verdict is shown: a tone, which decides colour and symbol, and two sentences."""
 
     tone: str
     headline: str
@@ -202,7 +202,7 @@ UNKNOWN_VERDICT: Final = VerdictWords("open", "Unknown verdict", "Read the JSON 
 
 @dataclass(frozen=True, slots=True)
 class StatusWords:
-    """Says how a check ended: a tone, how many `ended` so, and the `answer` to its question."""
+    """How a check ended: a tone, how many `ended` so, and the `answer` to its question."""
 
     tone: str
     ended: str
@@ -272,7 +272,7 @@ _PAIR: Final = 2
 
 
 def hidden_among(honest: int) -> str:
-    """Says in what an exact sum hides a value where so many honest parties are certain."""
+    """The words for what an exact sum hides a value in."""
     found = f"a value is hidden only in the sum of {honest} honest parties or more"
     return f"{found}; of two each knows the other's" if honest == _PAIR else found
 
@@ -289,7 +289,7 @@ EXACT_ROW_MODES: Final = {"full": "full, exact: lengths of vectors are proved; n
 
 
 def modes_of(*, exact: bool, in_rows: bool) -> Mapping[str, str]:
-    """Says what each mode proves, of sessions with and without noise and rows."""
+    """The words for what each mode proves, with and without noise and rows."""
     if in_rows:
         return EXACT_ROW_MODES if exact else ROW_MODES
     return EXACT_MODES if exact else MODES
@@ -337,7 +337,7 @@ ABORTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PhaseWords:
-    """Says how people speak of a phase.
+    """How people speak of a phase.
 
     `name` says what it is called, `doing` what goes on in it, `done` what a party is that is
     through with it, and `absent` what one did that sent nothing.
@@ -395,13 +395,13 @@ PHASES: Final = {
 
 
 def doing(phase: str) -> str:
-    """Says what goes on in a phase that a report names; an unknown name as it is."""
+    """The words for what goes on in a reported phase; an unknown name as it is."""
     known = PHASES.get(plain_name(phase))
     return phase if known is None else known.doing
 
 
 def abort_because(reason: str) -> str:
-    """Says why a round was aborted that a report names; an unknown name as it is."""
+    """The words for why a round was aborted; an unknown name as it is."""
     return ABORTS.get(plain_name(reason), reason)
 
 
@@ -439,7 +439,7 @@ _BY_RULE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CauseWords:
-    """Says why somebody was left out: in short, and as the end of a sentence about the party."""
+    """Why somebody was left out: in short, and as the end of a sentence about the party."""
 
     short: str
     full: str
@@ -466,7 +466,7 @@ FAULTLESS: Final = frozenset({"absent", "lost"})
 
 
 def exclusion_reason(phase: str, cause: str, rule: str) -> str:
-    """Says why somebody was left out, as the end of a sentence that begins with the party."""
+    """The words for why somebody was left out, behind the party as subject."""
     cause, phase = plain_name(cause), plain_name(phase)
     if cause == "convicted" and rule in {"04-A1", "04-A2", "04-A5"}:
         return "accused a neighbour falsely"

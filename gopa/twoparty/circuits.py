@@ -35,7 +35,7 @@ _MOST_BITS: Final = 62
 
 @dataclass(frozen=True, eq=False)
 class Circuit:
-    """Maps integers of both parties, and coins of both, to one integer.
+    """A map from integers of both parties, and coins of both, to one integer.
 
     Wires are numbered: the constant one, the garbler's integers, its coins, the evaluator's
     integers, its coins, then one wire for each gate (kind, left, right). The result is the
@@ -61,7 +61,7 @@ class Circuit:
 
     @property
     def wires(self) -> int:
-        """All wires."""
+        """The number of all wires."""
         return self.garbler_bits + self.evaluator_bits + len(self.gates)
 
     @cached_property
@@ -119,7 +119,7 @@ class Circuit:
 
 
 class Builder:
-    """Collects wires and gates into a circuit; what no output depends on is left out.
+    """Wires and gates on their way to a circuit; what no output depends on is left out.
 
     Gates of constants and gates that exist already cost nothing.
     """
@@ -173,7 +173,7 @@ class Builder:
         return left if right == ONE else self._gate(AND, left, right)
 
     def or_(self, left: Wire, right: Wire) -> Wire:
-        """At least one, at the same price."""
+        """The wire that is 1 if either is, at the same price."""
         return self.not_(self.and_(self.not_(left), self.not_(right)))
 
     def build(self, outputs: Iterable[Wire], *, low: int = 0) -> Circuit:

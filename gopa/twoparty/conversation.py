@@ -21,7 +21,7 @@ HEADER: Final = 1 + 4 + _TAG
 
 
 class MessageKind(IntEnum):
-    """Names the messages of two parties."""
+    """The messages of two parties."""
 
     CHOICES = 1
     COLUMNS = 2
@@ -30,7 +30,7 @@ class MessageKind(IntEnum):
 
 
 class MessageChain:
-    """Chains all messages of one run, in both directions, by a hash.
+    """All messages of one run, in both directions, chained by a hash.
 
     `sizes` are the lengths of bodies, which both parties know from the circuit.
     """

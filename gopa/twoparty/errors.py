@@ -6,7 +6,7 @@ from wire.errors import ProtocolError
 
 
 class OutOfTurn(ProtocolError):
-    """Refuses a message of two parties that is not the next one of their conversation.
+    """A message of two parties that is not the next one of their conversation.
 
     It was reordered or replayed, or belongs to another circuit, context or run. `field` says
     what does not fit.
@@ -22,7 +22,7 @@ class OutOfTurn(ProtocolError):
 
 
 class WrongLabel(ProtocolError):
-    """Refuses an output label of a garbled circuit that stands for neither value of its bit."""
+    """An output label of a garbled circuit that stands for neither value of its bit."""
 
     def __init__(self, message: str, output: int) -> None:
         super().__init__(message, output)

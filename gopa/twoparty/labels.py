@@ -134,7 +134,7 @@ class GarbledRun:
         return np.frombuffer(hashed, np.uint8).reshape(-1, BLOCK).copy()
 
     def _decoding_table(self, labels: Labels, offset: Labels) -> bytes:
-        """For each output the tags of its labels with the select bits 0 and 1.
+        """The tags of each output's labels with the select bits 0 and 1.
 
         The lowest bit of a tag is replaced by the value that the label stands for.
         """

@@ -27,7 +27,7 @@ _MOST_COINS: Final = 120
 
 @dataclass(frozen=True)
 class RandomisedAnswer:
-    """Reports one of `values` results: the true one most often, each other with chance `other`.
+    """One of `values` results: the true one most often, each other with chance `other`.
 
     `epsilon` bounds what a report tells; chances are rounded towards more noise, so nothing is
     charged to delta. Make one with `randomised_answer`.
@@ -75,7 +75,7 @@ class RandomisedAnswer:
 
 @dataclass(frozen=True)
 class LaplaceNoise:
-    """Adds discrete Laplace noise of a scale in steps of the result, truncated and rounded.
+    """Discrete Laplace noise of a scale in steps of the result, truncated and rounded.
 
     The magnitude has `magnitude` bits, each drawn with `coins` coins; noise lies in
     -2^magnitude .. 2^magnitude - 1. Make one with `laplace_noise`.

@@ -116,7 +116,7 @@ class _Party(Guarded):
 
 
 class Garbler(_Party):
-    """Garbles the circuit; learns the result from the labels that the evaluator sends back."""
+    """The side that garbles the circuit; it learns the result from the labels that come back."""
 
     __slots__ = ()
     role = "garbler"
@@ -152,7 +152,7 @@ class Garbler(_Party):
 
 
 class Evaluator(_Party):
-    """Evaluates the garbled circuit and learns the result first."""
+    """The side that evaluates the garbled circuit and learns the result first."""
 
     __slots__ = ()
     role = "evaluator"

@@ -27,7 +27,7 @@ COLUMNS: Final = 8 * BLOCK
 
 
 class BaseReceiver:
-    """Receives one key of each pair: the one that its choice bit names."""
+    """The receiver of one key of each pair: the one that its choice bit names."""
 
     __slots__ = ("_exponents", "_group", "message")
 
@@ -48,7 +48,7 @@ class BaseReceiver:
 
 
 class BaseSender:
-    """Has two keys for each transfer, of which the receiver learns one."""
+    """The sender with two keys for each transfer, of which the receiver learns one."""
 
     __slots__ = ("_exponent", "_group", "point")
 

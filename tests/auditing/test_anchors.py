@@ -1,4 +1,4 @@
-
+"""Anchors, and which session of a log they choose."""
 
 from __future__ import annotations
 

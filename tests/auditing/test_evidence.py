@@ -1,4 +1,4 @@
-
+"""Evidence convicts whoever broke a rule, and nobody else."""
 
 from __future__ import annotations
 

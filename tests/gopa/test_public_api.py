@@ -1,4 +1,4 @@
-
+"""The names that users import, and the examples in docstrings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-
+"""Graphs: who is whose neighbour, and what is left of them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ LARGEST_SIZE = 2**32 - 1
 
 
 class DecodeFault(Exception):
-    """Says that the innermost codec found something wrong. Internal.
+    """What the innermost codec found to be wrong. Internal.
 
     Enclosing codecs prepend their step to `path` while it travels outwards;
     `Codec.decode` and `Codec.encode` turn it into the public error.
@@ -48,7 +48,7 @@ class DecodeFault(Exception):
 
 
 class ByteReader:
-    """Reads received bytes from a position on, and nothing at or past `limit`."""
+    """Received bytes, read from a position on, and nothing at or past `limit`."""
 
     __slots__ = ("data", "limit", "position")
 
@@ -68,7 +68,7 @@ class ByteReader:
 
 
 class Notation(NamedTuple):
-    """Says how a field of this type is written in a specification: `head name tail`."""
+    """How a field of this type is written in a specification: `head name tail`."""
 
     head: str
     tail: str = ""
@@ -80,7 +80,7 @@ class Notation(NamedTuple):
 
 
 class Codec(ABC, Generic[T]):
-    """Maps some values of type T to byte strings and back, one to one.
+    """A map between some values of type T and byte strings, one to one.
 
     `decode(encode(v)) == v` for every value that encodes, and
     `encode(decode(b)) == b` for every byte string that decodes: no value has
@@ -139,19 +139,19 @@ class Codec(ABC, Generic[T]):
 
     @abstractmethod
     def read(self, reader: ByteReader) -> T:
-        """For enclosing codecs: consume one value or raise `DecodeFault`."""
+        """One value, consumed by an enclosing codec; raises `DecodeFault`."""
 
     @abstractmethod
     def write(self, value: T, out: bytearray) -> None:
-        """For enclosing codecs: append one value or raise `DecodeFault`."""
+        """Append one value for an enclosing codec; raises `DecodeFault`."""
 
     def unpack_run(self, data: bytes) -> tuple[T, ...] | None:
-        """For vectors: many values at once, or None where they are read one by one."""
+        """The values of a vector at once, or None where they are read one by one."""
         del data
         return None
 
     def pack_run(self, values: tuple[T, ...]) -> bytes | None:
-        """For vectors: many values at once, or None where they are written one by one."""
+        """The bytes of a vector's values at once, or None where they are written one by one."""
         del values
         return None
 

@@ -18,7 +18,7 @@ E = TypeVar("E", bound=Enum)
 
 
 class Integer(Codec[int]):
-    """Encodes every integer of `width` bytes, in two's complement when signed."""
+    """The codec of integers of `width` bytes, in two's complement when signed."""
 
     def __init__(self, width: int, *, signed: bool) -> None:
         self.min_size = self.max_size = self._width = width
@@ -67,7 +67,7 @@ i64 = Integer(8, signed=True)
 
 
 class Boolean(Codec[bool]):
-    """Encodes a truth value in one byte: 0 is false, 1 is true, all others are malformed."""
+    """The codec of a truth value, one byte: 0 is false, 1 is true, all others are malformed."""
 
     min_size = max_size = 1
 
@@ -91,7 +91,7 @@ boolean = Boolean()
 
 
 class Enumeration(Codec[E]):
-    """Encodes members of an enum class by their value; unknown values are malformed."""
+    """The codec of an enum class, by the values of its members; unknown ones are malformed."""
 
     def __init__(self, members: type[E], base: Integer) -> None:
         if issubclass(members, Flag) or not len(members):
@@ -141,7 +141,7 @@ E_co = TypeVar("E_co", bound=Enum, covariant=True)
 
 
 class Optional(Codec[T | None]):
-    """Encodes a boolean that says whether a value follows."""
+    """The codec of a value that may be absent: a boolean, and behind it the value if any."""
 
     def __init__(self, item: Codec[T]) -> None:
         if isinstance(item, Optional):
@@ -178,7 +178,7 @@ def optional(item: Codec[T]) -> Codec[T | None]:
 
 
 class Body(Protocol[T_co]):
-    """Types a record as the source of its values: a case of `A` fits where `A | B` goes."""
+    """A record as the source of its values, for types: a case of `A` fits where `A | B` goes."""
 
     @property
     def cls(self) -> type[T_co]: ...
@@ -193,14 +193,14 @@ class Body(Protocol[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Case(Generic[E_co, T_co]):
-    """Describes one alternative of a `select`: the tag that announces it, and its record."""
+    """One alternative of a `select`: the tag that announces it, and its record."""
 
     tag: E_co
     body: Body[T_co]
 
 
 class Select(Codec[T]):
-    """Encodes a tag, then the record that belongs to it. The class of a value decides its tag."""
+    """The codec of a tag and its record. The class of a value decides the tag."""
 
     def __init__(self, name: str, tag: Enumeration[E], cases: tuple[Case[E, T], ...]) -> None:
         self._name = name

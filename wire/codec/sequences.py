@@ -26,7 +26,7 @@ from wire.errors import MalformedMessage, UsageError
 
 
 class LengthPrefix:
-    """Encodes the length in bytes of what follows, in as few bytes as hold the maximum."""
+    """The length in bytes of what follows, in as few bytes as hold the maximum."""
 
     def __init__(self, minimum: int, maximum: int) -> None:
         self._minimum = minimum
@@ -51,7 +51,7 @@ class LengthPrefix:
 
 
 class Fixed(Codec[bytes]):
-    """Encodes byte strings of one length."""
+    """The codec of byte strings of one length."""
 
     def __init__(self, size: int) -> None:
         checked_sizes(size, size, "fixed")
@@ -83,7 +83,7 @@ class Fixed(Codec[bytes]):
 
 
 class Opaque(Codec[bytes]):
-    """Encodes byte strings of bounded length behind their length."""
+    """The codec of byte strings of bounded length, behind their length."""
 
     def __init__(self, minimum: int, maximum: int) -> None:
         checked_sizes(minimum, maximum, "opaque")
@@ -134,7 +134,7 @@ def _sequence_sizes(item: Codec[T], minimum: int, maximum: int, what: str) -> tu
 
 
 class Array(Codec[tuple[T, ...]]):
-    """Encodes a tuple whose length both sides know from elsewhere."""
+    """The codec of a tuple whose length both sides know from elsewhere."""
 
     def __init__(self, item: Codec[T], count: int) -> None:
         self.min_size, self.max_size = _sequence_sizes(item, count, count, "an array")
@@ -170,7 +170,7 @@ class Array(Codec[tuple[T, ...]]):
 
 
 class VectorCodec(Codec[tuple[T, ...]]):
-    """Encodes a tuple of bounded length behind its size in bytes."""
+    """The codec of a tuple of bounded length, behind its size in bytes."""
 
     def __init__(self, item: Codec[T], minimum: int, maximum: int) -> None:
         self._low, self._high = _sequence_sizes(item, minimum, maximum, "a vector")
@@ -254,7 +254,7 @@ B = TypeVar("B")
 
 
 class Converted(Codec[B], Generic[A, B]):
-    """Puts a strict conversion on top of an inner codec."""
+    """A strict conversion on top of an inner codec."""
 
     def __init__(self, inner: Codec[A], parse: Callable[[A], B], unparse: Callable[[B], A]) -> None:
         self._inner = inner
@@ -318,7 +318,7 @@ def _parts(codecs: Sequence[Codec[Any]]) -> Iterator[_Part]:
 
 
 class RecordCodec(Codec[T]):
-    """Encodes instances of one frozen dataclass.
+    """The codec of one frozen dataclass.
 
     The class validates itself in `__post_init__` by raising `UsageError`; when
     the values come from received bytes, that becomes `MalformedMessage`.

@@ -27,7 +27,7 @@ _MOST_ONES: Final = 3
 
 
 class FoldingStep(Enum):
-    """Names one step of the inner-product argument."""
+    """One step of the inner-product argument."""
 
     FOLD = "fold"
     GIVE = "give"
@@ -35,7 +35,7 @@ class FoldingStep(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """Numbers the positions of an argument: bits, padding bits, then vector coordinates.
+    """The positions of an argument, numbered: bits, padding bits, then vector coordinates.
 
     Everything about the size of a proof follows from the number of bits and the
     distinct dimensions of the vector commitments, both taken from the statement.
@@ -134,7 +134,7 @@ def distinct_dimensions(dimensions: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Holds all messages of an argument; the counts are those of its layout.
+    """All messages of an argument; the counts are those of its layout.
 
     `points`: A, S, T_1, T_2, then L and R of each fold. `scalars`: t, tau, mu, then
     the pairs given away, the last pair included.

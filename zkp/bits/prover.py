@@ -45,7 +45,7 @@ _WORTH_SUMMING: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Bases:
-    """Holds and folds left bases, right bases and U, each list in `blocks` blocks of `length`.
+    """And folds left bases, right bases and U, each list in `blocks` blocks of `length`.
 
     Folded base j of the argument is the sum over the blocks s of
     weights[s * length + j] * points[s * length + j]; the right ones follow behind the
@@ -173,7 +173,7 @@ def prove_committed(
     *,
     rng: Rng,
 ) -> bytes:
-    """As `prove`, for bits that were committed before. Uses the commitment up.
+    """Do as `prove`, for bits that were committed before. Uses the commitment up.
 
     Raises:
         UsageError: the commitment was used before or has another layout, or bits and
@@ -218,7 +218,7 @@ def require_valid(statement: BitStatement, proof: bytes, transcript: Transcript)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Blinders(Guarded):
-    """Holds everything random in one proof but alpha, the blinding of A."""
+    """Everything random in one proof but alpha, the blinding of A."""
 
     sigma: SecretScalar
     taus: SecretScalarVec
@@ -249,7 +249,7 @@ class _Blinders(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Halves(Guarded):
-    """Holds l(X) = left_0 + left_1 X and r(X) = right_0 + right_1 X (step 4).
+    """L(X) = left_0 + left_1 X and r(X) = right_0 + right_1 X (step 4).
 
     right_1 covers the bit positions only: on the extension r is public and constant.
     """

@@ -28,7 +28,7 @@ _VECTOR: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class BitForm:
-    """Describes a linear form in the hidden bits.
+    """A linear form in the hidden bits.
 
     `fixed` holds (position, coefficient) pairs. `varying` holds positions whose
     coefficients each statement brings along. A position may occur several times:
@@ -49,21 +49,21 @@ class BitForm:
 
 @dataclass(frozen=True, slots=True)
 class Public:
-    """Demands that <row, bits> + constant = 0."""
+    """The demand that <row, bits> + constant = 0."""
 
     row: BitForm
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedValue:
-    """Demands that <row, bits> + constant is the value in a Pedersen commitment."""
+    """The demand that <row, bits> + constant is the value in a Pedersen commitment."""
 
     row: BitForm
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedVector:
-    """Demands that <rows[j], bits> + constant j is coordinate j in a vector Pedersen commitment."""
+    """The demand that <rows[j], bits> + constant j is coordinate j of a vector commitment."""
 
     rows: tuple[BitForm, ...]
 
@@ -122,7 +122,7 @@ class _Layer:
 
 
 class ConstraintShape:
-    """Holds the constraints of a statement without its constants and commitments. Immutable."""
+    """The constraints of a statement without its constants and commitments. Immutable."""
 
     __slots__ = (
         "_columns",
@@ -145,7 +145,7 @@ class ConstraintShape:
     )
 
     def __init__(self, group: Group, bits: int, constraints: Sequence[Constraint]) -> None:
-        """Prepare a shape.
+        """Prepare the shape of a statement for its constraints.
 
         Raises:
             UsageError: no bits, no constraints, or a position that is no bit.
@@ -231,7 +231,7 @@ def _committed_rows(constraints: Sequence[Constraint]) -> list[int]:
 
 
 def _numbering(constraints: Sequence[Constraint], layout: Layout) -> tuple[list[int], list[int]]:
-    """For each row its number, counted from 0, and the repetition of its dimension.
+    """The number of each row, counted from 0, and the repetition of its dimension.
 
     Public and committed rows are numbered first, in order; then come the rows of
     the vector constraints by increasing dimension.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """Holds all rows of a statement merged by challenges (step 2).
+    """All rows of a statement merged by challenges (step 2).
 
     `on_bits` and `on_extension` make up c, `constant` is k. `committed` has the weight
     of each Pedersen commitment; `ranks` has eta^s and `vectors` xi_d eta^s for each
@@ -44,7 +44,7 @@ class Combined:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BitStatement:
-    """Completes a shape with everything that one proof adds to it. Public.
+    """A shape with everything that one proof adds to it. Public.
 
     `constants` has one scalar for each row, in the order of the constraints; a
     vector constraint takes as many as its dimension. `commitments` has the Pedersen
@@ -149,7 +149,7 @@ class BitStatement:
 
 @dataclass(frozen=True, slots=True)
 class Mixing:
-    """Holds the challenges that merge all rows into one (step 2)."""
+    """The challenges that merge all rows into one (step 2)."""
 
     rho: Scalar
     eta: Scalar
@@ -158,7 +158,7 @@ class Mixing:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentRounds:
-    """Absorbs the messages of one argument, in order, and draws the challenges behind them."""
+    """The transcript of one argument: its messages in order, and the challenges behind them."""
 
     transcript: Transcript
     group: Group

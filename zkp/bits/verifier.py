@@ -115,7 +115,7 @@ def _replay(statement: BitStatement, proof: Proof, transcript: Transcript) -> _C
 
 @dataclass(frozen=True, slots=True)
 class _Conversation:
-    """Holds a statement, a proof and the challenges between them."""
+    """A statement, a proof and the challenges between them."""
 
     statement: BitStatement
     proof: Proof

@@ -21,7 +21,7 @@ from zkp.vectors import constant
 
 
 class BitCommitment(Guarded):
-    """Holds the bits of one argument behind the public point A. Serves one proof.
+    """The bits of one argument behind the public point A. Serves one proof.
 
     A protocol that needs bits fixed before something is known (public coins, say)
     makes this early, publishes `point` and proves later; its verifiers then demand
@@ -115,7 +115,7 @@ def draw_commitment(  # noqa: PLR0913, PLR0917  as above
     rng: Rng,
     hedge: SecretScalarVec | None,
 ) -> tuple[BitCommitment, NonceSource]:
-    """As `commit_bits`, but for the check, which the caller makes before anything is released."""
+    """Do as `commit_bits` without the check, which the caller makes before any release."""
     if len(bits) != layout.bits:
         raise UsageError(f"the statement has {layout.bits} bits, not {len(bits)}")
     padding = layout.bit_positions - layout.bits
@@ -154,7 +154,7 @@ def _bases(group: Group, count: int) -> tuple[PointVec, Point]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Openings(Guarded):
-    """Holds openings of the statement's commitments, in the statement's order."""
+    """Openings of the statement's commitments, in the statement's order."""
 
     commitments: Sequence[Opening] = ()
     vectors: Sequence[Opening] = ()
@@ -162,7 +162,7 @@ class Openings(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Merged(Guarded):
-    """Holds openings under the weights of a combined statement.
+    """Openings under the weights of a combined statement.
 
     `value` and `blinding` open the merged Pedersen commitment, `coordinates` and
     `link` (the sum of xi_d r_d) the merged vector commitments.
@@ -176,7 +176,7 @@ class Merged(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WitnessScalars(Guarded):
-    """Holds all openings, flattened."""
+    """All openings, flattened."""
 
     values: SecretScalarVec
     blindings: SecretScalarVec

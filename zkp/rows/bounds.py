@@ -26,7 +26,7 @@ _PLACES: Final = (0, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class LengthBounds:
-    """Bounds squared lengths of an input and of noise, and eighth powers of noise by spike^8."""
+    """Bounds of squared lengths of an input and of noise; eighth powers of noise by spike^8."""
 
     squared_norm: int
     noise_square: int
@@ -47,7 +47,7 @@ class LengthBounds:
 
 @dataclass(frozen=True, slots=True)
 class WeightBound:
-    """Bounds the last coordinate v by `most`, and the length of the others by it.
+    """Bounds of the last coordinate v, by `most`, and of the length of the others, by v.
 
     The others' length, times `denominator`, is at most `numerator` v + `slack`.
     """
@@ -98,6 +98,6 @@ class WeightBound:
         )
 
     def _factors(self, group: Group) -> ScalarVec:
-        """Those of S_x, V and V_2 in (k v + slack)^2 - D^2 (|x|^2 - v^2), but for the constant."""
+        """The factors of S_x, V and V_2 in (k v + slack)^2 - D^2 (|x|^2 - v^2)."""
         k, square = self.numerator, self.denominator * self.denominator
         return group.scalars([-square % group.order, 2 * k * self.slack, k * k + square])

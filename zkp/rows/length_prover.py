@@ -37,7 +37,7 @@ from zkp.vectors import vector
 
 @dataclass(frozen=True, slots=True)
 class HiddenLengths:
-    """Holds what the rows of a statement hide."""
+    """What the rows of a statement hide."""
 
     inputs: HiddenRows
     noise: HiddenRows
@@ -45,7 +45,7 @@ class HiddenLengths:
 
 
 class LengthProver:
-    """Makes a proof in the steps of rule E1. It does not check what it made: `prove_lengths` does.
+    """The prover of rule E1, step by step. It does not check its proof: `prove_lengths` does.
 
     `relation` and `witness` are those of the Sigma proof, once there is one.
     """

@@ -47,7 +47,7 @@ _WEIGHT_SECRETS: Final = 3
 
 @dataclass(frozen=True)
 class LengthStatement:
-    """States that what rows hide is within the bounds, and what its tests are.
+    """That what rows hide is within the bounds, and what its tests are.
 
     `answers` are the posted tests as messages carry them (rule M1).
 
@@ -100,7 +100,7 @@ class LengthStatement:
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
-        """Those of the range proof."""
+        """The intervals of the range proof."""
         return self.bounds.intervals + (self.weight.intervals if self.weight else ())
 
     @cached_property
@@ -109,7 +109,7 @@ class LengthStatement:
         return scalars_of_tests(self.group, self.answers)
 
     def bind(self, transcript: Transcript) -> None:
-        """Absorb the statement."""
+        """Absorb the whole statement into a transcript."""
         shape, bounds = self.shape, self.bounds
         for value in (shape.dimension, shape.column_bits, shape.row_bits):
             transcript.absorb_int(b"long/shape", value)
@@ -203,7 +203,7 @@ class LengthStatement:
 
 @dataclass(frozen=True, slots=True)
 class LengthWeights:
-    """Holds the weights of the sums and of the tests, and the weighted answers.
+    """The weights of the sums and of the tests, and the weighted answers.
 
     The weight of V, where there is one, comes after those of S_x, S_a and S_8.
     """

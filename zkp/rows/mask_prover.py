@@ -31,7 +31,7 @@ from zkp.vectors import vector
 
 @dataclass(frozen=True, slots=True)
 class HiddenMasks:
-    """Holds what the rows and commitments of a statement hide.
+    """What the rows and commitments of a statement hide.
 
     `masks` is m, and `blinding` that of the signed sum of the edges and the own mask.
     """
@@ -45,7 +45,7 @@ class HiddenMasks:
 
 
 class MaskProver:
-    """Makes a proof in the steps of rule E8. It does not check what it made: `prove_masks` does.
+    """The prover of rule E8, step by step. It does not check its proof: `prove_masks` does.
 
     `relation` and `witness` are those of the Sigma proof, once there is one.
     """

@@ -45,7 +45,7 @@ Words = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class MaskStatement:
-    """States what the words of one party are made of.
+    """What the words of one party are made of.
 
     `edges` are the commitments of its live edges, in increasing position of the neighbours, and
     `signs` what they enter with; `own` is that of its own mask. `points` are the z_i, one vector
@@ -118,7 +118,7 @@ class MaskStatement:
         return scalars_of_tests(self.group, self.answers)
 
     def bind(self, transcript: Transcript) -> None:
-        """Absorb the statement."""
+        """Absorb the whole statement into a transcript."""
         shape = self.shape
         numbers = (shape.dimension, shape.column_bits, shape.row_bits)
         for value in (*numbers, self.word_bits, len(self.points)):
@@ -222,7 +222,7 @@ class MaskStatement:
 
 @dataclass(frozen=True, slots=True)
 class MaskWeights:
-    """Holds the weights of the tests, the points and the claim, and the weighted answers."""
+    """The weights of the tests, the points and the claim, and the weighted answers."""
 
     tests: ResidueTable
     points: ScalarVec

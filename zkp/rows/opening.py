@@ -27,7 +27,7 @@ CHECK = "14-E4"
 
 @dataclass(frozen=True, slots=True)
 class OpeningMessages:
-    """Holds what the prover sends: the points of the folds, the last one, and two answers."""
+    """What the prover sends: the points of the folds, the last one, and two answers."""
 
     folds: PointVec
     last: PointVec
@@ -40,7 +40,7 @@ class OpeningMessages:
 
 @dataclass(frozen=True, slots=True)
 class HiddenRow:
-    """Holds a combined row, the blinding of its commitment, and that of its value."""
+    """A combined row, the blinding of its commitment, and that of its value."""
 
     row: SecretScalarVec
     blinding: SecretScalar
@@ -49,7 +49,7 @@ class HiddenRow:
 
 @dataclass(frozen=True, slots=True)
 class OpeningClaim:
-    """Claims that a sum of points hides the value at a point of the row behind a sum of rows."""
+    """The claim that a sum of points hides the value at a point of the row behind a sum of rows."""
 
     rows: Term
     value: tuple[Term, ...]
@@ -145,7 +145,7 @@ def opening_equation(
 
 
 def _sides(folds: int) -> list[int]:
-    """For each fold the place of its inverse, which L takes, and of its challenge, which R takes.
+    """The places of each fold's inverse, which L takes, and of its challenge, which R takes.
 
     All inverses come first, then all challenges.
     """

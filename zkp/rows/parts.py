@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class ProofParts:
-    """Cuts a proof into its parts, in order."""
+    """The parts of a proof, in order."""
 
     def __init__(self, proof: bytes, sizes: tuple[int, ...]) -> None:
         if len(proof) != sum(sizes):
@@ -70,7 +70,7 @@ def statement_points(group: Group, *parts: PointVec) -> PointVec:
 
 @dataclass(frozen=True, slots=True)
 class HiddenNumbers:
-    """Holds numbers and their commitments, each with a blinding of its own."""
+    """Numbers and their commitments, each with a blinding of its own."""
 
     values: SecretScalarVec
     blindings: SecretScalarVec
@@ -78,7 +78,7 @@ class HiddenNumbers:
 
 
 class Blindings:
-    """Draws blindings that depend on everything bound so far, and checks at last what was used."""
+    """Blindings drawn from everything bound so far; what was used is checked at last."""
 
     def __init__(
         self, transcript: Transcript, group: Group, witness: SecretScalarVec, rng: Rng
@@ -118,7 +118,7 @@ class Blindings:
 
 
 class Prover(Protocol):
-    """Makes a proof; `relation` and `witness` are those of its Sigma proof, once there is one."""
+    """The prover of one statement; `relation` and `witness` are there once they are made."""
 
     relation: LinearRelation
     witness: SecretScalarVec

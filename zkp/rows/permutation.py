@@ -13,7 +13,7 @@ from zkp.rows.shape import Integers
 
 @dataclass(frozen=True)
 class SignedPermutation:
-    """Moves entry places[j] to place j, negated where bit j of the signs is 1 (rule H2)."""
+    """Entry places[j] moved to place j, negated where bit j of the signs is 1 (rule H2)."""
 
     places: Places
     signs: bytes

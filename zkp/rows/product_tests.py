@@ -29,7 +29,7 @@ _WORD: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class ProductTests:
-    """Holds the strings of bits of all tests: rows for each of the vectors, and columns for all."""
+    """The strings of bits of all tests: rows for each of the vectors, and columns for all."""
 
     shape: RowShape
     rows: tuple[bytes, ...]
@@ -45,7 +45,7 @@ class ProductTests:
         return cls(shape, tuple(rows), drawn[:, row * vectors :].tobytes())
 
     def column_sums(self, group: Group, vector: Integers) -> Integers:
-        """For each row of a vector and each test, the sum of its chosen columns."""
+        """The sums of chosen columns, for each row of a vector and each test."""
         sums = table_kernels(group).row_bit_sums(vector, self.columns, self.shape.width)
         return np.frombuffer(sums, np.int64).reshape(self.shape.rows, TESTS)
 
@@ -59,14 +59,14 @@ class ProductTests:
     def row_choices(
         self, kernels: TableKernels, vector: int, weights: ResidueTable
     ) -> ResidueTable:
-        """For each row and each test, the test's weight where it has chosen the row."""
+        """The test's weight where it has chosen the row, for each row and each test."""
         bits = np.ascontiguousarray(self._bits(self.rows[vector]).T).reshape(-1)
         return kernels.of_integers(bits).times(weights)
 
     def at(
         self, rows: ResidueTable, columns: ResidueTable, weights: ResidueTable
     ) -> tuple[Scalar, ...]:
-        """For each vector the sum of the tests' weights times what they choose at a point.
+        """The sum of the tests' weights times their choices at a point, for each vector.
 
         `rows` and `columns` are the tables of equality with its two halves.
         """

@@ -29,7 +29,7 @@ _ROOM: Final = 63
 
 
 class HiddenRows(Guarded):
-    """Holds a vector of integers in whole rows, with a blinding for each row.
+    """A vector of integers in whole rows, with a blinding for each row.
 
     The integers have at most `bits` bits and a sign. In their place stands a function where they
     can be made again: it is called when they are needed, once.
@@ -67,7 +67,7 @@ class HiddenRows(Guarded):
 
 
 class HiddenPads(Guarded):
-    """Holds pads, with a blinding for each of their rows."""
+    """Pads, with a blinding for each of their rows."""
 
     __slots__ = ("blindings", "points", "values")
 
@@ -128,7 +128,7 @@ def hide_pads(group: Group, shape: RowShape, pads: SecretScalarVec, *, rng: Rng)
 
 
 class _RowBlindings:
-    """Draws a blinding for each row from fresh bytes and from what the rows hide (rule E5).
+    """A blinding for each row, from fresh bytes and from what the rows hide (rule E5).
 
     A generator that repeats gives no two vectors the same ones.
     """

@@ -27,7 +27,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RowShape:
-    """Lays a vector of `dimension` coordinates out in rows; zeros fill up the last one."""
+    """A vector of `dimension` coordinates laid out in rows; zeros fill up the last one."""
 
     dimension: int
 

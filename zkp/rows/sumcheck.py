@@ -30,17 +30,17 @@ Sources: TypeAlias = tuple[tuple[NonceSource, SecretScalarVec], ...]
 
 
 class Summand(Protocol):
-    """Is a part of the polynomial; folds as challenges fix its variables."""
+    """A part of the polynomial; folds as challenges fix its variables."""
 
     def coefficients(self, half: int, /) -> SecretScalarVec:
-        """Those of 1, X^2, .. in the round whose halves have so many entries."""
+        """The coefficients of 1, X^2, .. in the round whose halves have so many entries."""
 
     def fold(self, by: Scalar, half: int, /) -> None:
         """Fix the variable of the round."""
 
 
 class Folded:
-    """Holds a table that several summands share, and that is folded once a round."""
+    """A table that several summands share, and that is folded once a round."""
 
     def __init__(self, table: ResidueTable) -> None:
         self.table = table
@@ -49,7 +49,7 @@ class Folded:
         self.table = self.table.fold(by, half)
 
     def power_sums(self, exponent: int, half: int) -> SecretScalarVec:
-        """Those of the table."""
+        """The power sums of the table."""
         return self.table.power_sums(exponent, half)
 
     @property
@@ -59,7 +59,7 @@ class Folded:
 
 
 class FoldedIntegers(Folded):
-    """Holds the table of integers of so many bits and a sign.
+    """The table of integers of so many bits and a sign.
 
     While no variable is fixed its powers are those of the integers, if they are small.
     """
@@ -85,7 +85,7 @@ class FoldedIntegers(Folded):
 
 
 class TestsSummand:
-    """Is what product tests choose of a table: first sums of columns, row by row, then the table.
+    """What product tests choose of a table: first sums of columns, row by row, then the table.
 
     While rows are fixed there is a number for each row and test, and no product for each entry.
     """
@@ -115,7 +115,7 @@ class TestsSummand:
 
 @dataclass(frozen=True, slots=True)
 class TestedRows:
-    """Holds for each row and test the weight of its choice, and its sum of columns; and the table.
+    """For each row and test the weight of its choice, and its sum of columns; and the table.
 
     Both are a row's numbers for all tests, one row after the other.
     """
@@ -126,7 +126,7 @@ class TestedRows:
 
 
 class PowerSummand:
-    """Is a weight times a power of a table."""
+    """A weight times a power of a table."""
 
     def __init__(self, table: Folded, exponent: int, weight: Scalar) -> None:
         self._table, self._exponent, self._weight = table, exponent, weight
@@ -139,7 +139,7 @@ class PowerSummand:
 
 
 class PairSummand:
-    """Is the product of two tables, of which the first one is its own."""
+    """The product of two tables, of which the first one is its own."""
 
     def __init__(self, own: ResidueTable, shared: Folded) -> None:
         self._own, self._shared = Folded(own), shared
@@ -152,7 +152,7 @@ class PairSummand:
 
 
 class EntrySummand:
-    """Is a weight times the entry of a table at an index: a table that is zero elsewhere, times it.
+    """A weight times the entry of a table at an index: a table that is zero elsewhere, times it.
 
     Only two entries count in a round: what is left of the index says which.
     """
@@ -182,7 +182,7 @@ def equality_at(group: Group, point: ScalarVec, index: int) -> Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Polynomial:
-    """Adds up summands over a cube of so many dimensions; at most this degree in each variable.
+    """A sum over a cube of so many dimensions, of at most this degree in each variable.
 
     `shared` are the tables that no summand folds.
     """
@@ -195,7 +195,7 @@ class Polynomial:
 
 @dataclass(frozen=True, slots=True)
 class HiddenValue:
-    """Holds a number and the blinding of its commitment."""
+    """A number and the blinding of its commitment."""
 
     value: SecretScalar
     blinding: SecretScalar
@@ -203,7 +203,7 @@ class HiddenValue:
 
 @dataclass(frozen=True, slots=True)
 class SumcheckProof:
-    """Holds the messages, the point that the challenges make, and the claim about it."""
+    """The messages, the point that the challenges make, and the claim about it."""
 
     rounds: PointVec
     point: ScalarVec
@@ -248,7 +248,7 @@ def prove_sum(
 
 @dataclass(frozen=True, slots=True)
 class SumClaim:
-    """Says what commitment the last round leaves: a combination of the messages and the first."""
+    """What commitment the last round leaves: a combination of the messages and the first."""
 
     point: ScalarVec
     first: Scalar

@@ -39,7 +39,7 @@ from zkp.vectors import concatenate, vector
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Holds one proof of the right length for a valid statement."""
+    """One proof of the right length for a valid statement."""
 
     position: int
     session_id: bytes
@@ -60,7 +60,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Holds the points and scalars of several proofs, one proof after the other."""
+    """The points and scalars of several proofs, one proof after the other."""
 
     items: Sequence[Item]
     commitments: PointVec
@@ -159,7 +159,7 @@ def _decodes(group: Group, item: Item) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Holds what all proofs of a batch consist of, each kind in one vector."""
+    """What all proofs of a batch consist of, each kind in one vector."""
 
     group: Group
     elements: PointVec
@@ -170,7 +170,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class RelationClaim:
-    """Names one relation to check, and where in the pool its parts begin."""
+    """One relation to check, and where in the pool its parts begin."""
 
     relation: LinearRelation
     element: int
@@ -277,7 +277,7 @@ _SEED_SIZE: Final = 32
 
 
 class BatchVerifier:
-    """Collects proofs in batchable form and checks them together.
+    """Proofs in batchable form, checked together.
 
     `verify` accepts a batch with a false proof with probability at most 2^-128
     for each attempt, whoever chose the proofs: the weights depend on every byte
@@ -344,7 +344,7 @@ class BatchVerifier:
 
 
 class _Search:
-    """Finds the bad proofs among decoded ones by halving."""
+    """The search for bad proofs among decoded ones, by halving."""
 
     def __init__(self, group: Group, decoded: Decoded, rng: Rng) -> None:
         self._group = group

@@ -110,7 +110,7 @@ def _renumber(shape: RelationShape, scalars: Sequence[int], offset: int) -> list
 
 
 class _Composed:
-    """Combines relations, its children, all over one group."""
+    """A composition of relations, its children, all over one group."""
 
     children: tuple[Statement, ...]
 
@@ -132,7 +132,7 @@ class _Composed:
 
 @dataclass(frozen=True, eq=False)
 class AllOf(_Composed):
-    """Demands that every child holds. Children share no witness: for that use one relation."""
+    """The relation that every child holds. Children share no witness: for that use one relation."""
 
     children: tuple[Statement, ...]
 
@@ -148,7 +148,7 @@ class AllOf(_Composed):
 
 @dataclass(frozen=True, eq=False)
 class AnyOf(_Composed):
-    """Demands that at least `threshold` of the children hold; which ones stays hidden."""
+    """The relation that at least `threshold` of the children hold; which ones stays hidden."""
 
     threshold: int
     children: tuple[Statement, ...]
@@ -206,7 +206,7 @@ def fresh_copy(statement: Statement) -> Statement:
 
 @dataclass(frozen=True, slots=True)
 class ProofSize:
-    """Counts the group elements and scalars in a proof of a statement."""
+    """The numbers of group elements and scalars in a proof of a statement."""
 
     commitments: int
     coefficients: int

@@ -26,7 +26,7 @@ _COUNT = 4
 
 
 class RelationPattern:
-    """Holds a shape, and of which equations the image or the terms get other factors."""
+    """A shape, and of which equations the image or the terms get other factors."""
 
     __slots__ = (
         "_counts",

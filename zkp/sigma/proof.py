@@ -38,7 +38,7 @@ from zkp.vectors import constant, errors_offset_by
 
 
 class Form(Enum):
-    """Says how a proof is written down. A proof in one form never verifies in the other."""
+    """How a proof is written down. A proof in one form never verifies in the other."""
 
     BATCHABLE = "DSFS"
     COMPACT = "CMPT"
@@ -51,7 +51,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Holds a challenge and the scalars of one proof, as the verification equation sees them."""
+    """A challenge and the scalars of one proof, as the verification equation sees them."""
 
     statement: Statement
     challenge: Scalar
@@ -117,7 +117,7 @@ def unchecked_narg(
     witness: Witness,
     randomness: SecretScalarVec,
 ) -> bytes:
-    """As `prove_narg`, for a caller that verifies the proof itself and releases none that fails.
+    """Do as `prove_narg`, for a caller that verifies the proof before it releases any.
 
     Raises:
         ComputationFault: the proof was made with other random scalars than these.
@@ -248,7 +248,7 @@ def prove_unchecked(
     rng: Rng,
     form: Form = Form.BATCHABLE,
 ) -> bytes:
-    """As `prove`, for a part of a proof that is verified as a whole before it is released.
+    """Do as `prove`, for a part of a proof that is verified as a whole before its release.
 
     Raises:
         UsageError: as `prove`, but for a witness that does not satisfy the statement.

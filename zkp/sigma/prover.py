@@ -19,7 +19,7 @@ from zkp.sigma.relation import LinearRelation
 
 
 class ChildWitnesses:
-    """Holds one witness for each child of a composed statement, in order.
+    """One witness for each child of a composed statement, in order.
 
     Under `AnyOf` a part is None where the witness is not known.
     """
@@ -44,7 +44,7 @@ def randomness_count(statement: Statement) -> int:
 
 
 class SigmaProver:
-    """Holds the state between commitment and response. It answers one challenge only.
+    """The state between commitment and response. It answers one challenge only.
 
     Two answers from one commitment give the witness away, so a second call is
     refused.
@@ -114,7 +114,7 @@ def flatten_witness(statement: Statement, witness: Witness | None) -> SecretScal
 
 
 class _Supply:
-    """Hands out random scalars, each once."""
+    """Random scalars, each handed out once."""
 
     def __init__(self, scalars: SecretScalarVec) -> None:
         self._scalars = scalars
@@ -127,7 +127,7 @@ class _Supply:
 
 @dataclass(slots=True)
 class _Answer:
-    """Collects what the response phase makes."""
+    """What the response phase makes."""
 
     group: Group
     coefficients: list[int] = field(default_factory=list)
@@ -163,7 +163,7 @@ class _Leaf:
 
 @dataclass(slots=True)
 class _Inner:
-    """Holds the plan of a statement with children."""
+    """The plan of a statement with children."""
 
     children: list[_Node]
 
@@ -179,7 +179,7 @@ class _Inner:
 
 @dataclass(slots=True)
 class _All(_Inner):
-    """Gives every child the challenge."""
+    """A relation whose children all get the challenge."""
 
     def respond(self, challenge: Scalar, answer: _Answer) -> None:
         for child in self.children:

@@ -32,7 +32,7 @@ _COUNT_LIMIT: Final = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class ImageTerm:
-    """Stands for coefficient * elements[element]."""
+    """coefficient * elements[element]."""
 
     element: int
     coefficient: int = 1
@@ -40,7 +40,7 @@ class ImageTerm:
 
 @dataclass(frozen=True, slots=True)
 class RelationTerm:
-    """Stands for coefficient * scalars[scalar] * elements[element]."""
+    """coefficient * scalars[scalar] * elements[element]."""
 
     scalar: int
     element: int
@@ -49,7 +49,7 @@ class RelationTerm:
 
 @dataclass(frozen=True, slots=True)
 class RelationEquation:
-    """Demands that the sum of the image terms equals the sum of the terms."""
+    """The demand that the sum of the image terms equals the sum of the terms."""
 
     image: tuple[ImageTerm, ...]
     terms: tuple[RelationTerm, ...]
@@ -57,7 +57,7 @@ class RelationEquation:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Says why an instance proves nothing: the rule it breaks and what to change."""
+    """Why an instance proves nothing: the rule it breaks and what to change."""
 
     check: str
     message: str
@@ -67,13 +67,13 @@ class Violation:
         return UsageError(f"[{self.check}] {self.message}")
 
     def as_invalid_proof(self) -> InvalidProof:
-        """For the verifier, whose instance may hold what others sent."""
+        """The error of a verifier, whose instance may hold what others sent."""
         return InvalidProof(self.message, self.check)
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Lists one side of all equations, one equation after the other, in parallel lists."""
+    """One side of all equations, one equation after the other, in parallel lists."""
 
     elements: tuple[int, ...]
     scalars: tuple[int, ...]
@@ -92,7 +92,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:
-    """Orders for each equation its terms and then its image, so that one sum covers both.
+    """The terms of each equation and then its image, in an order in which one sum covers both.
 
     `order` picks from the list of all terms followed by all image entries.
     """
@@ -104,7 +104,7 @@ class Interleaved:
 
 @dataclass(frozen=True, eq=False)
 class RelationShape:
-    """Holds equations over elements 0 .. element_count - 1, where element 0 is the generator.
+    """Equations over elements 0 .. element_count - 1, where element 0 is the generator.
 
     Building a shape refuses nothing: `violation` is None for a shape that keeps
     rules 02-I1 to 02-I6, and provers and verifiers refuse the others.
@@ -256,7 +256,7 @@ def _rules(shape: RelationShape) -> Iterator[tuple[bool, str, str]]:
 
 @dataclass(frozen=True, eq=False)
 class LinearRelation:
-    """States "I know scalars that satisfy these equations".
+    """The statement "I know scalars that satisfy these equations".
 
     `points` are the elements from index 1 on; index 0 is always the generator and
     cannot be replaced. Every point the statement depends on is an element of its

@@ -54,7 +54,7 @@ class _Summand:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """Writes a sum of elements, each with a public factor and at most one secret scalar."""
+    """A sum of elements, each with a public factor and at most one secret scalar."""
 
     summands: tuple[_Summand, ...]
 
@@ -75,7 +75,7 @@ class Combination:
 
 @dataclass(frozen=True, slots=True)
 class SecretName:
-    """Names a secret scalar, times a public factor."""
+    """A secret scalar, times a public factor."""
 
     index: int
     factor: int = 1
@@ -98,7 +98,7 @@ class SecretName:
 
 
 class RelationBuilder:
-    """Collects names and equations; indices follow the order of declaration."""
+    """The names and equations of a relation; indices follow the order of declaration."""
 
     def __init__(self, group: Group) -> None:
         self._group = group
@@ -126,7 +126,7 @@ class RelationBuilder:
         return _element(self._element_count - 1)
 
     def elements(self, count: int) -> list[Combination]:
-        """Several new elements."""
+        """So many new elements, undefined yet."""
         return [self.element() for _ in range(count)]
 
     def equation(self, left: Combination, right: Combination) -> None:
@@ -158,7 +158,7 @@ def _element(index: int) -> Combination:
 
 
 class CommitmentBases(Protocol):
-    """Gives the bases of Com(v; r) = v * value_base + r * blinding_base."""
+    """The bases of Com(v; r) = v * value_base + r * blinding_base."""
 
     @property
     def value_base(self) -> Point:

@@ -48,7 +48,7 @@ QUORUM: Final = "05-P2"
 
 
 class Patient:
-    """Is a clock that stands still until somebody's patience is to end."""
+    """A clock that stands still until somebody's patience is to end."""
 
     def __init__(self) -> None:
         self._ahead = 0.0
@@ -63,7 +63,7 @@ class Patient:
 
 
 class NotingLog(SelectiveLog):
-    """Notes whatever the board answered that did not hold.
+    """A log with notes of every answer of the board that did not hold.
 
     But for the quorum of a log that is empty, which nobody cosigns.
     """
@@ -97,7 +97,7 @@ def _lacks_quorum(error: BaseException) -> bool:
 
 @dataclass(slots=True, eq=False)
 class NotedConnection:
-    """Connects one party to the board through its own transport, and notes what did not hold."""
+    """The connection of one party to the board, with notes of what did not hold."""
 
     transport: TamperedTransport
     noted: list[ProtocolError] = field(default_factory=list)
@@ -120,13 +120,13 @@ class NotedConnection:
         return self.log
 
     async def close(self, log: SessionLog) -> None:
-        """Close it."""
+        """Close the connection to the log."""
         await log.close()
 
 
 @dataclass(slots=True, eq=False)
 class HonestClient:
-    """Runs one honest party: its client, its transport to the board, and what came of its value.
+    """One honest party: its client, its transport to the board, and what came of its value.
 
     `error` is what it ended with, `contribution` what it got; neither while it waits.
     """
@@ -235,7 +235,7 @@ InVain: TypeAlias = Callable[[RoundPicture], bool]
 
 @dataclass(slots=True, eq=False)
 class OrganiserProcess:
-    """Runs the organiser on one fork, whose log is all it knows. Waits for whoever is late.
+    """The organiser on one fork, whose log is all it knows. Waits for whoever is late.
 
     `limits` are the seconds of each phase: one that is set to 0 is over as soon as all that
     was posted has been read.
@@ -276,20 +276,20 @@ class OrganiserProcess:
         return self.task.exception()
 
     async def stop(self) -> None:
-        """Kills the process."""
+        """Stop the organiser's task."""
         self.task.cancel()
         await asyncio.wait({self.task})
 
 
 class _Observant(DurableOrganiser):
-    """Ends a phase when it has read the log once more after nothing was to come in it."""
+    """The end of a phase once the log was read again after its last expected entry."""
 
     limits: dict[Phase, float]
     in_vain: InVain
     over = -1
 
     def act(self) -> Act:
-        """As ever, with the time of the open phase set before."""
+        """The next act of the organiser, with the time of the open phase set before."""
         current = self.state.round
         if current is not None and current.opens is not None:
             over = self.over == current.opened_at

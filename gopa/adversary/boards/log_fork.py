@@ -34,7 +34,7 @@ FEW_CONNECTIONS: Final = 128
 
 @dataclass(slots=True, eq=False)
 class LogFork:
-    """Serves one history of the log, of the size that those behind the front know."""
+    """One history of the log, of the size that those behind the front know."""
 
     address: str
     size: int

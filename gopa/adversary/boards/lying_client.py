@@ -61,7 +61,7 @@ class _Opened:
 
 
 class LyingClient:
-    """Reads the whole log, keeps a copy of it, and says what its behaviours make of its messages.
+    """A client that reads the whole log, and posts what its behaviours make of its messages.
 
     `turned_away` is what the board did not take, `failed` what else went wrong on the way.
     """
@@ -137,7 +137,7 @@ class LyingClient:
         return self._task.exception()
 
     async def leave(self) -> None:
-        """Stops the party."""
+        """Stop the party and its link."""
         self._task.cancel()
         await asyncio.wait({self._task})
         await self._link.close()

@@ -28,7 +28,7 @@ from wire.errors import FaultyBoard, FaultyParty, InvalidProof, ProtocolError
 
 @dataclass(frozen=True, slots=True)
 class ForkOutcome:
-    """Describes one history: what the rules find in it, and what an audit of it says.
+    """One history: what the rules find in it, and what an audit of it says.
 
     `right` is False for a sum that cannot be that of the inputs of those included and their
     noise. `passed_over` are rules by which entries count for nothing, with their authors.
@@ -48,7 +48,7 @@ class ForkOutcome:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Says how one honest party ended.
+    """How one honest party ended.
 
     `convicts` says whether what its vault has kept convicts the board, by the judge of evidence.
     """
@@ -64,7 +64,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class ServedOutcome:
-    """Says what came of a served session; its parties are honest but for the `liars`.
+    """What came of a served session; its parties are honest but for the `liars`.
 
     `said` is every entry that anybody handed to the network, whichever fork got it, if any.
     `stuck` says what never happened. `turned_away` is what the board did not take of liars,

@@ -95,7 +95,7 @@ Edge = frozenset[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Describes one round: honest edges that nobody opened, and whose self-mask is known.
+    """One round: honest edges that nobody opened, and whose self-mask is known.
 
     `fewest` is how many honest values a plan hides in one sum, at least.
     """

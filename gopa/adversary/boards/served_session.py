@@ -74,7 +74,7 @@ LOG_NAME: Final = "log.malicious"
 
 @dataclass(slots=True, eq=False)
 class ServedSession:
-    """Holds everybody and everything of one served session.
+    """Everybody and everything of one served session.
 
     `parties` are the honest ones, by number. `processes` are those of the organiser.
     `turned_away` says which strangers the board did not put up with. Coroutines of scenarios
@@ -220,7 +220,7 @@ class ServedSession:
         return lambda entry: closed_by(entry) is phase
 
     async def show(self, whom: Sequence[HonestClient | OrganiserProcess], fork: LogFork) -> None:
-        """From now on these see this fork."""
+        """Show this fork, and no other from now on, to these processes."""
         for each in whom:
             await asyncio.to_thread(each.transport.show, fork)
 
@@ -243,7 +243,7 @@ class ServedSession:
                     raise
 
     def taken(self, phase: Phase, fork: LogFork | None = None) -> int:
-        """From how many parties a fork has acknowledged something in this phase."""
+        """The number of parties of which a fork has acknowledged something in this phase."""
         where = fork or self.board.main
         found = [e for e in self.board.sent if e.taken and e.fork is where]
         return len({each.entry.author.data for each in found if each.entry.phase == phase})

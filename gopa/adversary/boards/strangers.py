@@ -47,7 +47,7 @@ class Squatters:
         return self._post(*self._known[number], 1)
 
     def close(self) -> None:
-        """They go away."""
+        """Close the squatters' connections."""
         self._transport.close()
 
     def _post(self, key: SigningKey, session: bytes, chunk: int) -> int:
@@ -68,10 +68,10 @@ class Squatters:
 
 
 class Crowd:
-    """Opens connections to a board that say nothing, or begin to and stop."""
+    """Connections to a board that are silent, or begin to speak and stop."""
 
     def __init__(self, address: str, count: int) -> None:
-        """Some of them may be refused."""
+        """Open so many connections, some of which may be refused."""
         target = urlsplit(address)
         place = str(target.hostname), target.port or 0
         self._sockets = []

@@ -29,7 +29,7 @@ CHECKPOINTS: Final = frozenset({f"/{CHECKPOINT}", f"/{COSIGNED}"})
 
 @dataclass(frozen=True, slots=True)
 class BoardRequest:
-    """Is one request; `path` is below the board's address, `limit` the most that will be read."""
+    """One request; `path` is below the board's address, `limit` the most that will be read."""
 
     method: str
     path: str
@@ -50,7 +50,7 @@ Onward: TypeAlias = Callable[[BoardRequest], Response]
 
 
 class Tampering(Protocol):
-    """Changes a request or its answer, as the front wants. Called by several threads at once."""
+    """A change of a request or its answer, as the front wants. Threads call it side by side."""
 
     def __call__(self, asked: BoardRequest, onward: Onward) -> Response:
         """Raises `NetworkError` as if no answer had come."""
@@ -91,7 +91,7 @@ _NONSENSE: Final[Sequence[tuple[int, bytes]]] = (
 
 
 def losing(which: Which, lost: list[Entry]) -> Tampering:
-    """These posts never arrive; `lost` gets them."""
+    """The tampering that loses these posts; `lost` gets them."""
 
     def tamper(asked: BoardRequest, onward: Onward) -> Response:
         entry = asked.posted

@@ -82,12 +82,12 @@ _QUICK: Final = Patience(4, 0.01, 0.05)
 
 
 class NeverHappened(GopaError):
-    """Says that something that was waited for did not happen."""
+    """Something that was waited for and did not happen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Describes a post that reached a fork, and what that answered."""
+    """A post that reached a fork, and what that answered."""
 
     fork: LogFork
     raw: bytes
@@ -101,7 +101,7 @@ class Sent:
 
 
 class MaliciousBoard:
-    """Runs several real boards of one key behind one address, and hands out transports to them.
+    """Several real boards of one key behind one address, with transports to them.
 
     `main` is the fork that everybody sees at first, `forks` has all. Witnesses of the policy are
     shown that one alone. `sent` are the posts that
@@ -200,7 +200,7 @@ class MaliciousBoard:
 
 
 class TamperedTransport(HttpTransport):
-    """Carries one participant's requests: shows one fork at a time, through whatever is done to it.
+    """One participant's requests: shows one fork at a time, through whatever is done to it.
 
     What is done last comes first: it sees the request before the others.
     """
@@ -218,7 +218,7 @@ class TamperedTransport(HttpTransport):
     def request(
         self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
     ) -> Response:
-        """As `Transport` says, if nobody tampers with it."""
+        """The answer to a request, unless somebody tampers with it."""
         path = url.removeprefix(self._board.main.address)
         asked = BoardRequest(method, path, body, media_type, limit)
         if asked.path == ENTRIES:
@@ -239,7 +239,7 @@ class TamperedTransport(HttpTransport):
             self._board.happened()
 
     def show(self, fork: LogFork) -> None:
-        """From now on it sees this fork; no answer of another one is on its way any more."""
+        """Show this fork from now on; no answer of another one is on its way any more."""
         with self._idle:
             self.fork = fork
             if not self._idle.wait_for(lambda: not self._running, LONG):
@@ -256,7 +256,7 @@ class TamperedTransport(HttpTransport):
             self._tamperings.clear()
 
     def loses(self, which: Which) -> None:
-        """These posts get lost; `lost` has them."""
+        """Lose these posts; `lost` has them."""
         self.tamper(losing(which, self.lost))
 
     def hides(self, which: Which) -> None:
@@ -277,7 +277,7 @@ class TamperedTransport(HttpTransport):
         self.tamper(false_receipts(which, times, self._other_receipt, self.lost))
 
     def posts_to(self, fork: LogFork, which: Which) -> None:
-        """These posts go to another fork than the one that is shown."""
+        """Send these posts to another fork than the one that is shown."""
 
         def diverted(asked: BoardRequest, onward: Onward) -> Response:
             entry = asked.posted

@@ -36,7 +36,7 @@ _RULE_OF_MISSING: Final = {"2.3": "11-V3", "1.5": "11-K1", "0.3": "11-I3"}
 
 @dataclass(frozen=True, slots=True)
 class ShownLog:
-    """Holds a log as an auditor gets it, with the anchors that the auditor brings."""
+    """A log as an auditor gets it, with the anchors that the auditor brings."""
 
     log: SimulatedBoard
     anchors: Anchors
@@ -64,7 +64,7 @@ Showing: TypeAlias = Callable[[], tuple[ShownLog, ShownLog]]
 
 @dataclass(frozen=True, slots=True)
 class ShownAttack:
-    """Shows an auditor what is not so."""
+    """An attack that shows an auditor what is not so."""
 
     name: str
     family: str
@@ -116,7 +116,7 @@ def accepted(report: Report) -> bool:
 
 
 def unconvicted(report: Report) -> bool:
-    """Nobody is convicted."""
+    """Whether nobody is convicted."""
     return not any(each.proved for each in report.faults)
 
 

@@ -33,7 +33,7 @@ _attack = partial(attack, family="coins", setup=SMALL)
 
 @dataclass(frozen=True, slots=True)
 class KnownBeaconRound:
-    """Supplies the one round of a beacon that is known: quicknet has published it."""
+    """The one round of a beacon that is known: quicknet has published it."""
 
     number: int
     signature: bytes

@@ -42,7 +42,7 @@ def add_to_the_sum(amount: int, neighbour: int | None = None) -> Deed:
 
 
 def blind_for_another_close(neighbour: int) -> Deed:
-    """Says what the mask of an edge is at this close's points, blinded as for another close."""
+    """The lie about an edge's mask: at this close's points, blinded for another close."""
 
     def lie(access: PartyAccess, post: Post) -> Sequence[Post]:
         require_met((ROWS,), access.manifest)
@@ -87,7 +87,7 @@ def overlook(neighbour: int) -> Deed:
 
 @dataclass(frozen=True, slots=True)
 class AddsToTheSum(Honest):
-    """Publishes words that are larger by so much in the first place, with a proof that holds.
+    """A lie: words that are larger by so much in the first place, with a proof that holds.
 
     The masks that it proves with make up for it: its own, or that of the edge to a neighbour.
     """

@@ -38,12 +38,12 @@ Mix: TypeAlias = Callable[[Any, Any], Any]
 
 
 def change(alter: Change) -> Deed:
-    """Says something else: `change(lambda publish: replace(publish, value=..))`."""
+    """The lie of other content: `change(lambda publish: replace(publish, value=..))`."""
     return knowing(lambda _, content: alter(content))
 
 
 def knowing(alter: Knowing) -> Deed:
-    """Says something else, with everything that the party knows at hand."""
+    """The lie of other content, made with everything that the party knows."""
     return lambda phase, rounds: _Changed(phase, rounds, alter)
 
 

@@ -44,14 +44,14 @@ from gopa.rounds.toolkit import Toolkit
 
 @dataclass(frozen=True, slots=True)
 class AlteredClose:
-    """Posts another close of one phase than the rules demand."""
+    """A lie: another close of one phase than the rules demand."""
 
     phase: Phase
     change: Callable[[Close], Close]
     beside: bool = False
 
     def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
-        """With `beside` both are posted: two closes for one step."""
+        """The altered close; with `beside` both are posted: two closes for one step."""
         close = close_of(control)
         if close is None or close.phase is not self.phase:
             return [control]
@@ -61,7 +61,7 @@ class AlteredClose:
 
 @dataclass(frozen=True, slots=True)
 class ForeignRoot:
-    """Closes a phase over the root of another log, or of this one so many entries `before`.
+    """A lie: a close over the root of another log, or of this one so many entries `before`.
 
     It `admits` what it has seen of the log, or says that it has seen nothing.
     """
@@ -85,7 +85,7 @@ class ForeignRoot:
 
 @dataclass(frozen=True, slots=True)
 class AlteredResult:
-    """Posts another result than the rules demand."""
+    """A lie: another result than the rules demand."""
 
     change: Callable[[ResultMessage], ResultMessage]
 
@@ -97,7 +97,7 @@ class AlteredResult:
 
 @dataclass(frozen=True, slots=True)
 class AlteredAbort:
-    """Posts another abort than the rules demand."""
+    """A lie: another abort than the rules demand."""
 
     change: Callable[[Abort], Abort]
 
@@ -109,7 +109,7 @@ class AlteredAbort:
 
 @dataclass(frozen=True, slots=True)
 class ClosedAnyway:
-    """Goes on where the rules demand an abort: closes the phase with a list of its own."""
+    """A lie: a close with a list of the organiser's own where the rules demand an abort."""
 
     phase: Phase
     members: tuple[int, ...]
@@ -127,7 +127,7 @@ class ClosedAnyway:
 
 @dataclass(frozen=True, slots=True)
 class AlteredOpen:
-    """Opens another round than the rules demand."""
+    """A lie: the opening of another round than the rules demand."""
 
     change: Callable[[Any], Any]
     number: int = 1
@@ -140,7 +140,7 @@ class AlteredOpen:
 
 @dataclass(frozen=True, slots=True)
 class GivesUp:
-    """Ends a round by an abort of its own instead of the close of a phase."""
+    """A lie: the organiser's own abort in place of the close of a phase."""
 
     phase: Phase
     released: Released = Released.NONE
@@ -156,7 +156,7 @@ class GivesUp:
 
 @dataclass(frozen=True, slots=True)
 class AbortsInstead:
-    """Ends a round by an abort for a reason that the rules do not see."""
+    """A lie: an abort for a reason that the rules do not see."""
 
     phase: Phase
     reason: AbortReason
@@ -171,7 +171,7 @@ class AbortsInstead:
 
 @dataclass(frozen=True, slots=True)
 class AnotherResult:
-    """Has a result where the rules demand an abort, in every round or in that of this number."""
+    """A lie: a result where the rules demand an abort, in every round or in that of this number."""
 
     sums: tuple[int, ...]
     number: int | None = None
@@ -186,7 +186,7 @@ class AnotherResult:
 
 @dataclass(frozen=True, slots=True)
 class ClosesAgain:
-    """Posts another close right behind that of a phase, in the next slot.
+    """A lie: another close right behind that of a phase, in the next slot.
 
     It acts on what the first one acts on, or on the first one if it `follows`.
     """
@@ -210,7 +210,7 @@ class ClosesAgain:
 
 @dataclass(frozen=True, slots=True)
 class CutsOff:
-    """Ends a phase with a cut right below its last messages, one or several, which are in the log.
+    """A lie: a cut right below the last messages of a phase, one or several, which are in the log.
 
     All that it says follows from the rules with that cut. It `admits` that it has seen the
     messages, or says that it has seen nothing.
@@ -252,7 +252,7 @@ class CutsOff:
 
 @dataclass(frozen=True, slots=True)
 class Vanishes:
-    """Posts nothing any more from the close of a phase on."""
+    """Silence of the organiser from the close of a phase on."""
 
     phase: Phase
 

@@ -24,7 +24,7 @@ _NONCE = bytes(range(32))
 
 @dataclass(slots=True)
 class Puppeteer:
-    """Enrols a party that did not join, with a key and a nonce of the organiser's, and goes on.
+    """A party that did not join, enrolled with a key and a nonce of the organiser's.
 
     `absent` is what happens to the party in whose place the puppet is: it is not heard. One
     object is of use in one session.
@@ -97,7 +97,7 @@ class _Replaced(Drop):
 
 
 def _revealed(access: OrganiserAccess, number: int) -> dict[bytes, bytes]:
-    """Nonces by author."""
+    """The nonces that parties revealed, by author."""
     return {
         posted.entry.author.data: REVEAL.decode(posted.entry.body).nonce
         for posted in access.board.entries

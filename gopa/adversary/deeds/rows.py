@@ -111,7 +111,7 @@ def copy_lengths(victim: int) -> Deed:
 
 
 def old_proof() -> Deed:
-    """Says again what it proved in the round before: for commit and for prove."""
+    """The lie of proving the round before again: for commit and for prove."""
 
     def made(phase: Phase, rounds: Rounds) -> Behaviour:
         if phase not in {Phase.COMMIT, Phase.PROVE}:

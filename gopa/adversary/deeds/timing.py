@@ -44,7 +44,7 @@ def leave() -> Deed:
 
 
 def last_word() -> Deed:
-    """Says this, and is gone to the end of the round."""
+    """The deed of posting this and being gone to the end of the round."""
 
     def says(access: PartyAccess, post: Post) -> Sequence[Post]:
         access.silenced = True
@@ -54,7 +54,7 @@ def last_word() -> Deed:
 
 
 def skip() -> Deed:
-    """Says nothing in this phase and goes on as if it had."""
+    """The deed of silence in this phase, and of going on as if it were none."""
     return Skip
 
 
@@ -104,7 +104,7 @@ def say_again() -> Deed:
 
 
 def claim_another_log() -> Deed:
-    """Says that it was shown a log that never was."""
+    """The lie of having been shown a log that never was."""
     return instead(_claims_another_log)
 
 

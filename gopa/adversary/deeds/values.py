@@ -133,7 +133,7 @@ def _moved(access: PartyAccess, data: bytes, difference: Sequence[int]) -> bytes
 
 
 def _wide(access: PartyAccess, difference: Sequence[int]) -> list[int]:
-    """With zeros for the coordinates that stay."""
+    """The difference with zeros for the coordinates that stay."""
     missing = access.manifest.terms.dimension - len(difference)
     return [*difference, *([0] * missing)]
 

@@ -32,7 +32,7 @@ def at_most(hits: npt.ArrayLike, draws: float, risk: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class TrialCounts:
-    """Counts how often a test said "moved": among views in which it was so, and among the others.
+    """How often a test said "moved": among views in which it was so, and among the others.
 
     Each was counted over `draws` views. The test was chosen before they were drawn.
     """

@@ -41,7 +41,7 @@ Break = Callable[[Terms, np.random.Generator], MeasuredView]
 
 @dataclass(frozen=True, slots=True)
 class Breakage:
-    """Breaks one thing: `make` builds the game, with the claim of the sound plan."""
+    """One thing broken: `make` builds the game, with the claim of the sound plan."""
 
     name: str
     what: str

@@ -28,7 +28,7 @@ Build = Callable[[Terms, np.random.Generator], Sequence[ReleaseScenario]]
 
 @dataclass(frozen=True, slots=True)
 class Coalition:
-    """Is a kind of view. `build` makes its scenarios, none where the terms leave no room for it."""
+    """A kind of view. `build` makes its scenarios, none where the terms leave no room for it."""
 
     name: str
     what: Callable[[Sequence[ReleaseScenario]], str]
@@ -57,7 +57,7 @@ def neighbours_but_one(terms: Terms, rng: np.random.Generator) -> list[ReleaseSc
 
 
 def fewest_honest(terms: Terms, rng: np.random.Generator) -> list[ReleaseScenario]:
-    """As few as possible joined, and as many of them as planned collude."""
+    """The release with as few as possible joined, and as many colluding as planned."""
     graph = graph_of(terms, terms.survivors, rng)
     corrupt = _first(terms)
     return [ReleaseScenario(graph, most_exposed(graph, corrupt, terms), corrupt)]
@@ -189,7 +189,7 @@ DELTA: Final = "0.05"
 
 @dataclass(frozen=True, slots=True)
 class AuditedPlan:
-    """Names a plan to audit, and which views of it are measured."""
+    """A plan to audit, and which views of it are measured."""
 
     options: tuple[tuple[str, Any], ...]
     coalitions: tuple[Coalition, ...]

@@ -30,7 +30,7 @@ _RIDGE: Final = 1e-6
 
 
 class Score(Protocol):
-    """Scores a view: grows with how likely it is that the input moved."""
+    """The score of a view: grows with how likely it is that the input moved."""
 
     @property
     def name(self) -> str: ...
@@ -52,7 +52,7 @@ def scores_for(world: World) -> list[Score]:
 
 
 class Totals:
-    """Scores a view by the sum of what the victim and everybody connected with it published.
+    """The sum of what the victim and everybody connected with it published, as a score.
 
     *Optimal where masks are uniform.* Given the total of a component, its values are
     uniform whatever the inputs are (03-V12), and other components do not depend on the
@@ -86,7 +86,7 @@ class _OneRelease(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """Scores of single releases, added."""
+    """The sum of scores of single releases."""
 
     name: str
     parts: tuple[_OneRelease, ...]
@@ -196,7 +196,7 @@ Worth = Callable[[Floats, Floats, float], Floats]
 
 @dataclass(frozen=True, slots=True)
 class ScoreTest:
-    """Says "moved" where sign * score reaches a threshold; with -1, that it did not move.
+    """The test "moved" where sign * score reaches a threshold; with -1, that it did not move.
 
     A claim is about both orders of two inputs, so hits may be counted among either.
     """

@@ -26,7 +26,7 @@ _AT_ONCE: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class DistinguishResult:
-    """Holds a bound from below: with probability 1 - `risk` the true epsilon is not smaller.
+    """A bound from below: with probability 1 - `risk` the true epsilon is not smaller.
 
     `score` is the place of the score that did best, `draws` how many runs of each kind were
     counted. A bound of 0 means that nothing was found, and is no proof of anything.

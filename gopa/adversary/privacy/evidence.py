@@ -38,7 +38,7 @@ Numbers = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class RoundMessages:
-    """Holds the messages of honest parties in one round, by position of the roll.
+    """The messages of honest parties in one round, by position of the roll.
 
     `edges` are keys that were opened, by both ends; `shares` lie at points, by dealer.
     """
@@ -116,7 +116,7 @@ def total_of(rows: Mapping[int, Numbers], places: Sequence[int], size: int) -> N
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PartySecrets(Guarded):
-    """Holds what one party knows behind its commit: the keys of its edges, and its seed."""
+    """What one party knows behind its commit: the keys of its edges, and its seed."""
 
     party: int
     keys: Mapping[int, SecretBytes]
@@ -125,7 +125,7 @@ class PartySecrets(Guarded):
 
 @dataclass(frozen=True, slots=True)
 class StrippedValue:
-    """Holds a value without everything that the coalition knows.
+    """A value without everything that the coalition knows.
 
     `hidden` are the neighbours whose masks are still in it, `closed` says that its
     self-mask is.
@@ -138,14 +138,14 @@ class StrippedValue:
 
 @dataclass(frozen=True, slots=True)
 class Stripper:
-    """Strips the values of one round, with what its log shows. Positions are those of the roll."""
+    """The values of one round, stripped with what its log shows. Positions are the roll's."""
 
     context: RoundContext
     found: RoundFindings
     evidence: RoundMessages
 
     def rests(self, coalition: Mapping[int, PartySecrets]) -> dict[int, StrippedValue]:
-        """Of every value on the log whose party is not of the coalition."""
+        """The rest of every value on the log whose party is not of the coalition."""
         return {
             place: self._rest(place, coalition)
             for place in sorted(self.evidence.values)

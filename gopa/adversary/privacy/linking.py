@@ -78,7 +78,7 @@ _CUT: Final = 1e-30
 
 @dataclass(frozen=True, slots=True)
 class ViewComparison:
-    """Says what a kind of session showed when simulated and real views were compared.
+    """What a kind of session showed when simulated and real views were compared.
 
     Of `values` masked values on the logs, `wrong` are not what they should be. `totals` and
     `singles` say how well sums of components and single values fit their laws, None where

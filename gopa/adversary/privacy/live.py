@@ -25,7 +25,7 @@ LAST_ROUND: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Describes a kind of session. `coalition` are numbers of parties; the others keep the rules.
+    """A kind of session. `coalition` are numbers of parties; the others keep the rules.
 
     Those in `script` fall silent or are late, each in its own way.
     """
@@ -42,7 +42,7 @@ class Live:
         return self.setting.trust is Trust.HONEST_BUT_CURIOUS
 
     def inputs(self) -> list[list[int]]:
-        """On the grid, one row for each party."""
+        """The inputs on the grid, one row for each party."""
         terms = self.terms
         return [
             [(party + at) % (terms.steps + 1) for at in range(terms.dimension)]
@@ -65,7 +65,7 @@ class Live:
 
 @dataclass(slots=True)
 class SecretsRecorder:
-    """Keeps what parties know behind their commits, by round and position."""
+    """What parties know behind their commits, by round and position."""
 
     secrets: dict[tuple[int, int], PartySecrets] = field(default_factory=dict)
 
@@ -79,7 +79,7 @@ class SecretsRecorder:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Played:
-    """Holds a session that is over. `secrets` are by round and position."""
+    """A session that is over. `secrets` are by round and position."""
 
     live: Live
     simulation: Simulation

@@ -47,7 +47,7 @@ _CHOOSING: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class ViewClaim:
-    """States what a plan claims of a view."""
+    """What a plan claims of a view."""
 
     epsilon: float
     delta: float
@@ -55,7 +55,7 @@ class ViewClaim:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Holds lower bounds that are all true, but with probability `risk`.
+    """Lower bounds that are all true, but with probability `risk`.
 
     `epsilon` is at the claimed delta, `delta` at the claimed epsilon. `draws` is how many
     views of each input were counted, `test` the score that did best.
@@ -122,7 +122,7 @@ def _scored(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredView:
-    """Names a game, what the coalition has in it, and what is claimed of it."""
+    """A game, what the coalition has in it, and what is claimed of it."""
 
     name: str
     plan: str
@@ -233,7 +233,7 @@ _MOST_NUMBERS: Final = 4_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ViewResult:
-    """Says of one view what was claimed and measured, and the excess that would have been noticed.
+    """What was claimed and measured of one view, and the excess that would have been noticed.
 
     `noticed` is a factor: noise so many times too small, or more, would have been found.
     """
@@ -273,7 +273,7 @@ def measure_all(
 
 
 def draws_for(world: World) -> int:
-    """As many as take about a second, but enough to see something."""
+    """The number of draws that take about a second, but enough to see something."""
     if world.numbers > _MOST_NUMBERS:
         message = (
             f"one view takes {world.numbers} random numbers, and {_MOST_NUMBERS} at most: "

@@ -19,7 +19,7 @@ _DENSE = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleaseScenario:
-    """Describes one release: the graph of the roll, victim, coalition, and who is not in it."""
+    """One release: the graph of the roll, victim, coalition, and who is not in it."""
 
     graph: Graph
     victim: int
@@ -33,7 +33,7 @@ class ReleaseScenario:
 
     @property
     def honest(self) -> tuple[int, ...]:
-        """Those in the result whose secrets nobody else has."""
+        """The members of the result whose secrets nobody else has."""
         return tuple(each for each in self.included if each not in self.corrupt)
 
     @property
@@ -95,7 +95,7 @@ def most_exposed(graph: Graph, corrupt: Iterable[int], terms: Terms) -> int:
 def removable(
     graph: Graph, order: Iterable[int], terms: Terms, kept: Iterable[int] = ()
 ) -> frozenset[int]:
-    """Of these parties, in their order, as many as the rules let somebody remove.
+    """The most of these parties, in their order, that the rules let somebody remove.
 
     At least `terms.survivors` stay and none of them loses more than `terms.loss`
     neighbours; else it would be removed too, or the round aborted.

@@ -40,7 +40,7 @@ _CHUNK: Final = 400_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
-    """Describes honest parties of one released round, joined by the masks that nobody else knows.
+    """Honest parties of one released round, joined by the masks that nobody else knows.
 
     `silent` add no noise, which happens in broken plans alone. The self-masks of `closed`
     were never opened: such a value is hidden by it and in no result.
@@ -60,7 +60,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """Describes a game: is the victim's input 0, or `change` steps larger in every release?
+    """A game: is the victim's input 0, or `change` steps larger in every release?
 
     `change` has the coordinates that move; in the others both worlds are alike, and
     coordinates are independent.
@@ -132,7 +132,7 @@ _NOTHING = 1e-40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Law:
-    """Describes a law on consecutive integers, `first` the smallest of them."""
+    """A law on consecutive integers, `first` the smallest of them."""
 
     first: int
     chances: Floats
@@ -149,7 +149,7 @@ class Law:
 
     @classmethod
     def none(cls) -> Law:
-        """Always 0."""
+        """The law of 0 alone."""
         return cls(0, np.ones(1))
 
     @property
@@ -181,14 +181,14 @@ class Law:
         return self._padded.take(places - (self.first - 1), mode="clip")
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """By inversion of the cumulative table, as a party draws."""
+        """Draws by inversion of the cumulative table, as a party draws."""
         bounds = np.cumsum(self.chances)[:-1]
         return np.searchsorted(bounds, rng.random(shape), side="right") + self.first
 
 
 @dataclass(frozen=True, slots=True)
 class Masks:
-    """Describes what edges add: rounded Gaussians of a deviation, or with 0 uniform words.
+    """What edges add: rounded Gaussians of a deviation, or with 0 uniform words.
 
     Uniform ones take `bits` bits around 0: 64 in a session (or as many as its words or
     scalars have, which comes to the same once they are added), fewer only in broken ones.
@@ -204,7 +204,7 @@ class Masks:
 
     @property
     def variance(self) -> float:
-        """In steps squared, for linear tests."""
+        """The variance in steps squared, for linear tests."""
         return float(self.deviation**2) if self.deviation else 4.0**self.bits / 12
 
     def law(self) -> Law:

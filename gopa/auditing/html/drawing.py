@@ -198,7 +198,7 @@ def _called(party: GraphParty) -> str:
 
 
 def _short(party: GraphParty) -> str:
-    """As much of a name as has room: a number alone, or its beginning. A cut number is another."""
+    """The part of a name that has room. A number that is cut would be another: it stays."""
     text = party.name.removeprefix("number ") or party.key[:_LONGEST_LABEL]
     kept, room = "", _LONGEST_LABEL
     for char in text:

@@ -28,7 +28,7 @@ def cut(value: str, most: int = LONGEST) -> str:
 
 
 class ReportObject:
-    """Reads an object of the report. Methods raise `UsageError` for a field of another shape."""
+    """An object of the report. Methods raise `UsageError` for a field of another shape."""
 
     __slots__ = ("_fields", "_names")
 
@@ -184,7 +184,7 @@ def tiny(value: str) -> str:
 
 
 def short(value: str) -> str:
-    """Six significant digits."""
+    """A number with six significant digits."""
     number = number_of(value)
     if number is None:
         return value

@@ -32,7 +32,7 @@ _HASH_SIZE = 32
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DrandChain(Brief):
-    """Holds what a verifier has to know of a drand network; hashes to `chain_hash`.
+    """What a verifier has to know of a drand network; hashes to `chain_hash`.
 
     `genesis` is the time of round 1 and `period` the distance of rounds, in seconds. A
     chain that constructs is consistent; that its key is a point of the right order is

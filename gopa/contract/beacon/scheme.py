@@ -12,7 +12,7 @@ _HASH_TO_G2: Final = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_NUL_"
 
 
 class Scheme(Enum):
-    """Names the four ways in which drand networks use BLS over BLS12-381.
+    """The four ways in which drand networks use BLS over BLS12-381.
 
     The value travels in manifests; `title` is the name that drand gives it.
     """
@@ -24,7 +24,7 @@ class Scheme(Enum):
 
     @property
     def title(self) -> str:
-        """Such as `bls-unchained-g1-rfc9380`."""
+        """The name as drand writes it, such as `bls-unchained-g1-rfc9380`."""
         return self.name.lower().replace("_", "-")
 
     @classmethod

@@ -45,7 +45,7 @@ _NUMBER_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Iterate:
-    """Holds all models after `number` iterations: by agent, run and number."""
+    """All models after `number` iterations: by agent, run and number."""
 
     number: int
     models: Floats

@@ -42,7 +42,7 @@ _ALONE: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Disclosure:
-    """Says what colluders learn at most, in deviations of normal noise, for the worst of them.
+    """What colluders learn at most, in deviations of normal noise, for the worst of them.
 
     `each` is what a step shows by itself, `composed` what all messages up to that step show; both
     are infinite where `reason` says why nothing is hidden. A step takes so many `draws`.
@@ -54,7 +54,7 @@ class Disclosure:
     reason: str = ""
 
     def epsilon(self, delta: float, step: int = -1) -> float:
-        """Of all messages up to this step, by default all: infinite where nothing is hidden."""
+        """The epsilon of messages up to this step, all by default; infinite if nothing hides."""
         shift = float(self.composed[step])
         if shift in (0.0, math.inf):
             return shift
@@ -121,7 +121,7 @@ def _upward(shifts: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Surroundings:
-    """Says how a difference of models spreads among honest agents while colluders hear the same.
+    """How a difference of models spreads among honest agents while colluders hear the same.
 
     Differences `spread` from those who have them, and hiding them from colluders costs their
     quadratic form `cost`, both for noise of one step of the grid; rounding adds `slack` to each
@@ -144,7 +144,7 @@ class _Surroundings:
     def shifts(
         self, pace: Floats, unit: float, moves: Floats, kept: Floats
     ) -> tuple[Floats, Floats]:
-        """Of each step alone and of all up to each step, for the agent that is worst off.
+        """The shifts of each step alone and of all so far, for the agent that is worst off.
 
         Column u of a difference says how far every agent may be off if agent u has other data.
         """
@@ -164,7 +164,7 @@ class _Surroundings:
         return alone, composed
 
     def _shift(self, differ: Floats, grid: float) -> Floats:
-        """By how many deviations the noise of one step has to move to hide these differences."""
+        """The deviations by which one step's noise has to move to hide these differences."""
         squares = np.einsum("iu,ij,ju->u", differ, self.cost, differ)
         steps = np.sqrt(np.maximum(squares, 0.0)) / grid + self.edge_slack
         return np.where(differ.any(axis=0) & self.cost.any(), steps / DEVIATION, 0.0)
@@ -228,7 +228,7 @@ def _pieces(graph: Graph, honest: npt.NDArray[np.int64]) -> Iterator[npt.NDArray
 
 
 def _sensitivity(objective: Objective, unit: Unit) -> Floats:
-    """For each agent: how far its gradient moves if all its data are others, or one record.
+    """The moves of agents' gradients if all their data are others, or one record is.
 
     At any model, because what agents hear is not within a radius.
     """

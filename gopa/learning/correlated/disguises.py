@@ -35,7 +35,7 @@ _SPURIOUS: Final = 4
 
 
 class Disguise:
-    """Says what agents hold after they have heard each other, and what bends their gradients.
+    """What agents hold after they have heard each other, and what bends their gradients.
 
     By itself it lets agents send their models as they are: distributed gradient descent.
     """
@@ -55,7 +55,7 @@ class Disguise:
 
 
 class InStates(Disguise):
-    """Adds noise to what agents send that sums to zero over all of them, in every step.
+    """Noise on what agents send, which sums to zero over all of them, in every step.
 
     Of step k the noise is that of the edges times `noise` times the length of the step. With
     `to_each`, an agent tells every neighbour something else, and its own noise sums to zero.
@@ -100,7 +100,7 @@ class InStates(Disguise):
 
 
 class InFunctions(Disguise):
-    """Adds functions to those of the agents, once, that sum to zero over all of them.
+    """Functions added to those of the agents, once, which sum to zero over all of them.
 
     Neighbours share random quadratic functions, or with `spurious` the losses of made-up rows.
     """
@@ -180,7 +180,7 @@ def _to_all(graph: Graph) -> Callable[..., Integers]:
 
 
 def _to_each(graph: Graph) -> Callable[..., Integers]:
-    """For every agent in turn what it adds for each of its neighbours, in their order."""
+    """The draw of what every agent in turn adds for each of its neighbours, in order."""
     law = rounded_gaussian(DEVIATION)
     among = {int(each): complete(int(each)) for each in np.unique(graph.degrees) if each > 1}
 

@@ -48,7 +48,7 @@ def optimum(objective: Objective, *, radius: float = math.inf, tolerance: float 
 
 
 def mean_gradient(objective: Objective, model: Floats) -> Floats:
-    """Of the mean of all functions at one model, or at several along the first axes."""
+    """The gradient of the mean of all functions at one model, or at several."""
     return np.asarray(objective.gradient(_everywhere(objective, model)).mean(axis=-2))
 
 

@@ -27,7 +27,7 @@ _CLEAR: Final = 2.0
 
 
 class Clusters(SumRun):
-    """Holds centres between rounds, with the session in which they are moved.
+    """Centres between rounds, with the session in which they are moved.
 
     Rows are shortened to `radius` around `origin`, both public. A row is told as itself and a 1 in
     the place of its cluster: no two rows are farther apart, in whichever clusters. Without privacy
@@ -80,7 +80,7 @@ class Clusters(SumRun):
 
     @property
     def centres(self) -> Floats:
-        """In the units of the data."""
+        """The centres in the units of the data."""
         return np.asarray(self._centres * self.radius + self._origin)
 
     def _round(self, problem: Users) -> None:

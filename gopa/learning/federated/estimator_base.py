@@ -48,12 +48,12 @@ _NEAR: Final = 1e-8
 
 
 class UnfitData(UsageError, ValueError):
-    """Refuses data; a ValueError, too, as other estimators raise."""
+    """Data that do not fit; a ValueError, too, as other estimators raise."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
-    """Has what all of these estimators share.
+    """The common part of these estimators.
 
     `groups` says whose each row is, and is asked for wherever scikit-learn routes metadata. Only
     the arithmetic alone, `epsilon=None` with mode "off", takes each row for a party without it.

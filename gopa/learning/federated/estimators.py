@@ -39,7 +39,7 @@ _NOISY_ROUNDS, _EXACT_ROUNDS = 5, 100
 
 
 class _InRounds(FederatedEstimator):
-    """Takes several rounds for one `fit`."""
+    """An estimator that takes several rounds for one `fit`."""
 
     _named: Any = None
 
@@ -52,7 +52,7 @@ class _InRounds(FederatedEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FederatedLogisticRegression(ClassifierMixin, _InRounds):  # type: ignore[misc]
-    """Trains a linear classifier of two classes by federated averaging.
+    """A linear classifier of two classes, trained by federated averaging.
 
     Which two classes there are is public. With `weighted=False` parties count alike, and
     `most_rows` is not needed. `local_steps=0` sends gradients, which `unit="record"` needs. See
@@ -133,7 +133,7 @@ class FederatedLogisticRegression(ClassifierMixin, _InRounds):  # type: ignore[m
 
 @dataclass(eq=False, repr=False)
 class FederatedKMeans(TransformerMixin, ClusterMixin, _InRounds):  # type: ignore[misc]
-    """Finds clusters by k-means, of which parties tell nothing but sums over clusters.
+    """Clusters by k-means, of which parties tell nothing but sums over clusters.
 
     With privacy `radius` says how far from `origin` rows may lie; both are public. `labels_` are
     those of the rows given to `fit`: every party's own, and not hidden by any noise. See
@@ -176,7 +176,7 @@ class FederatedKMeans(TransformerMixin, ClusterMixin, _InRounds):  # type: ignor
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FederatedLinearRegression(RegressorMixin, FederatedEstimator):  # type: ignore[misc]
-    """Fits a line by least squares, from sums of first and second moments in one round.
+    """A line by least squares, from sums of first and second moments in one round.
 
     With privacy `radius` and `label_radius` say how long rows and how large labels may be; both are
     public. `rounds` is for `partial_fit`. See `FederatedEstimator` for the rest.
@@ -203,7 +203,7 @@ class FederatedLinearRegression(RegressorMixin, FederatedEstimator):  # type: ig
 
 @dataclass(eq=False, repr=False)
 class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FederatedEstimator):  # type: ignore[misc]
-    """Finds principal components, from sums of first and second moments in one round.
+    """Principal components, from sums of first and second moments in one round.
 
     With privacy `radius` says how long rows may be, which is public. `rounds` is for
     `partial_fit`. See `FederatedEstimator` for the rest.

@@ -41,7 +41,7 @@ _ROUNDED: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """Holds public units: a row w becomes z = (w - centre) into^T, and w is centre + back z.
+    """Public units: a row w becomes z = (w - centre) into^T, and w is centre + back z.
 
     All rows together have a second moment of at most 1 in every direction, so no user's part of
     a sum, over `rows` or fewer of them, is longer than `longest`. First units are those of the
@@ -55,7 +55,7 @@ class Units:
 
     @classmethod
     def first(cls, size: int) -> Self:
-        """Those in which rows are no longer than 1."""
+        """The units in which rows are no longer than 1."""
         return cls(np.zeros(size), np.eye(size), np.eye(size))
 
     def share(self, most: int) -> float:
@@ -75,7 +75,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pass:
-    """Holds what one sum said of mean and covariance, in its units.
+    """Mean and covariance as one sum has them, in its units.
 
     `blur` is about the most by which rounding moved the covariance in any direction, `edge` what
     it exceeds with a chance of less than 2^-50.
@@ -94,7 +94,7 @@ class Pass:
         return np.asarray(~self.units.into.any(axis=1))
 
     def accuracy(self) -> float:
-        """By which part the narrowest direction may be wrong."""
+        """The part by which the narrowest direction may be wrong."""
         values = np.linalg.eigvalsh(self.covariance[np.ix_(~self.empty, ~self.empty)])
         least = float(values.min(initial=1.0))
         return min(self.blur / least, 1.0) if least > 0 else 1.0
@@ -105,7 +105,7 @@ class Pass:
         return self.accuracy() <= max(_READ, self.blur / _EVEN)
 
     def next_units(self) -> Units:
-        """Those in which every direction that was read has a variance of nearly 1."""
+        """The units in which every direction that was read has a variance of nearly 1."""
         values, vectors = np.linalg.eigh(self.covariance)
         scale = np.sqrt((np.maximum(values, 0.0) + self.edge) * (1 + 1e-6))
         into = (vectors / scale).T @ self.units.into
@@ -131,7 +131,7 @@ def read(units: Units, mean: Floats, square: Floats, stderr: float, rows: float)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactMoments:
-    """Holds the mean of rows and a factor F: F^T F is the sum of (x - mean)(x - mean)^T.
+    """The mean of rows and a factor F: F^T F is the sum of (x - mean)(x - mean)^T.
 
     Of no direction in which rows vary at all more than the part `error` is wrong.
     """

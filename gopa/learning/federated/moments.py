@@ -43,7 +43,7 @@ _FARTHEST: Final = math.sqrt(4.5)
 
 
 class MomentSums(SumRun):
-    """Is a session that adds up x and x x^T over all rows, each shortened to `radius`.
+    """A session that adds up x and x x^T over all rows, each shortened to `radius`.
 
     Without noise a round is up to `PASSES` sums of the session.
 
@@ -129,7 +129,7 @@ class MomentSums(SumRun):
         return told if units is None else told * units.share(self._sums.most)
 
     def _units(self) -> Floats:
-        """Of the columns."""
+        """The units of the columns."""
         units = np.full(self._size, self.radius)
         if self.label_radius:
             units[-1] = self.label_radius
@@ -191,7 +191,7 @@ class MomentSums(SumRun):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyMoments:
-    """Holds mean and covariance of rows, in `units` of which moments have the error `stderr`."""
+    """Mean and covariance of rows, in `units` of which moments have the error `stderr`."""
 
     mean: Floats
     covariance: Floats

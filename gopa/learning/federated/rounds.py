@@ -28,7 +28,7 @@ _SIDE: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class RoundShape:
-    """Says what users send: an update of `width` numbers, and what stands beside it.
+    """What users send: an update of `width` numbers, and what stands beside it.
 
     Weights go up to `most`; with `weighted` off all weights count as `most`. `adaptive` asks, in
     the same sum, which part of the updates was not shortened. With unit "record" an update is the
@@ -112,7 +112,7 @@ _LEAST: Final = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundTotal:
-    """Holds the sum of weight times update and the sum of weights, each with its standard error.
+    """The sum of weight times update and the sum of weights, each with its standard error.
 
     `kept` is the part of the updates that was not shortened, where that was asked for.
     `shortened` of them were; a simulation knows it, between processes every user of its own.
@@ -148,7 +148,7 @@ class Summing(Protocol):
     """Sums vectors in a verified round: any `gopa.Aggregator` does."""
 
     def sum(self, values: Sequence[Any]) -> Result:
-        """One round."""
+        """The result of one round over these values."""
 
 
 def mean_round(  # noqa: PLR0913 - what a round is about
@@ -196,7 +196,7 @@ def mean_round(  # noqa: PLR0913 - what a round is about
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveClip:
-    """Follows a quantile of the lengths of updates, by the geometric steps of Andrew et al. (2021).
+    """A quantile of the lengths of updates, followed by the steps of Andrew et al. (2021).
 
     How many updates were not shortened is asked in the same sum and with the same noise, so it is
     charged with it. After a round in which a part b was not, the bound is multiplied by

@@ -29,7 +29,7 @@ _EXPONENTS: Final = range(-64, 65)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowTotal:
-    """Holds sums over all rows, each with the standard error `stderr`."""
+    """Sums over all rows, each with the standard error `stderr`."""
 
     total: Floats
     stderr: float
@@ -48,7 +48,7 @@ class RowTotal:
         )
 
     def mean(self) -> Floats:
-        """Of the rows; `WeightTooSmall` where these may be none."""
+        """The mean of the rows; `WeightTooSmall` where these may be none."""
         if not self.rows > max(_CLEAR * self.rows_stderr, 0.5):
             message = (
                 f"there are {self.rows:.3g} rows, give or take {self.rows_stderr:.3g}: this cannot "
@@ -59,7 +59,7 @@ class RowTotal:
 
 
 class RowSums:
-    """Is a session of sums of `width` numbers from -1 to 1 for each row, and of the rows' number.
+    """A session of sums of `width` numbers from -1 to 1 for each row, and of the rows' number.
 
     `diameter` is the largest distance of what two rows are turned into; 0 is no farther, and where
     rows are `counted`, nothing is longer than sqrt(diameter^2 - 1): then the count needs no noise
@@ -128,7 +128,7 @@ class RowSums:
 
 
 class LengthVotes:
-    """Is a session that asks, without noise, between which powers of two the longest vector lies.
+    """A session that asks, without noise, between which powers of two the longest vector lies.
 
     Every user puts a 1 in the place of the power of two above its longest; the sum has the counts.
     """

@@ -38,7 +38,7 @@ _NEAR: Final = 1e-9
 
 
 class SumOptions(TypedDict, total=False):
-    """Says what every algorithm of sums is asked for: the fields of `Setting`."""
+    """What every algorithm of sums is asked for: the fields of `Setting`."""
 
     privacy: Required[Privacy | None]
     seed: Required[int]
@@ -51,7 +51,7 @@ class SumOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Says how sums are carried out: what is asked for, in which mode, from which seed.
+    """How sums are carried out: what is asked for, in which mode, from which seed.
 
     `most_rows` is public: how many rows a user has at most; who has more counts as so many.
     `session` has keywords of `gopa.plan` (corrupt, dropout, charged, attempts, recovery, steps)
@@ -105,7 +105,7 @@ class Setting:
 
     @property
     def unit(self) -> Unit:
-        """What is hidden."""
+        """The unit of privacy: what is hidden."""
         return "user" if self.privacy is None else self.privacy.unit
 
     def most(self, problem: Users) -> int:
@@ -122,7 +122,7 @@ class Setting:
 
     @property
     def run(self) -> dict[str, Any]:
-        """Those of the keywords of the session that are for `gopa.LocalAggregator`."""
+        """The session's keywords that are for `gopa.LocalAggregator`."""
         return {name: each for name, each in (self.session or {}).items() if name in _RUN}
 
     def plan(
@@ -206,7 +206,7 @@ def _above(value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """Says what a plan of sums depends on; `asked` is epsilon and delta, if there are any."""
+    """What a plan of sums depends on; `asked` is epsilon and delta, if there are any."""
 
     users: int
     width: int
@@ -218,7 +218,7 @@ class _Sums:
 
     @property
     def keywords(self) -> dict[str, Any]:
-        """Those of `gopa.plan`."""
+        """The keywords for `gopa.plan`."""
         epsilon, delta = (None, None) if self.asked is None else self.asked
         given: dict[str, Any] = {
             "n": self.users,

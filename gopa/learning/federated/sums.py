@@ -139,7 +139,7 @@ class SumSession:
         return result
 
     def warn(self, text: str) -> None:
-        """Says it once in the outcome."""
+        """Note a warning once in the outcome."""
         if text not in self.warnings:
             self.warnings.append(text)
 
@@ -221,7 +221,7 @@ class SumSession:
 
 
 class SumRun(ABC):
-    """Is an algorithm between its rounds, all of which belong to one session."""
+    """An algorithm between its rounds, all of which belong to one session."""
 
     session: SumSession
     converged: bool | None = None

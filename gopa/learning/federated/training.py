@@ -41,7 +41,7 @@ _NO_NETWORK: Final = "sums need neither graph nor clock: leave it out"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Says how a model is improved.
+    """How a model is improved.
 
     `local_steps` of length `rate` on each user's data; none for FedSGD, which sends the gradient.
     Every row gets a further number, `intercept`, unless that is 0. `clip` is the length to which
@@ -96,7 +96,7 @@ class Recipe:
 
 
 class Training(SumRun):
-    """Holds a model between rounds, with the session in which they are carried out."""
+    """A model between rounds, with the session in which they are carried out."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ _THEOREMS: Final[dict[ClockLaw, _Claim]] = {
 
 
 class Descent:
-    """Takes a noisy gradient step on the loss of the user's rows, and comes back into a ball.
+    """A noisy gradient step on the loss of the user's rows, and the way back into a ball.
 
     The slope of each row's loss is cut off at `steepest` before anything is averaged: that is the
     gradient of a convex function that bends no more than the loss does, so steps stay

@@ -37,7 +37,7 @@ _FEW: Final = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares:
-    """Gives the share 1/i of the noise of one step with which a visit is covered, by chance.
+    """The share 1/i of the noise of one step with which a visit is covered, by chance.
 
     Whatever is left of the chances belongs to the smallest share.
     """
@@ -72,7 +72,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WalkLaw:
-    """Says what a coalition learns of a user: chances of the noise that covers its visits.
+    """What a coalition learns of a user: chances of the noise that covers its visits.
 
     The first visit has the shares `first`, the others `later`, and there are `cap` of them at most.
     Both are kept with few cases, for `rdp`; the law of their sum is on a grid.

@@ -30,7 +30,7 @@ _WIDTH: Final = 0.5
 
 
 def uniform_chance(epsilon: float, values: int) -> float:
-    """With this chance a report is uniform over all values: beta of randomised response."""
+    """The chance that a report is uniform over all values: beta of randomised response."""
     if not 0 <= epsilon < math.inf:
         raise UsageError("at least 0 and finite", "epsilon")
     return whole(values, "values", 2) / (math.expm1(epsilon) + values)

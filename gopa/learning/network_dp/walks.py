@@ -30,7 +30,7 @@ _ONE_AFTER_THE_OTHER: Final = (ClockLaw.UNIFORM, ClockLaw.IN_TURN, ClockLaw.MARK
 
 
 class GraphWalk:
-    """Lets a token walk on a graph: a step by the Metropolis matrix, which visits all alike.
+    """A token that walks on a graph by the Metropolis matrix, which visits all alike.
 
     It starts anywhere, and may stay where it is.
     """
@@ -61,7 +61,7 @@ class GraphWalk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Visits:
-    """Holds who had the token in each step of each run, for which time, and who added data."""
+    """Who had the token in each step of each run, for which time, and who added data."""
 
     users: Users
     times: Users
@@ -70,7 +70,7 @@ class Visits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walk:
-    """Says where a token goes, and how often a user adds data.
+    """Where a token goes, and how often a user adds data.
 
     That is `cap` times, and `edge_cap` times before the same next user, itself included.
     """

@@ -44,7 +44,7 @@ MOST_COINS: Final = 62
 
 
 class _Form(NamedTuple):
-    """Says that a circuit's integer is `times` the kernel of whole numbers, plus `shift`.
+    """A circuit's integer as `times` the kernel of whole numbers, plus `shift`.
 
     The kernel of numbers grows with the power `degree` of their unit; 0 if it only compares.
     """
@@ -69,7 +69,7 @@ _ALLOWED: Final = (*KERNELS, *(replace(each, normalisation="n^2") for each in KE
 
 @dataclass(frozen=True)
 class WholeKernel:
-    """Is a kernel of points that their owners have rounded to 2^bits numbers from low to high."""
+    """A kernel of points that their owners have rounded to 2^bits numbers from low to high."""
 
     kernel: Kernel
     bits: int = 8
@@ -94,7 +94,7 @@ class WholeKernel:
 
     @property
     def worth(self) -> float:
-        """By how much the kernel of numbers moves if the integer does by 1."""
+        """The move of the kernel of numbers if the integer moves by 1."""
         step = (self.high - self.low) / (2**self.bits - 1)
         return math.pow(step, self.form.degree) / self.form.times
 
@@ -138,7 +138,7 @@ class WholeKernel:
 
 @dataclass(frozen=True)
 class PrivateAnswers:
-    """Draws the answers of circuits, and takes out what their noise does on average."""
+    """The answers of circuits, without what their noise does on average."""
 
     asked: WholeKernel
     noise: RandomisedAnswer | LaplaceNoise

@@ -40,7 +40,7 @@ _SHOWN: Final = 1500
 
 @dataclass(frozen=True, slots=True)
 class Prox:
-    """Chooses the model from summed gradients z: the best for z, a regulariser and a step.
+    """The model for summed gradients z: the best for z, a regulariser and a step.
 
     Of `lasso` |model|_1 + `ridge` |model|_2^2 / 2, within a ball of this `radius`; with a radius
     no lasso.
@@ -72,7 +72,7 @@ class Prox:
 
 
 class OpenRows:
-    """Tells exact gradients, from rows that travel as they are."""
+    """Exact gradients, from rows that travel as they are."""
 
     def __init__(self, loss: PairLoss, rows: Floats) -> None:
         self._loss, self._rows = loss, rows
@@ -89,7 +89,7 @@ PairGradients: TypeAlias = OpenRows | PrivateRows
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DualIterate:
-    """Holds all users' models after `number` steps, by run and user, and what led to them.
+    """All users' models after `number` steps, by run and user, and what led to them.
 
     `averaged` are the means of all models that a user had so far, which theorems are about;
     `seen` says whose row a user holds, and `sums` are summed gradients.
@@ -103,7 +103,7 @@ class DualIterate:
 
 
 class _State:
-    """Holds what so many users of all runs know, and lets them act."""
+    """What so many users of all runs know, and their steps."""
 
     def __init__(self, rows: PairGradients, runs: int, users: int, pace: Steps, prox: Prox) -> None:
         self._rows, self._pace, self._prox, self._shape = rows, pace, prox, (runs, users)
@@ -116,7 +116,7 @@ class _State:
         self._sums[at], self.seen[at] = (held[0] + held[1]) / 2, self.seen[at[::-1]]
 
     def act(self, at: Places, users: Places, waits: Floats) -> None:
-        """These take a step, as if they stood for all steps since the last one."""
+        """Take a step of these users, as if it stood for all since their last one."""
         acted = self._acted[at] + 1
         slope = self._rows.gradient(self._models[at], users, self.seen[at])
         sums, times = self._sums[at] + waits[:, None] * slope, acted * waits

@@ -38,7 +38,7 @@ _LEAST: Final = 1e-3
 
 
 class _Asynchronous:
-    """Runs GoSta of the ends of an edge alone: both average, add what they see, and swap."""
+    """GoSta of the ends of an edge alone: both average, add what they see, and swap."""
 
     def __init__(self, pairs: Between, runs: int) -> None:
         self._pairs = pairs
@@ -55,13 +55,13 @@ class _Asynchronous:
         self._acted[at], self._seen[at] = acted, seen[::-1]
 
     def at(self, step: int) -> Floats:
-        """All estimates."""
+        """The estimates of all users at a step."""
         del step
         return self._estimates
 
 
 class _Synchronous:
-    """Runs GoSta, or U2 with two copies, by a common clock.
+    """GoSta, or U2 with two copies, by a common clock.
 
     All users add what they see in every step. As long as nobody talks to a user it adds the same
     number, so this is done when somebody does, or when it is asked for its estimate.
@@ -84,7 +84,7 @@ class _Synchronous:
         self._adds[at] = self._pairs.between(first, self._copies[-1, at])
 
     def at(self, step: int) -> Floats:
-        """All estimates."""
+        """The estimates of all users at a step."""
         return np.asarray((self._sums + (step - self._last) * self._adds) / step)
 
 
@@ -125,7 +125,7 @@ def estimates(  # noqa: PLR0913 - gossip has many parts
 def exchanges(
     graph: Graph, seed: int | bytes, *, steps: int, runs: int
 ) -> Iterator[tuple[Places, Places]]:
-    """Of each step both ends of an edge, by end and run: users, and run times users plus user."""
+    """Both ends of an edge of each step, by end and run: users, and their places."""
     first = np.arange(runs) * graph.parties
     for block in EdgeClock(graph, 1.0).blocks(seed, steps=steps, runs=runs):
         for users in block.actors.transpose(1, 2, 0).astype(np.int64):

@@ -31,7 +31,7 @@ _MOST_TABLE: Final = 4000
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Is a function of two points, symmetric, and what the sum over all pairs is divided by.
+    """A function of two points, symmetric, and what the sum over all pairs is divided by.
 
     It lies between `low` and `high` and is `lipschitz` in each of its points, both for numbers
     from 0 to 1; infinitely where it jumps. Points are never paired with themselves. `labels` says
@@ -53,7 +53,7 @@ class Kernel:
 
     @property
     def spans(self) -> float:
-        """By how much it changes at most if a point does: what its noise is measured by."""
+        """The most that it changes if a point does: what its noise is measured by."""
         return self.high - self.low
 
     @property
@@ -128,7 +128,7 @@ def numeric_labels(table: Table) -> Floats:
 
 
 class TablePairs:
-    """Reads what two users have together off a table in which each has a row.
+    """What two users have together, read off a table in which each has a row.
 
     What a row has with itself counts for two users, and for one only if it has it with `itself`.
     """
@@ -152,7 +152,7 @@ class TablePairs:
 
 
 class Pairs:
-    """Tells what two users have together of a statistic, which is the mean over all n^2 pairs.
+    """What two users have together of a statistic, which is the mean over all n^2 pairs.
 
     A user may have several points: then it is the sum of the kernel over all pairs of theirs.
     """

@@ -36,7 +36,7 @@ _UNIT: Final = 2**53
 
 @dataclass(frozen=True)
 class Cells:
-    """Holds the public points that stand for all others: those of a line, or of a table.
+    """The public points that stand for all others: those of a line, or of a table.
 
     `values` are those of the first number of a point, increasing. With `labels` the second one is
     hidden as well, and there is a cell for each two values; otherwise labels are public.
@@ -197,7 +197,7 @@ def debiased(kernels: Floats, response: RandomisedResponse) -> Floats:
 
 
 def weights_of(reported: Places, response: RandomisedResponse) -> Floats:
-    """For each report the weights of all values that are right in expectation."""
+    """The weights of all values for each report, right in expectation."""
     kept, other = float(response.keep), float(response.other)
     told = np.equal.outer(reported, np.arange(response.values))
     return np.asarray((told - other) / (kept - other))

@@ -23,7 +23,7 @@ _ONE: Final = np.ones(())
 
 @dataclass(frozen=True, slots=True)
 class PairLoss:
-    """Is w log(1 + exp(-f . model)), with features f and a weight w, 0 or 1, of each two rows.
+    """W log(1 + exp(-f . model)), with features f and a weight w, 0 or 1, of each two rows.
 
     A row is its features and its label behind them. `dimension` is that of models for so many
     features, and `steepest` the longest f where rows have at most this L2 norm.
@@ -89,7 +89,7 @@ def rows_of(users: Users) -> Floats:
 
 
 class MeanLoss:
-    """Is the mean of a loss over all n^2 pairs of rows, and its gradient."""
+    """The mean of a loss over all n^2 pairs of rows, and its gradient."""
 
     def __init__(self, loss: PairLoss, rows: Floats) -> None:
         self._pairs = float(len(rows) ** 2)
@@ -99,13 +99,13 @@ class MeanLoss:
             raise UsageError("labels of both kinds: no pair has a loss", "problem")
 
     def value(self, models: Floats) -> Floats:
-        """Of each model, along all axes but the last."""
+        """The loss of each model, along all axes but the last."""
         flat = models.reshape(-1, models.shape[-1])
         found = [LOGISTIC.value(self._margins(each), _ONE).sum() for each in flat]
         return np.array(found).reshape(models.shape[:-1]) / self._pairs
 
     def gradient(self, model: Floats) -> Floats:
-        """Of one model."""
+        """The gradient of the loss at one model."""
         slope = LOGISTIC.slope(self._margins(model), _ONE)
         return np.asarray(np.einsum("p,pd->d", slope, self._features) / self._pairs)
 

@@ -26,7 +26,7 @@ _MOST: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateRows:
-    """Holds for each user weights of the rows of a public codebook, and its public label.
+    """For each user weights of the rows of a public codebook, and its public label.
 
     Weighted rows are right in expectation: they stand for the row nearest to that of the user.
     """

@@ -36,7 +36,7 @@ _PATIENCE: Final = 4.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountTree:
-    """Holds counts of cells in a line: `levels[l]` has those of the 2^l nodes at depth l.
+    """Counts of cells in a line: `levels[l]` has those of the 2^l nodes at depth l.
 
     They are exact, or estimates whose variance is at most `variance`; the root is exact.
     """
@@ -46,7 +46,7 @@ class CountTree:
 
     @classmethod
     def of(cls, cells: Places, depth: int) -> CountTree:
-        """The exact counts."""
+        """The tree of exact counts of these cells."""
         bottom = np.bincount(cells, minlength=2**depth).astype(np.float64)
         levels = [bottom]
         while len(levels) <= depth:

@@ -59,7 +59,7 @@ def pairings(kernel: Kernel, labels: npt.ArrayLike, rounds: int, seed: int) -> P
 
 @dataclass(frozen=True, eq=False)
 class PublicLaw:
-    """Is what everybody knows about points beforehand: possible ones, and how likely they are."""
+    """What everybody knows about points beforehand: possible ones, and how likely they are."""
 
     points: Floats
     chances: Floats
@@ -80,7 +80,7 @@ class PublicLaw:
 
 @dataclass(frozen=True, slots=True)
 class PairError:
-    """Says how far a mean of noisy answers is off: the corrected Theorem 3.7, an equality.
+    """How far a mean of noisy answers is off: the corrected Theorem 3.7, an equality.
 
     `every` is the variance of the mean over all pairs without noise, `one` that of a pair,
     `pairs` how many there are in a round. Points are independent draws.
@@ -92,7 +92,7 @@ class PairError:
 
     @classmethod
     def of(cls, asked: WholeKernel, law: PublicLaw, labels: npt.ArrayLike) -> PairError:
-        """For users who draw their points from this law."""
+        """The error for users who draw their points from this law."""
         results, low, high = _between(asked, law)
         table, given = asked.values(results), np.asarray(labels)
         asked.kernel.divisor(given)

@@ -35,7 +35,7 @@ _ANSWER: Final = 8
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PairRun:
-    """Is what two strangers run: a circuit, a name for the run, and what each of them puts in.
+    """What two strangers run: a circuit, a name for the run, and what each of them puts in.
 
     `coins` are those that a simulation would draw for both together. Parties elsewhere draw their
     own, and need only their own integers.

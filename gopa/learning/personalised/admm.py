@@ -30,7 +30,7 @@ _SENT: Final = 4
 
 
 class _Meetings:
-    """Holds for each user and neighbour the agreed models and the prices of leaving them."""
+    """For each user and neighbour the agreed models and the prices of leaving them."""
 
     def __init__(
         self, problem: Collaboration, links: Links, models: Floats, penalty: float, inner: int

@@ -52,7 +52,7 @@ _UNIFORM: Final = UniformPeers()
 
 @dataclass(frozen=True, slots=True)
 class GraphSteps:
-    """Says how a graph is learned: by how many steps at first and then, from how many peers.
+    """How a graph is learned: by how many steps at first and then, from how many peers.
 
     Edges of weight below `cut` are taken away afterwards; with `nearest`, a user keeps edges to
     those of the nearest models alone.
@@ -77,7 +77,7 @@ class GraphSteps:
 
 @dataclass(frozen=True, slots=True)
 class BudgetShares:
-    """Says which part of epsilon is for models learned alone, and for losses; steps get the rest.
+    """Which part of epsilon is for models learned alone, and for losses; steps get the rest.
 
     `largest` is where a row's loss is cut off.
     """
@@ -94,7 +94,7 @@ class BudgetShares:
 
 
 class _Graph:
-    """Keeps the weights of all runs, and learns them anew from models; losses may be private."""
+    """The weights of all runs, and learns them anew from models; losses may be private."""
 
     def __init__(  # noqa: PLR0913 - what a graph is learned from
         self, problem: Collaboration, graph: Graph | None, learning: GraphSteps,

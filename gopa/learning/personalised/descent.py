@@ -40,14 +40,14 @@ _MOST: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Holds updates that do not depend on each other: run, user and step of each."""
+    """Updates that do not depend on each other: run, user and step of each."""
 
     runs: Places
     users: Places
     steps: Places
 
     def only(self, chosen: np.ndarray) -> Turns:
-        """Some of them."""
+        """The chosen ones of these turns."""
         return Turns(self.runs[chosen], self.users[chosen], self.steps[chosen])
 
 
@@ -106,7 +106,7 @@ _CLOSE: Final = 1e-3
 
 
 class ModelSteps:
-    """Holds models (runs, users, p) that take steps towards their neighbours', and what was sent.
+    """Models (runs, users, p) that take steps towards their neighbours', and what was sent.
 
     `vectors` counts messages in each run, `bytes` how long they are together.
     """
@@ -128,7 +128,7 @@ class ModelSteps:
             self(now)
 
     def __call__(self, now: Turns) -> None:
-        """Takes these steps."""
+        """Take one step of each of these turns."""
         raise NotImplementedError
 
     def is_still(self) -> bool | None:
@@ -157,7 +157,7 @@ class ModelSteps:
 
 @dataclass(slots=True)
 class GradientNoise:
-    """Holds what makes gradients private in a run: reaches by update, and the noise."""
+    """What makes gradients private in a run: reaches by update, and the noise."""
 
     rows: GridSums
     reaches: Integers
@@ -183,7 +183,7 @@ class GradientNoise:
 
 
 class ModelDescent(ModelSteps):
-    """Takes steps of (2.3), or of (2.9) with a disguise."""
+    """Steps of (2.3), or of (2.9) with a disguise."""
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class ModelDescent(ModelSteps):
         self._disguise, self._paces = disguise, problem.paces
 
     def __call__(self, now: Turns) -> None:
-        """Takes these steps."""
+        """Take one step of each of these turns."""
         if self._disguise is not None:
             now = now.only(self._disguise.due(now))
             if not len(now.users):
@@ -222,7 +222,7 @@ class ModelDescent(ModelSteps):
 
 
 class FrankWolfe(ModelSteps):
-    """Takes steps of (2.6) on models of l1 length `radius` at most, told in few bytes.
+    """Steps of (2.6) on models of l1 length `radius` at most, which travel in few bytes.
 
     `taken` steps went before, so that they are short from the beginning.
     """
@@ -244,7 +244,7 @@ class FrankWolfe(ModelSteps):
         self._radius, self._taken = radius, taken
 
     def __call__(self, now: Turns) -> None:
-        """Takes these steps."""
+        """Take one step of each of these turns."""
         own, pulled = self._looked(now)
         confidence = self.problem.confidences[now.users][:, None]
         slope = confidence * self.problem.local.gradient(own, now.users) + pulled
@@ -305,7 +305,7 @@ def row(step: int, **noted: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
 
 
 class Member:
-    """Is one user of coordinate descent; what it does is what `fit_descent` does, bit for bit.
+    """One user of coordinate descent; what it does is what `fit_descent` does, bit for bit.
 
     `problem` has as many rows as each user has, which is public, and of others' nothing else: zeros
     in their place. `start` is everybody's.

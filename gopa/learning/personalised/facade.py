@@ -39,7 +39,7 @@ Predictors: TypeAlias = Callable[[Floats], Floats]
 
 
 class Personalised:
-    """Learns a model of its own for each user: two classes, linear or of base predictors.
+    """A model of its own for each user: two classes, linear or of base predictors.
 
     `graph` is a `Graph` with weights, or "learn". With `predictors`, such as `stumps`, models are
     combinations of their outputs, and what users minimise is the loss of l1-Adaboost; without,

@@ -25,7 +25,7 @@ _BOLD: Final = 64
 
 
 class GraphLearner:
-    """Holds weights (runs, users, users), symmetric, and takes steps of (2.8).
+    """Weights (runs, users, users), symmetric, which take steps of (2.8).
 
     A user asks some peers for model, loss and degree, and moves its weights to them down J. How far
     is found by halving until J is below its quadratic bound, at least as far as the theorem's step.
@@ -123,7 +123,7 @@ def learned(learner: GraphLearner, sampler: Sampler, actors: Places, *, cut: flo
 
 
 def started_weights(problem: Collaboration, start: Graph | None, runs: int) -> Floats:
-    """Those of a graph for every run, or no edge at all."""
+    """The weights of a graph for every run, or no edge at all."""
     users = problem.users
     if start is None:
         return np.zeros((runs, users, users))
@@ -137,7 +137,7 @@ def graph_of(weights: Floats) -> Graph:
 
 
 class PrivateLosses:
-    """Tells each user's loss behind noise, `times` times; all of them are charged beforehand.
+    """Each user's loss behind noise, `times` times; all of them are charged beforehand.
 
     A row's loss is cut off at `largest`: less half of that it reaches half of it.
     """
@@ -167,7 +167,7 @@ class PrivateLosses:
             accounts.charge(user, mechanism.charge(moved), times, f"{times} losses")
 
     def __call__(self, models: Floats, phase: int) -> Floats:
-        """Of models (runs, users, p); regularisers tell nothing and have no noise."""
+        """The noisy losses of models (runs, users, p); regularisers have no noise."""
         local, half = self._local, self._largest / 2
         runs, users, _ = models.shape
         predictions = np.einsum("umd,rud->rum", local.rows.x, models)
@@ -190,7 +190,7 @@ _ENTRY_BYTES: Final = 6
 
 
 class Sampler(Protocol):
-    """Draws peers for one user of each run."""
+    """The peers drawn for one user of each run."""
 
     bytes: int
     """Sent in the first run so far, to find peers."""
@@ -200,7 +200,7 @@ class Sampler(Protocol):
 
 
 class Peers(Protocol):
-    """Says how peers are found."""
+    """How peers are found."""
 
     def begin(self, users: int, count: int, *, runs: int, seed: int) -> Sampler:
         """A sampler of so many peers at a time."""
@@ -208,7 +208,7 @@ class Peers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UniformPeers:
-    """Is an oracle: every set of peers is equally likely, as theorem 2.1 needs."""
+    """An oracle: every set of peers is equally likely, as theorem 2.1 needs."""
 
     def begin(self, users: int, count: int, *, runs: int, seed: int) -> Sampler:
         """A sampler of so many peers at a time."""
@@ -222,7 +222,7 @@ class _Uniform:
         self._streams = [generator(seed, "peers", str(run)) for run in range(runs)]
 
     def draw(self, users: Places) -> Places:
-        """By Floyd's algorithm: the last candidate stands in for one that was drawn before."""
+        """Peers by Floyd's algorithm: the last candidate stands in for one drawn before."""
         uniform = np.stack([each.random(self._count) for each in self._streams])
         found = np.full((len(users), self._count), -1, dtype=np.int64)
         for place in range(self._count):
@@ -235,7 +235,7 @@ class _Uniform:
 
 @dataclass(frozen=True, slots=True)
 class GossipPeers:
-    """Is the peer sampling service of Jelasity et al. (2007): views that are shuffled in pairs.
+    """The peer sampling service of Jelasity et al. (2007): views that are shuffled in pairs.
 
     A user who acts sends half of its `view` to the peer it has heard of longest ago, and gets
     half of that one's. Of what is too much, up to `healing` of the oldest entries go first, then
@@ -274,7 +274,7 @@ class _Gossip:
         ]
 
     def draw(self, users: Places) -> Places:
-        """From each user's view, after it was shuffled."""
+        """Peers from each user's view, after it was shuffled."""
         self.shuffle(users)
         found = []
         for run, user in enumerate(users.tolist()):

@@ -20,7 +20,7 @@ _BITS: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Moves a model by `pace(step)` of the way to a corner: `radius` or -`radius` at one index."""
+    """A step of `pace(step)` of the way to a corner: `radius` or -`radius` at one index."""
 
     step: int
     index: int

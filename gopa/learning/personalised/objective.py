@@ -27,7 +27,7 @@ Places: TypeAlias = Integers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Links:
-    """Holds the neighbours of each user and the weights of their edges: (graphs, users, most).
+    """The neighbours of each user and the weights of their edges: (graphs, users, most).
 
     There is one graph for all runs, or one for each. What is padding leads to the user itself, with
     weight 0.
@@ -38,7 +38,7 @@ class Links:
 
     @classmethod
     def of(cls, graph: Graph) -> Links:
-        """Those of one graph, for all runs."""
+        """The links of one graph, for all runs."""
         return cls._padded(
             np.repeat(np.arange(graph.parties), graph.degrees),
             graph.targets.astype(np.int64),
@@ -48,7 +48,7 @@ class Links:
 
     @classmethod
     def of_weights(cls, weights: Floats) -> Links:
-        """Those of symmetric matrices (graphs, users, users), one for each run."""
+        """The links of symmetric matrices (graphs, users, users), one for each run."""
         graphs, users, _ = weights.shape
         run, first, second = np.nonzero(weights)
         found = cls._padded(
@@ -121,7 +121,7 @@ def _at(models: Floats, places: Places) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Convex:
-    """Gives a convex function g on numbers from 0 on, g' and g''.
+    """A convex function g on numbers from 0 on, with g' and g''.
 
     g'' never grows, and is never below `least`.
     """
@@ -139,7 +139,7 @@ class Convex:
 
 @dataclass(frozen=True, slots=True)
 class GraphRegulariser:
-    """Adds a function of each weight, 0 where there is no edge, and one of each degree."""
+    """A function of each weight, 0 where there is no edge, and one of each degree."""
 
     edge: Convex
     degree: Convex
@@ -149,12 +149,12 @@ class GraphRegulariser:
             raise UsageError("what is added for no edge is 0", "edge")
 
     def value(self, links: Links) -> Floats:
-        """Of each graph."""
+        """The value of the regulariser on each graph."""
         pairs = self.edge.value(links.weights).sum(axis=(-2, -1)) / 2
         return np.asarray(pairs + self.degree.value(links.degrees).sum(axis=-1))
 
     def smoothness(self, peers: int) -> float:
-        """Of the weights between a user and so many others, as a block."""
+        """The smoothness in the weights between a user and so many others, as a block."""
         return self.edge.most + (peers + 1) * self.degree.most
 
 
@@ -184,7 +184,7 @@ _POLISH: Final = 100
 
 
 class Collaboration:
-    """Is J of (2.1): losses weighted by confidence and degree, and models pulled together.
+    """J of (2.1): losses weighted by confidence and degree, and models pulled together.
 
     J = sum_u d_u c_u F_u(model_u) + pull/2 sum_uv w_uv |model_u - model_v|^2 + weight g(w).
 
@@ -242,7 +242,7 @@ class Collaboration:
 
     @property
     def paces(self) -> Floats:
-        """For each user the inverse of what its gradient bends by, for degree 1."""
+        """The inverse of what each user's gradient bends by, for degree 1."""
         found = self.pull + self.confidences * self.bends
         if not np.isfinite(found).all():
             raise UsageError("a gradient may jump: take a smooth loss", "problem")
@@ -275,7 +275,7 @@ class Collaboration:
         return np.asarray(own + self.pull / 2 * links.roughness(models))
 
     def gradient(self, models: Floats, links: Links) -> Floats:
-        """Of J in the models, (2.2): of the same shape."""
+        """The gradient of J in the models, (2.2): of the same shape."""
         degrees = _one(links.degrees)[..., None]
         own = self.pull * models + self.confidences[:, None] * self.local.gradient(models)
         return np.asarray(degrees * own - self.pull * links.heard(models))
@@ -294,7 +294,7 @@ class Collaboration:
         return 1 - self.curvature(links) / (self.users * float(self.smoothness(links).max()))
 
     def graph_smoothness(self, peers: int) -> float:
-        """Of J in the weights between a user and so many others."""
+        """The smoothness of J in the weights between a user and so many others."""
         return self.weight * self.regulariser.smoothness(peers)
 
     def graph_curvature(self) -> float:

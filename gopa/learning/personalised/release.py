@@ -44,7 +44,7 @@ _ROUNDING: Final = 1 + 1e-12
 
 
 class Accounts:
-    """Holds what each user has spent; a step is charged before anything of it is sent.
+    """What each user has spent; a step is charged before anything of it is sent.
 
     Normal noises compose to one of their added precisions, and are kept as one entry; so are
     the deltas that tables cost.
@@ -83,7 +83,7 @@ class Accounts:
         return all(self._fits(_with(each, charge, times, "")) for each in set(self._of))
 
     def charge(self, user: int, charge: Charge, times: int = 1, note: str = "") -> None:
-        """Charges one user.
+        """Charge one user for a mechanism.
 
         Raises:
             BudgetExceeded: it would cost more than was asked for.
@@ -100,7 +100,7 @@ class Accounts:
         self._of[user] = entries
 
     def spent(self) -> Spent:
-        """Of the user who has spent most."""
+        """The spending of the user who has spent most."""
         return worst([self._spent(each) for each in dict.fromkeys(self._of)])
 
     def _fits(self, entries: Entries) -> bool:
@@ -163,7 +163,7 @@ _BLOCK: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """Adds integers of one law to integers that one row moves by 2 `reach` at most, in `norm`."""
+    """Integers of one law, added to integers that one row moves by 2 `reach` at most, in `norm`."""
 
     law: TableLaw
     scale: int
@@ -180,7 +180,7 @@ class Mechanism:
 
     @property
     def deviation(self) -> float:
-        """Of one integer of noise."""
+        """The deviation of one integer of noise."""
         return math.sqrt(float(self.law.variance))
 
     def charge(self, reach: float) -> Charge:
@@ -270,7 +270,7 @@ class GridSums:
         return np.asarray(steps * (self.unit_length(reach) / counts)[:, None])
 
     def deviations(self, reach: npt.ArrayLike, users: Integers) -> Floats:
-        """Of the noise in one number of a mean."""
+        """The deviation of the noise in one number of a mean, for each user."""
         counts = np.maximum(self.counts[users], 1)
         return np.asarray(self.mechanism.deviation * self.unit_length(reach) / counts)
 
@@ -300,7 +300,7 @@ def private_gradients(
 
 
 class NoiseStream:
-    """Reads the noise of many runs step by step: each run has its own."""
+    """The noise of many runs step by step: each run has its own."""
 
     def __init__(self, law: TableLaw, width: int, seed: int, *names: str | int) -> None:
         self._law, self._width, self._seed, self._names = law, width, seed, names

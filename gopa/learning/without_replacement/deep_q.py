@@ -26,7 +26,7 @@ _ADAM: Final = (0.9, 0.999, 1e-8)
 
 @dataclass(frozen=True, slots=True)
 class DeepQ:
-    """Trains two linear networks for each node, run and model: what a decision is worth.
+    """Two linear networks for each node, run and model: what a decision is worth.
 
     Random decisions fall from all of them to a tenth within `annealed` steps. The paper does not
     say the discount, nor how often the second network follows the first.
@@ -52,7 +52,7 @@ class DeepQ:
 
 
 class _Learner:
-    """Learns for one node, in all runs and models side by side.
+    """The learner of one node, in all runs and models side by side.
 
     Networks are W2 (W1 s + c1) + c2 without bends, for a state s: the model and its loss.
     """

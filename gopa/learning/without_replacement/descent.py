@@ -137,7 +137,7 @@ def fit_with_replacement(  # noqa: PLR0913 - every algorithm is called like this
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Holds the rows of all nodes in the order in which each run visits them once."""
+    """The rows of all nodes in the order in which each run visits them once."""
 
     x: Floats
     labels: Labels
@@ -146,7 +146,7 @@ class _Rows:
 
     @classmethod
     def of(cls, problem: Users, size: int, *, seed: int, runs: int, turn: int) -> _Rows:
-        """In an order of their own for each node and run."""
+        """The rows in an order of their own for each node and run."""
         order = [
             np.stack(
                 [rows[Draws(seed, "rows", turn, run, node).order(len(rows))] for run in range(runs)]
@@ -167,7 +167,7 @@ class _Rows:
 
 @dataclass(slots=True)
 class _Network:
-    """Holds the public models and those of all nodes, takes their steps, and says how it went."""
+    """The public models and those of all nodes, their steps, and how it went."""
 
     losses: OneVsAll
     passes: list[_Rows]
@@ -287,7 +287,7 @@ class _Network:
         self.notes.note(**row)
 
     def outcome(self, name: str) -> Outcome:
-        """What came out."""
+        """The outcome of the whole run."""
         return Outcome(
             algorithm=name,
             model=self.trained,

@@ -24,14 +24,14 @@ LONGEST: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class OneVsAll:
-    """Holds the logistic losses of rows with these classes: one model for each, or one for two."""
+    """The logistic losses of rows with these classes: one model for each, or one for two."""
 
     classes: npt.NDArray[Any]
     ridge: float = 0.0
 
     @classmethod
     def of(cls, problem: Users, ridge: float) -> OneVsAll:
-        """Of all labels that there are; `UsageError` for a single one."""
+        """The losses of all labels that there are; `UsageError` for a single one."""
         classes = np.unique(problem.table.labels)
         if len(classes) < 2:
             raise UsageError("there is one class: nothing tells rows apart", "problem")
@@ -55,7 +55,7 @@ class OneVsAll:
         return np.asarray(LOGISTIC.value(z, signs).mean(axis=1) + self._ridge(models))
 
     def gradients(self, models: Floats, x: Floats, signs: Floats) -> Floats:
-        """Of the mean loss, for each model."""
+        """The gradients of the mean loss, for each model."""
         slopes = LOGISTIC.slope(np.einsum("rbd,rcd->rbc", x, models), signs) / x.shape[1]
         return np.asarray(np.einsum("rbc,rbd->rcd", slopes, x) + self.ridge * models)
 
@@ -70,7 +70,7 @@ class OneVsAll:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """Holds the public models (runs, models, d), and each node's own, which it tells nobody."""
+    """The public models (runs, models, d), and each node's own, which it tells nobody."""
 
     classes: npt.NDArray[Any]
     public: Floats
@@ -82,7 +82,7 @@ class Trained:
         return self._best(_rows(x, models), models)
 
     def accuracy(self, table: Table) -> tuple[Floats, Floats]:
-        """Of the public models and of nodes' own, on average: a number for each run."""
+        """The accuracy of public models and of nodes' own on average, for each run."""
         x = _rows(table.features, self.public)
         right = [
             [(self._best(x, each) == table.labels).mean() for each in models]

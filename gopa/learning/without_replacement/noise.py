@@ -20,7 +20,7 @@ Calibration: TypeAlias = Literal["joint", "each", "classical"]
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Holds the deviation of noise, in units of what a row moves before it is put on the grid.
+    """The deviation of noise, in units of what a row moves before it is put on the grid.
 
     `moved` is the same after that, and `delta` what is left of it behind the tables of the noise.
     """

@@ -20,7 +20,7 @@ Chosen: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Controller(Protocol):
-    """Decides for one node, step by step."""
+    """The decisions of one node, step by step."""
 
     def choose(self, models: Floats, losses: Floats) -> Chosen:
         """Which models of which runs become public in this step."""
@@ -30,7 +30,7 @@ class Controller(Protocol):
 
 
 class Policy(Protocol):
-    """Makes the controllers of all nodes."""
+    """The controllers of all nodes."""
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Coin:
-    """Makes a model public with the same chance in every step, by coins that nobody's rows move.
+    """The rule that makes a model public with the same chance in every step, whatever the rows are.
 
     A run has one coin for all of its models.
     """
@@ -78,7 +78,7 @@ NEVER: Final = Coin(0.0)
 
 
 class _Coins:
-    """Throws a coin for each run."""
+    """A coin for each run."""
 
     def __init__(self, coins: list[Draws], threshold: int, models: int) -> None:
         self._coins, self._threshold, self._models = coins, threshold, models

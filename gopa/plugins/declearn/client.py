@@ -55,7 +55,7 @@ _Part = tuple[bool, npt.NDArray[Any]]
 
 
 class GopaEncrypter(Encrypter):
-    """Keeps the numbers of the message that is being made, and says where each of them stands.
+    """The numbers of the message that is being made, with the place of each.
 
     Nothing that it returns depends on a number. `seal` ends a message; what was sealed is given
     away once, and is gone when the next message is sealed.
@@ -149,7 +149,7 @@ class GopaEncrypter(Encrypter):
 
 @dataclass
 class GopaSecaggConfigClient(SecaggConfigClient[GopaEncrypter, GopaSecaggSetupQuery]):
-    """Configures a client; its fields are the least that it asks of every session.
+    """The settings of a client; its fields are the least that it asks of every session.
 
     `id_keys` are its own key and those of the other clients, as for declearn's other types: nobody
     else may be in a session with it. `mode` is "signed", or "full" where every number is proved to
@@ -189,7 +189,7 @@ class GopaSecaggConfigClient(SecaggConfigClient[GopaEncrypter, GopaSecaggSetupQu
 
 
 class ClientLine:
-    """Answers the server's requests between the messages of declearn, which sees none of them.
+    """The answers to the server's requests between the messages of declearn, unseen by it.
 
     declearn's client has one message for each of the server's, and a verified sum takes several:
     so `recv_message` of its endpoint answers ours itself, and `send_message` sees where messages

@@ -15,14 +15,14 @@ _Aggregate = TypeVar("_Aggregate", bound=Aggregate)
 
 @dataclass
 class GopaSecaggSetupQuery(SecaggSetupQuery):
-    """Asks clients for their keys; says how numbers become integers."""
+    """The question for clients' keys, with the way in which numbers become integers."""
 
     typekey = "gopa-secagg-setup-query"
 
 
 @dataclass
 class GopaSecaggSetupReply(Message):
-    """Says which Ed25519 key the client has."""
+    """Which Ed25519 key the client has."""
 
     typekey = "gopa-secagg-setup-reply"
 
@@ -31,7 +31,7 @@ class GopaSecaggSetupReply(Message):
 
 @dataclass
 class GopaQuery(Message):
-    """Carries a request of the tunnel; `manifest` is that of a new session, or empty."""
+    """A request of the tunnel; `manifest` is that of a new session, or empty."""
 
     typekey = "gopa-secagg-query"
 
@@ -41,7 +41,7 @@ class GopaQuery(Message):
 
 @dataclass
 class GopaReply(Message):
-    """Carries a reply of the tunnel; `refusal` says why there is none."""
+    """A reply of the tunnel; `refusal` says why there is none."""
 
     typekey = "gopa-secagg-reply"
 
@@ -59,7 +59,7 @@ def title_of(clipval: float) -> str:
 
 
 class GopaAggregate(SecureAggregate[_Aggregate]):
-    """Says where the numbers of an `Aggregate` stand among those of the message: `encrypted`.
+    """Where the numbers of an `Aggregate` stand among those of the message: `encrypted`.
 
     The numbers themselves are not in it, nor anywhere in the message.
     """

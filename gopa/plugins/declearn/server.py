@@ -54,7 +54,7 @@ _COARSE: Final = 1e-2
 
 
 class GopaDecrypter(Decrypter):
-    """Reads the sums of the last session, by the places that clients' messages name."""
+    """The sums of the last session, by the places that clients' messages name."""
 
     secure_aggregate_cls = GopaAggregate
 
@@ -122,7 +122,7 @@ def _planned(
 
 @dataclass
 class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQuery]):
-    """Configures a server; every message of clients that is summed is a session of one round.
+    """The settings of a server; a session of one round sums each kind of message.
 
     A number takes at most `bitsize` bits, and floats are clipped to `clipval`: both decide how
     finely they are rounded. `mode`, `corrupt` and `dropout` are those of `gopa.plan`, as are
@@ -193,7 +193,7 @@ class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQu
 
 
 class _ServerLine:
-    """Holds the sessions between two messages of declearn, which sees none of their messages.
+    """The sessions between two messages of declearn, which sees none of their messages.
 
     declearn adds up replies in a function that cannot wait for anybody. So `wait_for_messages` of
     its endpoint holds the session as soon as replies are there that need one, and returns those of

@@ -21,7 +21,7 @@ _METHOD: Final = "gopa"
 
 
 class LossAccountant:
-    """Is a `flwr.serverapp.PrivacyAccountant`: adds up Gaussian releases, and whole sessions.
+    """A `flwr.serverapp.PrivacyAccountant`: adds up Gaussian releases, and whole sessions.
 
     `compose_session` counts a session as what its plan promises for all of its rounds. The noise
     multiplier of an event is the noise's standard deviation over the distance of two neighbours
@@ -41,7 +41,7 @@ class LossAccountant:
 
     @property
     def config(self) -> PrivacyConfig:
-        """The configuration."""
+        """The configuration that was passed in."""
         return self._config
 
     @property

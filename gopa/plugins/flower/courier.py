@@ -21,7 +21,7 @@ _GROWS: Final = 1.3
 
 
 class Courier:
-    """Pushes messages and pulls what comes back, more often than `Grid.send_and_receive` looks.
+    """Messages pushed, and replies pulled more often than `Grid.send_and_receive` looks.
 
     All messages are of the type and in the group of those that it was told last to be `like`.
     """

@@ -51,7 +51,7 @@ Evaluation: TypeAlias = Literal["refuse", "clear"]
 
 @dataclass(frozen=True, slots=True)
 class FlowerRound:
-    """Reports one round to whoever runs the server: who is in it, and why others are not.
+    """One round for whoever runs the server: who is in it, and why others are not.
 
     `included` are node IDs, `left_out` the reason for each of the others. `stderr` is the largest
     standard error of a number in the average, from noise and rounding. `session` is the id of the
@@ -68,7 +68,7 @@ class FlowerRound:
 
 
 class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
-    """Is a `flwr.serverapp.Grid` whose training messages end in verified sums.
+    """A `flwr.serverapp.Grid` whose training messages end in verified sums.
 
     `strategy.start(VerifiableGrid(grid, plan), ..)` is all that changes in a ServerApp. The plan is
     for `n` nodes and for vectors of as many numbers as the model and the `metrics` have together,
@@ -148,25 +148,25 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
 
     @property
     def run(self) -> Any:
-        """The run."""
+        """The run of the grid inside."""
         return self._grid.run
 
     def create_message(self, *args: Any, **named: Any) -> Any:
-        """As the grid inside."""
+        """The message that the grid inside makes."""
         return self._grid.create_message(*args, **named)
 
     def get_node_ids(self) -> Iterable[int]:
-        """As the grid inside."""
+        """The ids of the nodes that the grid inside has."""
         found: Iterable[int] = self._grid.get_node_ids()
         return found
 
     def get_nodes(self) -> Iterable[Any]:
-        """As the grid inside."""
+        """The nodes that the grid inside has."""
         found: Iterable[Any] = self._grid.get_nodes()
         return found
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """As the grid inside, for what is neither training nor an evaluation that is refused."""
+        """Push what is neither training nor an evaluation that is refused."""
         listed = list(messages)
         if self._trains(listed):
             message = "training takes many messages here: call send_and_receive"
@@ -175,7 +175,7 @@ class VerifiableGrid(_Grid):  # type: ignore[misc, unused-ignore]
         return pushed
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """As the grid inside."""
+        """The messages that the grid inside pulls."""
         found: Iterable[Message] = self._grid.pull_messages(message_ids)
         return found
 

@@ -49,7 +49,7 @@ def home_of(given: str | Path | None, node_config: Mapping[str, object]) -> Path
 
 
 class NodeHome:
-    """Opens a directory that is this node's alone, and makes it if it is not there."""
+    """A directory that is this node's alone, made if it is not there."""
 
     def __init__(self, path: Path, rng: Rng = os.urandom) -> None:
         self._path, self._rng, self._files = path, rng, PrivateFiles()

@@ -27,7 +27,7 @@ _NAMES: Final = frozenset({"weighted_by", "max_weight", "low", "high", "metrics"
 
 @dataclass(frozen=True, slots=True)
 class ModelLayout:
-    """Says what a vector holds besides the model, and in which range its numbers are.
+    """What a vector holds besides the model, and in which range its numbers are.
 
     `weighted_by` is the metric that is the weight of a party, at most `max_weight`; without that
     all weigh the same. `metrics` are the names and ranges of those that are averaged too; no other

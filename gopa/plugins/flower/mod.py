@@ -74,7 +74,7 @@ def gopa_mod(  # noqa: PLR0913 - everything that a party decides by
 
 @dataclass(frozen=True)
 class GopaMod:
-    """Wraps the functions of a ClientApp: see `gopa_mod`."""
+    """The functions of a ClientApp, wrapped: see `gopa_mod`."""
 
     policy: LocalPolicy
     home: str | Path | None
@@ -167,7 +167,7 @@ class GopaMod:
 
 
 class States:
-    """Keeps the sealed state of a party in the context of its node, for one run at a time."""
+    """The sealed state of a party in the context of its node, for one run at a time."""
 
     def __init__(self, context: Context) -> None:
         self._run, self._records = context.run_id, context.state
@@ -193,7 +193,7 @@ class States:
 
 
 class NodeTraining:
-    """Has the app train when a round asks for a value, once; says how it was clipped."""
+    """The app's training, once when a round asks for a value, and how it was clipped."""
 
     def __init__(self, message: Message, context: Context, call_next: Next) -> None:
         self._message, self._context, self._next = message, context, call_next

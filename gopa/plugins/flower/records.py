@@ -15,7 +15,7 @@ RECORD: Final = "gopa"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Asks a party: for its key where there is no ticket, else for an answer to `request`.
+    """A request to a party: for its key where there is no ticket, else for an answer to `request`.
 
     `layout` says how a model becomes a vector. `anew`: a party that has lost its state may begin
     again. `last`: nothing is asked in this session any more.

@@ -29,7 +29,7 @@ UNFIT: Final = {
 
 
 class UnfitStrategy(UsageError):
-    """Reports a strategy that needs more than the sum of what clients train."""
+    """A strategy that needs more than the sum of what clients train."""
 
 
 def require_fit(strategy: Any) -> None:

@@ -58,7 +58,7 @@ class LocalBoard:
         self._decoded: dict[bytes, Submission] = {}
 
     def update(self) -> SignedCheckpoint:
-        """The newest checkpoint."""
+        """The newest checkpoint of the log."""
         return self._sequencer.signed
 
     def reader(self) -> LogReader:

@@ -22,7 +22,7 @@ MOST_PENDING_BYTES: Final = 2**28
 
 @dataclass(slots=True)
 class Beginning:
-    """Holds a manifest on its way; `kept` are its bytes that count."""
+    """A manifest on its way; `kept` are its bytes that count."""
 
     author: bytes
     progress: MessageProgress = field(default_factory=MessageProgress)
@@ -34,7 +34,7 @@ class Beginning:
 
 
 class Pending:
-    """Holds manifests on their way, those that stood still longest first.
+    """Manifests on their way, those that stood still longest first.
 
     Whoever goes on stays, and the one that has stood still longest gives way.
     """
@@ -46,7 +46,7 @@ class Pending:
         self.known: OrderedDict[bytes, Beginning] = OrderedDict()
 
     def keep(self, session: bytes, beginning: Beginning) -> None:
-        """It has gone on; others give way if there are too many."""
+        """Keep a manifest that has gone on; others give way if there are too many."""
         self.forget(session)
         self.known[session] = beginning
         beginning.kept = beginning.progress.size
@@ -62,7 +62,7 @@ class Pending:
         return found
 
     def forget(self, session: bytes) -> None:
-        """It is whole, or given up."""
+        """Forget a manifest that is whole, or given up."""
         beginning = self.known.pop(session, None)
         if beginning is not None:
             self._bytes -= beginning.kept
@@ -70,7 +70,7 @@ class Pending:
 
 
 class OpenSessions:
-    """Holds sessions that are not over; `waiting` never had a round, oldest first.
+    """Sessions that are not over; `waiting` never had a round, oldest first.
 
     A session with a round stays. Of those without one, the older half stays, and the oldest of
     the younger half gives way. If the oldest of all did, a stranger's crowd would put out every
@@ -101,12 +101,12 @@ class OpenSessions:
         self.waiting[session] = None
 
     def go_on(self, session: bytes) -> None:
-        """It has a round, or another one."""
+        """Note that a session has a round, or another one."""
         self.waiting.pop(session, None)
         self.going_on.add(session)
 
     def end(self, session: bytes) -> None:
-        """It is over."""
+        """Note that a session is over."""
         self.waiting.pop(session, None)
         self.going_on.discard(session)
 

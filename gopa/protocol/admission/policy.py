@@ -43,7 +43,7 @@ MOST_PENDING: Final = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Says who may begin sessions, and how many there are.
+    """Who may begin sessions, and how many there are.
 
     `organisers` are Ed25519 keys, None for anybody; `sessions` are ids, None for any. A log
     that lets strangers begin sessions grows with what strangers want. `most_sessions` are
@@ -63,7 +63,7 @@ class Limits:
         most_sessions: int = MOST_SESSIONS,
         most_pending: int = MOST_PENDING,
     ) -> Limits:
-        """From any collections."""
+        """Limits from any collections."""
         return cls(
             None if organisers is None else frozenset(organisers),
             None if sessions is None else frozenset(sessions),
@@ -81,7 +81,7 @@ class Limits:
 
 
 class ProtocolAdmission:
-    """Admits entries to logs that hold sessions, as many as `limits` allows.
+    """Admission to logs that have sessions, as many as `limits` allows.
 
     It follows the organisers' messages and takes them at their word; no proof is checked.
     Whoever may post in the open phase has one message there (in rollback one for each
@@ -261,7 +261,7 @@ def _require_turn(
     new_round: bool,
     first: int,
 ) -> None:
-    """04-C1, 04-C2."""
+    """Require the organiser's next message in its turn (04-C1, 04-C2)."""
     if isinstance(message, Open) != new_round:
         _refuse(RefusalReason.PHASE, "a round goes from its open to its result or abort")
     if isinstance(message, Open):
@@ -322,7 +322,7 @@ def _allowance(session: TrackedSession, author: bytes, phase: Phase) -> int:
 
 
 def _require_place(progress: MessageProgress, entry: Entry) -> None:
-    """04-E1, 04-E2."""
+    """Require the author's next entry in its place (04-E1, 04-E2)."""
     if not progress.continues(entry):
         _refuse(RefusalReason.SEQUENCE, f"entry {progress.next_seq} of this author is due")
     full = full_size(entry.chunk, progress.cut_at(entry))

@@ -40,7 +40,7 @@ Stream: TypeAlias = tuple[bytes, int, int]
 
 @dataclass(slots=True)
 class MessageProgress:
-    """Follows an author's entries in a phase: the next number, and a message on its way.
+    """An author's entries in a phase: the next number, and a message on its way.
 
     `whole` counts the messages that are complete; `cut` says how the one on its way is cut.
     """
@@ -85,7 +85,7 @@ class MessageProgress:
 
 @dataclass(slots=True)
 class TrackedRound:
-    """Follows the current round, by the closes so far."""
+    """The current round, by the closes so far."""
 
     number: int
     logical: int
@@ -120,7 +120,7 @@ class TrackedRound:
 
 @dataclass(slots=True)
 class TrackedSession:
-    """Follows one session of the log, from its manifest on."""
+    """One session of the log, from its manifest on."""
 
     manifest: Manifest
     largest: Mapping[Phase, int]
@@ -262,7 +262,7 @@ _INDEX = Struct(">Q")
 
 
 class _Needed:
-    """Keeps the indexes of one session; `parties` are those of the round `round`."""
+    """The indexes of one session; `parties` are those of the round `round`."""
 
     __slots__ = ("organiser", "parties", "round")
 
@@ -282,7 +282,7 @@ class _Needed:
 
 
 class NeededEntries:
-    """Keeps indexes of entries, by session."""
+    """Indexes of entries, by session."""
 
     def __init__(self) -> None:
         self._sessions: dict[bytes, _Needed] = {}

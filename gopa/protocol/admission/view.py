@@ -39,7 +39,7 @@ _NAMES: Final[Mapping[int, str]] = {phase: PHASES[name_of(phase)].name for phase
 
 
 class Sessions:
-    """Makes the admission policy of a board, and shows what that policy has seen.
+    """The admission policy of a board, and the view of what that policy has seen.
 
     Give `policy` to the sequencer as its factory and the instance to the server as its
     view. Called by the server in a thread of its own.

@@ -24,7 +24,7 @@ from wire.secret import Guarded
 
 @dataclass(frozen=True, slots=True)
 class PhaseOver:
-    """Tells the organiser that the open phase ends now; between rounds, that the next one opens.
+    """The event that the open phase ends now; between rounds, that the next one opens.
 
     `size` is how many entries the log has for certain: what is below it counts.
     """
@@ -34,14 +34,14 @@ class PhaseOver:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Tells that nothing is on its way: a phase ends in which nobody is expected any more."""
+    """The event that nothing is on its way: a phase ends in which nobody is expected any more."""
 
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Asks to abort the round, for no reason that a rule gives (04-X1).
+    """The event that the round is to be aborted, for no reason that a rule gives (04-X1).
 
     Where that would be a veto of a result (04-X7) the phase ends instead, as with `PhaseOver`.
     """
@@ -51,7 +51,7 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Cosigned:
-    """Hands over a checkpoint with the cosignatures that the manifest's policy asks for (04-C4)."""
+    """A checkpoint with the cosignatures that the manifest's policy asks for (04-C4)."""
 
     checkpoint: bytes
     size: int
@@ -59,7 +59,7 @@ class Cosigned:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Tells the newest checkpoint the caller has verified, named in what is signed next (04-E6).
+    """The newest checkpoint that the caller has verified, named in what is signed next (04-E6).
 
     An organiser that was shown another log than an auditor is not convicted by what it lists.
     Before a phase ends it has to be told: a close carries the root at its cut (04-C7).
@@ -74,7 +74,7 @@ OrganiserEvent: TypeAlias = Posted | PhaseOver | Idle | GiveUp | Cosigned | Seen
 
 @dataclass(frozen=True, slots=True)
 class SendMessage:
-    """Asks to store one message's signed entries durably and then to post them in order (04-E5)."""
+    """The request to store one message's signed entries and then to post them in order (04-E5)."""
 
     kind: Kind
     round: int
@@ -83,14 +83,14 @@ class SendMessage:
 
 @dataclass(frozen=True, slots=True)
 class WantCheckpoint:
-    """Asks for a cosigned checkpoint that covers so many entries; the phase cannot end before."""
+    """The request for a cosigned checkpoint over so many entries; the phase waits for it."""
 
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class WantBeacon:
-    """Asks which beacon round to name, or for its value; the phase cannot end before.
+    """The question which beacon round to name, or what its value is; the phase waits for it.
 
     `round` is 0 where one is to be named: late enough for witnesses to cosign the close of
     join two periods before it is due.
@@ -103,7 +103,7 @@ OrganiserOutput: TypeAlias = SendMessage | WantCheckpoint | WantBeacon
 
 
 class Organiser(Guarded):
-    """Posts what the rules demand, when the phase is over.
+    """The organiser: it posts what the rules demand, when the phase is over.
 
     No clock, no files, no network. It follows the log with the same evaluation as every
     auditor. The caller delivers every entry of the session in the order of the log. A phase

@@ -32,7 +32,7 @@ _WIDTHS = range(8, 65)
 
 @dataclass(frozen=True, slots=True)
 class SessionSetting:
-    """Sets what a session is besides its plan. The defaults are those of a real session."""
+    """What a session is besides its plan. The defaults are those of a real session."""
 
     mode: Mode = Mode.FULL
     trust: Trust = Trust.MALICIOUS

@@ -21,7 +21,7 @@ from wire.errors import FaultyParty, SuspectedPartyOrBoard, UsageError
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Keeps where the organiser stands: its last whole message, and the chunks of the next.
+    """Where the organiser stands: its last whole message, and the chunks of the next.
 
     `cut` is that of the last close, `last` the index of the newest entry; `leaves` are
     those of its entries in this round, by seq.

@@ -34,7 +34,7 @@ from wire.secret import Guarded
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PartyContext(Guarded):
-    """Holds the constants of a party.
+    """The constants of a party.
 
     `rng` is used where a step makes secrets or proofs; a step that draws secrets hedges it first.
     """

@@ -20,7 +20,7 @@ from wire.secret import Guarded
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Supplied(Guarded):
-    """Hands the party its input of one logical round, in steps of the grid: rounded once.
+    """The party's input of one logical round, in steps of the grid: rounded once.
 
     With weights the vector is the widened one: weight times value, and the weight last.
     """
@@ -31,7 +31,7 @@ class Supplied(Guarded):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Answers a `Fetch`: all that its authors posted in its phase of the current round.
+    """The answer to a `Fetch`: all that its authors posted in its phase of the current round.
 
     In the order of the log. Nothing may be left out: what is missing counts as not posted.
     """
@@ -42,14 +42,14 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """Tells the party to wait no longer in this round."""
+    """The event that the party is to wait no longer in this round."""
 
     round: int
 
 
 @dataclass(frozen=True, slots=True)
 class PostedClose:
-    """Hands over the organiser's entry that completes a close, with the root at its cut (04-C7).
+    """The organiser's entry that completes a close, with the root at its cut (04-C7).
 
     The caller has verified that the log has this root there: see `with_root`.
     """
@@ -60,7 +60,7 @@ class PostedClose:
 
 @dataclass(frozen=True, slots=True)
 class Witnessed:
-    """Tells the newest checkpoint that the caller has verified (04-E6)."""
+    """The newest checkpoint that the caller has verified (04-E6)."""
 
     size: int
     root: bytes
@@ -68,7 +68,7 @@ class Witnessed:
 
 @dataclass(frozen=True, slots=True)
 class Dated:
-    """Tells the time by the caller's clock, in seconds since 1970, when all before is told (04-V4).
+    """The time by the caller's clock, in seconds since 1970, once all before has arrived (04-V4).
 
     Where coins come from a beacon the caller tells it right behind the close of join. The
     first one counts: what was noted before the beacon's value was known did not follow from it.
@@ -82,7 +82,7 @@ Event: TypeAlias = Posted | PostedClose | Supplied | Fetched | TimedOut | Witnes
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Asks to send the signed entries of one message, in this order.
+    """The request to send the signed entries of one message, in this order.
 
     The caller stores them durably before the first is sent, and after a crash sends these
     bytes or nothing (04-E5).
@@ -95,7 +95,7 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Asks for all entries below `cut` by these authors, in one phase of the round."""
+    """The request for all entries below `cut` by these authors, in one phase of the round."""
 
     phase: Phase
     round: int
@@ -105,13 +105,13 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class NeedInput:
-    """Asks for the input of a logical round, in which a round has just opened."""
+    """The request for the input of a logical round, in which a round has just opened."""
 
     logical: int
 
 
 class Part(Enum):
-    """Says what part the party had in a round."""
+    """What part the party had in a round."""
 
     ACTIVE = auto()
     """It took part to the end."""
@@ -129,7 +129,7 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """Reports that a round is over and its keys are gone.
+    """The news that a round is over and its keys are gone.
 
     `part` is that of this party. A result was checked for what concerns this party and
     against the public bounds; the sum itself is for an audit to check.
@@ -144,7 +144,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """Reports that the party's own checks failed: it says nothing more in this session (04-C5)."""
+    """The news that the party's own checks failed: it is silent from now on (04-C5)."""
 
     round: int
     error: ProtocolError

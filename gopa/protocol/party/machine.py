@@ -73,7 +73,7 @@ def forget_frames(error: BaseException) -> None:
 
 
 class Party(Guarded):
-    """Runs one party of one session, over all of its rounds: `step(state, event)`.
+    """One party of one session, over all of its rounds: `step(state, event)`.
 
     Pure: no clock, no files, no network; the one source of chance is `rng`. The caller
     delivers every entry of the organiser in the order of the log (`with_root`), its own entries
@@ -272,7 +272,7 @@ def _dated(state: PartyState, event: Dated) -> PartyState:
 
 
 def _timed_out(state: PartyState, event: TimedOut) -> tuple[PartyState, list[Output]]:
-    """Leave the round.
+    """The state of a party that leaves the round.
 
     Whoever is listed at commit and then silent may be barred from the next attempt (04-X5), and
     a party that stops waiting does not know whether it was: its commit may be in the log

@@ -43,7 +43,7 @@ _PROVED: Final[dict[Path, str]] = {
 
 
 class Refusal(GopaError):
-    """Refuses to take part; `field` is what the party's policy asks more of.
+    """A refusal to take part; `field` is what the party's policy asks more of.
 
     `needed` is the value of that field with which the party would take part, where there is one.
     """
@@ -60,7 +60,7 @@ class Refusal(GopaError):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LocalPolicy(Brief):
-    """Sets the least that a party asks of a session.
+    """The least that a party asks of a session.
 
     `epsilon` and `delta` bound the privacy cost of the whole session; `corrupt_share` is the part
     of the roster that the plan must withstand, counted as `gopa.plan` counts it: rounded down, and

@@ -61,7 +61,7 @@ _KEPT = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodedRoll:
-    """Holds the roll of a round: authors and ids by position, positions by author."""
+    """The roll of a round: authors and ids by position, positions by author."""
 
     roll: Roll
     authors: tuple[bytes, ...]
@@ -74,7 +74,7 @@ class DecodedRoll:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Holds a close as it was posted."""
+    """A close as it was posted."""
 
     close: Close
     body: bytes
@@ -268,7 +268,7 @@ def _is_first_and_whole(entry: Entry) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundView:
-    """Shows the public side of a round as one party sees it from `position`.
+    """The public side of a round as one party sees it from `position`.
 
     `members` are those on the roll whose nonce, if there are nonces, was revealed.
     """
@@ -337,7 +337,7 @@ def _value(beacon: DrandBeacon, number: int, signature: bytes, previous: bytes) 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Holds all that a graph follows from."""
+    """All that a graph follows from."""
 
     context: RoundContext
     enrolment: DecodedRoll

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RoundInput(Guarded):
-    """Holds the input of one logical round. In full mode with the one opening it ever has.
+    """The input of one logical round. In full mode with the one opening it ever has.
 
     Where vectors are proved row by row `rows` are that, and `commitment` is all of them.
     """
@@ -66,7 +66,7 @@ class RoundInput(Guarded):
 
 @dataclass(frozen=True, slots=True)
 class AttemptCount:
-    """Counts attempts as a party does itself, over all rounds (04-X3, 04-X4).
+    """The attempts as a party counts them itself, over all rounds (04-X3, 04-X4).
 
     `releases` of the current logical round had a valid final close; `decided`: it has a
     result. `excused`: the party may be barred from its next attempt (04-X5).
@@ -81,7 +81,7 @@ class AttemptCount:
 
 @dataclass(frozen=True, slots=True)
 class RoundOpened:
-    """Holds the message that opened the round."""
+    """The message that opened the round."""
 
     context: RoundContext
     leaf: bytes
@@ -91,12 +91,12 @@ class RoundOpened:
 
 @dataclass(frozen=True, slots=True)
 class BetweenRounds:
-    """Waits between rounds, and before the manifest."""
+    """The state between rounds, and before the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """Waits for the input of the logical round that has opened."""
+    """The state in which the input of the logical round that has opened is awaited."""
 
     opened: RoundOpened
 
@@ -111,7 +111,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Joined(Guarded):
-    """Waits for the roll; the join is posted."""
+    """The wait for the roll; the join is posted."""
 
     opened: RoundOpened
     given: RoundInput
@@ -125,7 +125,7 @@ class Joined(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Enrolled(Guarded):
-    """Waits for the coins: the party is on the roll, and with commit-reveal posts its nonce.
+    """The wait for the coins: the party is on the roll, and with commit-reveal posts its nonce.
 
     `noted` is the time at which a party that was told one knew the roll.
     """
@@ -139,7 +139,7 @@ class Enrolled(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Checking(Guarded):
-    """Reads what others signed before the coins came out; nothing is committed yet.
+    """The reading of what others signed before the coins came out; nothing is committed yet.
 
     `nonces` are those that the close of coins lists, in the order of members.
     """
@@ -153,7 +153,7 @@ class Checking(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EdgeSecret(Guarded):
-    """Holds what both ends of an edge derive. `posted` is what this end committed to."""
+    """What both ends of an edge derive. `posted` is what this end committed to."""
 
     shared: SharedPoint
     key: SecretBytes
@@ -163,7 +163,7 @@ class EdgeSecret(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowVectors(Guarded):
-    """Holds an input, and the noise of a round whose pads are used up."""
+    """An input, and the noise of a round whose pads are used up."""
 
     given: RoundInput
     drawn: RowNoise
@@ -178,7 +178,7 @@ class RowVectors(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UnprovedWords(Guarded):
-    """Holds masked words that are posted, and what there is to prove about them (14-P7)."""
+    """Masked words that are posted, and what there is to prove about them (14-P7)."""
 
     vectors: RowVectors
     masked: MaskedVector
@@ -186,7 +186,7 @@ class UnprovedWords(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Committed(Guarded):
-    """Waits for the list of commit; the party's own masks and noisy input are committed to.
+    """The wait for the list of commit; the party's own masks and noisy input are committed to.
 
     `masks` are those of the edges in the order of neighbours, where they are committed to.
     `masked` is input, noise and own mask: an opening where masks are, else words; where vectors
@@ -207,7 +207,7 @@ class Committed(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Comparing(Guarded):
-    """Reads the commits of listed neighbours, to find out which edges are live."""
+    """The reading of listed neighbours' commits, to find out which edges are live."""
 
     committed: Committed
     leaf: bytes
@@ -217,7 +217,7 @@ class Comparing(Guarded):
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """Names a neighbour that lied about an edge or a share."""
+    """A neighbour that lied about an edge or a share."""
 
     position: int
     about: About
@@ -225,7 +225,7 @@ class Suspicion:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Accusing(Guarded):
-    """Reads the joins of neighbours that lied: only an owner of its key is accused."""
+    """The reading of joins of neighbours that lied: only an owner of its key is accused."""
 
     comparing: Comparing
     live: tuple[int, ...]
@@ -236,7 +236,7 @@ class Accusing(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Published(Guarded):
-    """Keeps the keys of live edges, for those whose other end is gone; the masked value is posted.
+    """The keys of live edges, for those whose other end is gone; the masked value is posted.
 
     `members` is the last list; `phase` is open, in its step number `rollbacks` if it is a
     rollback. `keys` are those of live edges that are not open. Where vectors are proved row by
@@ -263,7 +263,7 @@ class Published(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Reconciling(Guarded):
-    """Reads what neighbours said about the edges to this party, before it opens any."""
+    """The reading of neighbours' words about the edges to this party, before it opens any."""
 
     published: Published
     closed: Closed
@@ -273,7 +273,7 @@ class Reconciling(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Confirmed(Guarded):
-    """Waits for confirmations; no key of an edge is left that the party could open."""
+    """The wait for confirmations; no key of an edge is left that the party could open."""
 
     opened: RoundOpened
     view: RoundView
@@ -285,7 +285,7 @@ class Confirmed(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Counting(Guarded):
-    """Reads the confirmations of others, before the party opens its seed."""
+    """The reading of others' confirmations, before the party opens its seed."""
 
     confirmed: Confirmed
     leaf: bytes
@@ -295,7 +295,7 @@ class Counting(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Unmasked(Guarded):
-    """Keeps the shares of neighbours in the final list; the party's own seed is open.
+    """The shares of neighbours in the final list; the party's own seed is open.
 
     `confirmed` are the parties whose timely confirmations were read.
     """
@@ -309,7 +309,7 @@ class Unmasked(Guarded):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Waits for the result or an abort; the party has nothing left to say."""
+    """The wait for the result or an abort; the party has nothing left to post."""
 
     opened: RoundOpened
     view: RoundView
@@ -318,12 +318,12 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Ends the session for this party: all rounds are over."""
+    """The end of the session for this party: all rounds are over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Ends the session for this party: its own checks failed."""
+    """The end of the session for this party: its own checks failed."""
 
     error: ProtocolError
 
@@ -351,7 +351,7 @@ Stage: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PartyState(Guarded):
-    """Holds everything a party knows. `sent` are all posts of the round: only they are resent.
+    """Everything a party knows. `sent` are all posts of the round: only they are resent.
 
     `landed` has leaf and index of own entries that the log is known to hold. `final_seen`:
     the round has a final close. `listed`: this party is in its list of commit.

@@ -135,7 +135,7 @@ def _signed(words: npt.NDArray[np.unsignedinteger], width: int) -> tuple[int, ..
 
 @dataclass(slots=True)
 class CuriousResultRules(PhaseRules):
-    """Releases the sum where nobody owes anything: masks towards absent parties stay in it."""
+    """The judge that releases the sum, masks towards absent parties included."""
 
     phase = None
 

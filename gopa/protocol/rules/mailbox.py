@@ -155,7 +155,7 @@ def nothing() -> None:
 
 @dataclass(slots=True)
 class Sorter(Generic[T]):
-    """Reads the messages of one phase, each once, however often a cut is tried.
+    """The messages of one phase, each read once, however often a cut is tried.
 
     Where a party has one message it is read when it comes: what it says follows from
     nothing that comes later. The mailbox keeps no more of it than its place.

@@ -90,7 +90,7 @@ class PackedRoll(LazySequence[int, RollEntry]):
         return self._hashes[place]
 
     def roll(self) -> Roll:
-        """Unpack the roll."""
+        """The roll with all its entries."""
         return Roll(tuple(self), self.beacon_round)
 
 
@@ -208,7 +208,7 @@ class Edges:
 
     @cached_property
     def live_pairs(self) -> frozenset[tuple[int, int]]:
-        """The live edges."""
+        """The live edges as pairs of positions."""
         return frozenset(zip(self.low.tolist(), self.high.tolist(), strict=True))
 
     @cached_property
@@ -252,7 +252,7 @@ class Edges:
         return int(self.low[edge]), int(self.high[edge])
 
     def sign_at(self, edge: int, party: int) -> int:
-        """With which sign `party` adds the mask (04-P1)."""
+        """The sign with which `party` adds the mask of an edge (04-P1)."""
         return self.signs_at([edge], party)[0]
 
     def signs_at(self, edges: Sequence[int], party: int) -> tuple[int, ...]:

@@ -213,7 +213,7 @@ class RollbackRules(PhaseRules):
 def owed_edges(
     state: RoundState, members: Iterable[int], disputed: Iterable[int] = ()
 ) -> dict[int, dict[int, int]]:
-    """For each member the live edges to parties that are gone, as far as they are not open.
+    """The live edges to parties that are gone and not open yet, for each member.
 
     And the disputed ones, which both ends owe.
     """

@@ -162,7 +162,7 @@ class RoundState:
         return cast("T | None", self._stages.get(stage))
 
     def at(self, stage: type[T]) -> T:
-        """The stage.
+        """The stage of this kind.
 
         Raises:
             UsageError: no close has reached it, or it is left.
@@ -207,7 +207,7 @@ class RoundState:
 
     @property
     def enrolled(self) -> PackedRoll:
-        """The roll."""
+        """The roll of the round."""
         return self.at(EnrolledRoll).roll
 
     @property
@@ -222,7 +222,7 @@ class RoundState:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The last list."""
+        """The members of the last list."""
         return self.lists[-1].members
 
     @property
@@ -244,7 +244,7 @@ class RoundState:
 
     @property
     def drawn(self) -> Graph:
-        """The graph."""
+        """The graph of the round."""
         return self.at(Drawn).graph
 
     @property
@@ -478,7 +478,7 @@ class PhaseRules(ABC):
         return {}
 
     def shares_owed(self) -> Mapping[int, tuple[int, ...]]:
-        """For each party that may give shares, whose."""
+        """Whose shares are owed, for each party that may give some."""
         return {}
 
     def sorter(
@@ -569,7 +569,7 @@ class Proving(ABC):
     def liars_about_edges(
         self, state: RoundState, keys: Sequence[tuple[int, SecretBytes]]
     ) -> Sequence[Lies]:
-        """For each key that is right by its hash: the ends that said something else about it."""
+        """The ends that lied about an edge, for each key that is right by its hash."""
         del state
         return [{}] * len(keys)
 

@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True, repr=False, eq=False)
 class PartyAccess(Guarded):
-    """Gives a behaviour access to one party: its key, its states, the log, memory of its own.
+    """A behaviour's access to one party: its key, its states, the log, memory of its own.
 
     `before` is its state when it was told what made it speak.
     """
@@ -78,7 +78,7 @@ class PartyAccess(Guarded):
 
 @dataclass(slots=True, repr=False, eq=False)
 class OrganiserAccess(Guarded):
-    """Gives a behaviour access to the organiser: its key, the log, memory of its own."""
+    """A behaviour's access to the organiser: its key, the log, memory of its own."""
 
     session: bytes
     manifest: Manifest

@@ -34,7 +34,7 @@ from wire.secret import Guarded
 
 @dataclass(slots=True)
 class Usage:
-    """Counts what a party cost so far.
+    """What a party cost so far.
 
     `posted` and `read` are bytes of entries; `entries` is how many were read, each of them
     with a signature. `cpu_seconds` is what the clock of the options measured of the party's steps,
@@ -68,7 +68,7 @@ def unmeasured() -> float:
 
 @dataclass(slots=True, repr=False, eq=False)
 class SimulatedParty(Guarded):
-    """Steps one party and lets its behaviours change what it says."""
+    """One party, stepped, whose behaviours change what it posts."""
 
     party: Party
     access: PartyAccess
@@ -85,7 +85,7 @@ class SimulatedParty(Guarded):
 
     @property
     def author(self) -> bytes:
-        """Its Ed25519 key."""
+        """The party's Ed25519 key."""
         return self.access.key.public.data
 
     @property

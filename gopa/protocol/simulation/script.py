@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Behaviour(Protocol):
-    """Lets a party depart from the rules: sees what it posts and may change it.
+    """A party's departure from the rules: it sees what the party posts and may change it.
 
     A behaviour holds parameters only; what it has to remember lies in `access.memory`.
     """
@@ -38,7 +38,7 @@ class Behaviour(Protocol):
 
 
 class OrganiserBehaviour(Protocol):
-    """Lets an organiser depart from the rules: sees what it posts and may change it."""
+    """An organiser's departure from the rules: it sees each message and may change it."""
 
     def publishes(self, access: OrganiserAccess, control: SendMessage) -> Sequence[SendMessage]:
         """What is posted instead of a message that the rules demand."""
@@ -46,7 +46,7 @@ class OrganiserBehaviour(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Lists behaviours by party, in the order in which they apply. `Script()` is all honest."""
+    """Behaviours by party, in the order in which they apply. `Script()` is all honest."""
 
     parties: Mapping[int, tuple[Behaviour, ...]] = field(default_factory=dict)
     organiser: tuple[OrganiserBehaviour, ...] = ()
@@ -85,7 +85,7 @@ Rounds: TypeAlias = frozenset[int] | None
 
 @dataclass(frozen=True, slots=True)
 class Honest:
-    """Says what the machine says; departures change a part of it."""
+    """What the machine says; departures change a part of it."""
 
     def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
         del access
@@ -102,7 +102,7 @@ class Honest:
 
 @dataclass(frozen=True, slots=True)
 class Drop(Honest):
-    """Is gone from before or after its message of a phase to the end of the round: absent."""
+    """Absence from before or after a message of a phase to the end of the round."""
 
     phase: Phase
     before: bool
@@ -119,7 +119,7 @@ class Drop(Honest):
 
 @dataclass(frozen=True, slots=True)
 class Skip(Honest):
-    """Says nothing in one phase and goes on as if it had: absent, and no longer listed."""
+    """Silence in one phase, and going on as if it had spoken: absent, and no longer listed."""
 
     phase: Phase
     rounds: Rounds = None
@@ -131,7 +131,7 @@ class Skip(Honest):
 
 @dataclass(frozen=True, slots=True)
 class PostsLate(Honest):
-    """Posts its message of a phase behind the close of that phase: absent."""
+    """A message of a phase behind the close of that phase: absent."""
 
     phase: Phase
     rounds: Rounds = None
@@ -155,7 +155,7 @@ class PostsLate(Honest):
 
 @dataclass(frozen=True, slots=True)
 class Twice(Honest):
-    """Signs two entries for its slot of a phase: struck, on evidence below the cut (04-E3)."""
+    """Two signed entries for one slot of a phase: struck, on evidence below the cut (04-E3)."""
 
     phase: Phase
     rounds: Rounds = None
@@ -168,7 +168,7 @@ class Twice(Honest):
 
 @dataclass(frozen=True, slots=True)
 class TwiceLater(Honest):
-    """Signs a second entry for its slot behind the close of another phase: reported (04-E3)."""
+    """A second signed entry for the slot behind the close of another phase: reported (04-E3)."""
 
     phase: Phase
     behind: Phase
@@ -191,7 +191,7 @@ class TwiceLater(Honest):
 
 @dataclass(frozen=True, slots=True)
 class Garbage(Honest):
-    """Posts bytes that are no message: invalid."""
+    """Bytes that are no message: invalid."""
 
     phase: Phase
     rounds: Rounds = None
@@ -205,7 +205,7 @@ class Garbage(Honest):
 
 @dataclass(frozen=True, slots=True)
 class Replay(Honest):
-    """Posts the body it posted in an earlier round again: invalid (04-E4)."""
+    """The body of an earlier round again: invalid (04-E4)."""
 
     phase: Phase
     rounds: Rounds = None

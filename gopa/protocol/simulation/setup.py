@@ -37,7 +37,7 @@ from wire.secret import SecretBytes
 
 
 class KnownBeaconValues(Protocol):
-    """Supplies the values of a beacon that the caller of a simulation has."""
+    """The values of a beacon that the caller of a simulation has."""
 
     def name(self) -> int:
         """The round that the next close of join names."""
@@ -48,7 +48,7 @@ class KnownBeaconValues(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SimulatedWitnesses:
-    """Cosigns every checkpoint of the log as witnesses would, at the time that is set."""
+    """Witnesses that cosign every checkpoint of the log, at the time that is set."""
 
     signers: tuple[NoteSigner, ...]
     time: int
@@ -88,7 +88,7 @@ Progress = Callable[[Phase, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class SimulationOptions:
-    """Says where a simulation takes place; the defaults are a log in memory and nothing else.
+    """Where a simulation takes place; the defaults are a log in memory and nothing else.
 
     `directory` is new or empty and will hold the log. `executor` checks proofs and
     signatures. In `threads` the parties that hear of the same entry work at once; the log
@@ -115,7 +115,7 @@ class SimulationOptions:
 
 @dataclass(frozen=True, slots=True)
 class SimulationParts:
-    """Holds everybody and everything of a simulation."""
+    """Everybody and everything of a simulation."""
 
     manifest: Manifest
     session: bytes
@@ -222,7 +222,7 @@ def permissive(terms: Terms) -> LocalPolicy:
 
 
 class SeededStreams:
-    """Derives independent streams from one seed, one for each name."""
+    """Independent streams of one seed, one for each name."""
 
     __slots__ = ("_seed",)
 

@@ -38,7 +38,7 @@ from wire.randomness import Rng, draw
 
 @dataclass(frozen=True, slots=True)
 class RoundRecord:
-    """Says what one logical round came to, with all its attempts.
+    """What one logical round came to, with all its attempts.
 
     Parties are named by their number in the simulation, from 0, in the order of their
     keys. `included` is the final list of the last attempt, if that has a result.
@@ -63,7 +63,7 @@ _BATCH = 512
 
 
 class Simulation:
-    """Runs parties, organiser and board in one process, labelled a simulation in the manifest.
+    """Parties, organiser and board in one process, labelled a simulation in the manifest.
 
     Party i has the i-th smallest key of the roster. The same `rng` gives the same log.
     """
@@ -121,7 +121,7 @@ class Simulation:
         return self._organiser.state.over
 
     def findings(self) -> Findings:
-        """Says everything that the rules found so far."""
+        """Everything that the rules found so far."""
         return self._organiser.findings()
 
     def log(self) -> LogReader:

@@ -55,7 +55,7 @@ def require_dimension(dimension: int) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EdgeMask(Guarded):
-    """Holds the mask of one edge, and the blinding of its commitment."""
+    """The mask of one edge, and the blinding of its commitment."""
 
     group: Group
     law: MaskLaw
@@ -70,7 +70,7 @@ class EdgeMask(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EdgeMasks(Guarded):
-    """Holds the masks of several edges, in the order of their keys."""
+    """The masks of several edges, in the order of their keys."""
 
     group: Group
     law: MaskLaw
@@ -129,7 +129,7 @@ def edge_masks(
 
 
 def sign(own: bytes, other: bytes) -> int:
-    """With which sign `own` adds the mask it shares with `other`: 1 for the smaller id, else -1.
+    """The sign with which `own` adds the mask it shares: 1 for the smaller id, else -1.
 
     Raises:
         UsageError: ids that are not 32 bytes, or equal.

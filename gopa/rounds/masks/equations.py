@@ -22,7 +22,7 @@ from wire.secret import Guarded, SecretBytes
 
 @dataclass(frozen=True, slots=True)
 class EquationPoints:
-    """Holds the tables of equality of the points that a close of publish decides.
+    """The tables of equality of the points that a close of publish decides.
 
     A mask has `dimension` words of `width` bits. The tables take 32 bytes for each point and word.
     """
@@ -36,7 +36,7 @@ class EquationPoints:
     def of(
         cls, group: Group, leaf: bytes, points: Sequence[ScalarVec], *, dimension: int, width: int
     ) -> EquationPoints:
-        """Those of these points."""
+        """The tables of these points."""
         kernels = table_kernels(group)
         tables = tuple(kernels.equality(point, dimension) for point in points)
         return cls(group, leaf, width, tables)
@@ -57,7 +57,7 @@ class EquationPoints:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EquationMask(Guarded):
-    """Holds what a mask is at the points, and the blinding of the commitment to it."""
+    """What a mask is at the points, and the blinding of the commitment to it."""
 
     group: Group
     values: SecretScalarVec

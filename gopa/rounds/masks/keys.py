@@ -24,7 +24,7 @@ LARGEST_ROUND: Final = 2**16 - 1
 
 @dataclass(frozen=True, slots=True)
 class EdgeContext:
-    """Names one edge of one round of one session; `low` is the smaller party id.
+    """One edge of one round of one session; `low` is the smaller party id.
 
     Raises:
         UsageError: ids that are not 32 bytes or not in increasing order, or a round
@@ -57,7 +57,7 @@ class EdgeContext:
 
 @dataclass(frozen=True, slots=True)
 class SelfContext:
-    """Names one party in one round of one session.
+    """One party in one round of one session.
 
     Raises:
         UsageError: as for `EdgeContext`.
@@ -92,7 +92,7 @@ KEY_SIZE: Final = 32
 
 
 class SharedPoint(Guarded):
-    """Holds the Diffie-Hellman point of two parties: whoever knows it knows all their keys."""
+    """The Diffie-Hellman point of two parties: whoever knows it knows all their keys."""
 
     __slots__ = ("_point",)
 

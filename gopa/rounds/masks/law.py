@@ -30,7 +30,7 @@ _MOST_PRECISION: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class RoundedGaussian:
-    """Describes N(0, deviation^2) rounded to integers, with 128-bit cumulative weights.
+    """N(0, deviation^2) rounded to integers, with 128-bit cumulative weights.
 
     F_i is the integer nearest to 2^128 times the probability of a value below
     -radius + i, for i = 1 .. 2 radius; F_0 = 0 and the last F is 2^128. Values whose
@@ -210,7 +210,7 @@ def _arctangent(inverse: int, precision: int) -> Enclosure:
 
 
 class MaskKind(Enum):
-    """Numbers the laws in encodings."""
+    """The numbers of the laws in encodings."""
 
     UNIFORM = 1
     ROUNDED_GAUSSIAN = 2
@@ -218,7 +218,7 @@ class MaskKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UniformMask:
-    """Describes the uniform law on all scalars or words: a masked value alone tells nothing."""
+    """The uniform law on all scalars or words: a masked value alone tells nothing."""
 
 
 MaskLaw: TypeAlias = UniformMask | RoundedGaussian

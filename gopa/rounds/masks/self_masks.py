@@ -29,7 +29,7 @@ from wire.secret import Guarded, SecretBytes
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SelfMask(Guarded):
-    """Holds uniform values, and the blinding of their commitment."""
+    """Uniform values, and the blinding of their commitment."""
 
     group: Group
     values: SecretScalarVec
@@ -72,7 +72,7 @@ LARGEST_POINT: Final = 2**32 - 1
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Share(Guarded):
-    """Holds the values of both polynomials at one point."""
+    """The values of both polynomials at one point."""
 
     value: SecretScalar
     blinding: SecretScalar
@@ -84,7 +84,7 @@ class Share(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Dealing(Guarded):
-    """Holds what a dealer publishes, and one share for each recipient in their order."""
+    """What a dealer publishes, and one share for each recipient in their order."""
 
     commitments: Commitment
     shares: tuple[Share, ...]

@@ -70,7 +70,7 @@ def points_of(context: RoundContext, publish_leaf: bytes, count: int) -> tuple[S
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """Names the tests of a round: it is the key of a cache, as all parties have the same."""
+    """The tests of a round: it is the key of a cache, as all parties have the same."""
 
     group: Group
     seed: bytes

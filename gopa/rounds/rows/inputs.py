@@ -36,7 +36,7 @@ _SEED_SIZE: Final = 32
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowInput(Guarded):
-    """Holds the vector of one logical round in the one commitment that it ever has."""
+    """The vector of one logical round in the one commitment that it ever has."""
 
     rows: HiddenRows
 
@@ -48,7 +48,7 @@ class RowInput(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowNoise(Guarded):
-    """Holds the noise of one round, and the pads that hide one answer to the tests.
+    """The noise of one round, and the pads that hide one answer to the tests.
 
     The noise can be made again from its `seed`, the pads cannot: they are used once.
     """

@@ -20,7 +20,7 @@ _ENTRY: Final = 4
 
 
 class KnownPoints:
-    """Decodes vectors of points, and keeps those that were used last."""
+    """Decoded vectors of points, of which those that were used last are kept."""
 
     def __init__(self, most: int) -> None:
         self._most, self._held = most, 0

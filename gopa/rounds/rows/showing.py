@@ -27,7 +27,7 @@ from zkp.rows.mask_prover import HiddenMasks
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ShownMasks(Guarded):
-    """Holds the commitments to all masks of a party at the points, and what they hide together."""
+    """The commitments to all masks of a party at the points, and what they hide together."""
 
     edges: tuple[bytes, ...]
     self_mask: bytes

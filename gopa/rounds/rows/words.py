@@ -31,7 +31,7 @@ _SIGN_BIT: Final = 63
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LiveEdge(Guarded):
-    """Holds the key of an edge that masks, its neighbour's position and this end's sign."""
+    """The key of an edge that masks, its neighbour's position and this end's sign."""
 
     neighbour: int
     sign: int
@@ -41,7 +41,7 @@ class LiveEdge(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LiveMasks(Guarded):
-    """Holds everything a party masks with in one round; edges in increasing position."""
+    """Everything a party masks with in one round; edges in increasing position."""
 
     edges: tuple[LiveEdge, ...]
     seed: SecretBytes
@@ -67,7 +67,7 @@ class LiveMasks(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MaskedVector(Guarded):
-    """Holds what a publish carries, and what is behind the rows of carries and pads."""
+    """What a publish carries, and what is behind the rows of carries and pads."""
 
     value: bytes
     carries: HiddenRows
@@ -86,7 +86,7 @@ class MaskedVector(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class KeptCarries(Guarded):
-    """Holds what cannot be made again of a publish: blindings of its carries, and its pads."""
+    """What cannot be made again of a publish: blindings of its carries, and its pads."""
 
     blindings: SecretScalarVec
     points: PointVec
@@ -95,7 +95,7 @@ class KeptCarries(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UnmaskedVector(Guarded):
-    """Holds what the words of a party are made of; the coins `joint` and its id move its noise."""
+    """What the words of a party are made of; the coins `joint` and its id move its noise."""
 
     context: RoundContext
     input: RowInput

@@ -31,7 +31,7 @@ from wire.randomness import Rng
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """Names a verified checkpoint: entries below `size` are known to be in the log."""
+    """A verified checkpoint: entries below `size` are known to be in the log."""
 
     size: int
     root: bytes
@@ -39,7 +39,7 @@ class Horizon:
 
 @runtime_checkable
 class SessionLog(Protocol):
-    """Reads and posts for one participant, and believes only what has been proved (12-W1).
+    """The log for one participant, which believes only what has been proved (12-W1).
 
     Implementations: `WholeLog` reads every entry, `SelectiveLog` asks for places. Many
     parties of one process may share one. Raises `FaultyBoard` on a fork, for good.
@@ -120,7 +120,7 @@ _POSTERS: Final = 16
 
 
 class BoardLink:
-    """Reaches one board for all parties of a process.
+    """The way to one board for all parties of a process.
 
     However many post at once, `posters` threads and as many connections do the work, in the
     order in which they were asked. Reading has threads of its own, so that a crowd that
@@ -194,7 +194,7 @@ class BoardLink:
 
 
 class CountingTransport:
-    """Counts the bytes of bodies. May be shared between threads."""
+    """A transport that counts the bytes of bodies. May be shared between threads."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -233,7 +233,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class PollingPace:
-    """Says how often to look: after `least` seconds while the log grows, else up to `most`."""
+    """How often to look: after `least` seconds while the log grows, else up to `most`."""
 
     least: float = 0.2
     most: float = 3.0
@@ -241,7 +241,7 @@ class PollingPace:
 
 
 class Signal:
-    """Wakes all that wait now; until then waiting costs nothing."""
+    """A bell for all that wait now; until then waiting costs nothing."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -255,7 +255,7 @@ class Signal:
 
 
 class BoardFollower(ABC):
-    """Follows a board from the first question on until `close`.
+    """A board followed from the first question on until `close`.
 
     What may pass (no answer, no quorum yet, tiles that do not fit) is asked again and stands in
     `trouble`. A fork is for good, and so is an error of this machine: everybody who waits gets
@@ -302,7 +302,7 @@ class BoardFollower(ABC):
         return await self._until(newer, self._growth)
 
     async def submit(self, entries: tuple[bytes, ...]) -> None:
-        """As `BoardLink.submit`; then the board is looked at soon."""
+        """Post as `BoardLink.submit` does; then the board is looked at soon."""
         self._require_sound()
         await self._link.submit(entries)
         self._hurry()

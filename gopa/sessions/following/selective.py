@@ -41,7 +41,7 @@ _LAST = frozenset({Kind.MANIFEST, Kind.RESULT, Kind.ABORT})
 
 
 class Trail:
-    """Keeps the organiser's newest entries, and the place (round, seq) of its next one.
+    """The organiser's newest entries, and the place (round, seq) of its next one.
 
     Kept are those of the round that is going on and of the one before, from index `floor` on;
     of older rounds only where they began. The next one was looked for below index `known` and
@@ -119,7 +119,7 @@ _OF_ORGANISER: Final = (int(Phase.ORGANISER),)
 
 
 class SelectiveLog(BoardFollower):
-    """Reads what few parties need: a `SessionLog` for one party in a process.
+    """What few parties need of a log: a `SessionLog` for one party in a process.
 
     Everything is verified that a lookup shows. A lookup that cannot be trusted or had, a gap
     in what the organiser said, and a board that answers no lookups make it read the log

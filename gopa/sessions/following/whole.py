@@ -44,7 +44,7 @@ def read_session(
 def entries_of_session(
     raws: Iterable[bytes], session: bytes, start: int = 0, executor: Executor | None = None
 ) -> list[Posted]:
-    """Those of a session among all entries of a log from index `start` on.
+    """The entries of a session among all of a log from index `start` on.
 
     What is no entry, or not signed by its author, is left out: an honest board takes none,
     and nobody can be held to it.
@@ -93,7 +93,7 @@ _MOST_AUTHORS: Final = 8
 
 
 class ManifestSearch:
-    """Takes the entries of a session in order until one of its authors has posted its manifest.
+    """The entries of a session in order until one of its authors has posted its manifest.
 
     Whoever has an entry where a manifest stands counts, whatever kind it is of: the rules count
     so, and a party that found more manifests than they do would take part in no session.
@@ -150,7 +150,7 @@ _index = attrgetter("index")
 
 
 class EntryStreams:
-    """Keeps the newest entries of a session by author, as they come in the order of the log.
+    """The newest entries of a session by author, as they come in the order of the log.
 
     Kept are those of the round that is open and of the one before, for parties that lag
     behind; of a roster's session those of its parties and its organiser. From index `floor`
@@ -233,7 +233,7 @@ class EntryStreams:
 
 
 def matching(wanted: Fetch, entries: Iterable[Posted]) -> tuple[Posted, ...]:
-    """Those of the entries that the fetch asks for, in the order of the log."""
+    """The entries that the fetch asks for, in the order of the log."""
     authors = frozenset(wanted.authors)
     found = [
         posted
@@ -252,7 +252,7 @@ _AT_ONCE: Final = 4_096
 
 
 class WholeLog(BoardFollower):
-    """Reads every entry once: a `SessionLog` for many parties of a process.
+    """Every entry, read once: a `SessionLog` for many parties of a process.
 
     Checkpoints, bundles and signatures are verified in threads, signatures on `executor` if
     there is one. A party that waits costs nothing; what it asks for is in memory unless it

@@ -28,7 +28,7 @@ _NUMBER = "{round}"
 
 
 class BeaconSource(Protocol):
-    """Shows values of a beacon."""
+    """The values of a beacon."""
 
     async def value(self, number: int) -> BeaconValue | None:
         """The round with its signature, not verified; None while it is not there.
@@ -46,7 +46,7 @@ async def verified(value: BeaconValue, chain: DrandChain, number: int) -> Beacon
 
 @dataclass(frozen=True, slots=True)
 class DrandFile:
-    """Reads rounds from a file, one JSON object a line; it is read again each time."""
+    """Rounds in a file, one JSON object a line; it is read again each time."""
 
     path: Path
 
@@ -72,7 +72,7 @@ class DrandFile:
 
 @dataclass(frozen=True, slots=True)
 class DrandUrl:
-    """Asks a relay: at `<address>/public/<round>`, or an address with `{round}` in it."""
+    """A relay: `<address>/public/<round>`, or an address with `{round}` in it."""
 
     address: str
     transport: Transport

@@ -52,21 +52,21 @@ _ANSWERS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Asks to post stored bytes in this order, before anything else is said."""
+    """The request to post stored bytes in this order, before anything else."""
 
     entries: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class WaitUntil:
-    """Asks to wait until this time, or until the log has grown."""
+    """The request to wait until this time, or until the log has grown."""
 
     until: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class AskBeacon:
-    """Asks to give the value of this round of the beacon to `supply`; it is due at `due`."""
+    """The request for the value of this round of the beacon, for `supply`; it is due at `due`."""
 
     round: int
     due: int
@@ -74,18 +74,18 @@ class AskBeacon:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """Says that this organiser opens no more rounds."""
+    """The news that this organiser opens no more rounds."""
 
 
 Act: TypeAlias = Send | WaitUntil | AskBeacon | Over
 
 
 class LogIsShorter(Unattributed):
-    """Stops an organiser: the log lacks what it has seen in it before."""
+    """A log that lacks what the organiser has seen in it before: it stops."""
 
 
 class DurableOrganiser(Guarded):
-    """Runs the pure organiser with a memory and a clock: says when phases end, and what to post.
+    """The pure organiser with a memory and a clock: when phases end, and what to post.
 
     Stores every message before it hands it out, and hands out the same bytes until the log
     has them (12-O1). The caller reads the log to a verified checkpoint (`take`, then

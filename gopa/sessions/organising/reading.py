@@ -29,7 +29,7 @@ PIECE: Final = 2048
 
 
 class OrganiserLog(Protocol):
-    """Shows all of a log, verified, and posts to it."""
+    """All of a log, verified, and the way to post to it."""
 
     async def newest(self) -> tuple[Horizon, bytes]:
         """The newest checkpoint that satisfies the policy and extends all before; its bytes."""
@@ -42,7 +42,7 @@ class OrganiserLog(Protocol):
 
 
 class OpenBoard(Protocol):
-    """Is what an organiser needs of a board: a `BoardClient`, or a log of this process."""
+    """What an organiser needs of a board: a `BoardClient`, or a log of this process."""
 
     def update(self) -> SignedCheckpoint:
         """The newest checkpoint that holds."""
@@ -55,7 +55,7 @@ class OpenBoard(Protocol):
 
 
 class BoardLog:
-    """Reads and posts to the log of a board, through a client that has the session's policy.
+    """The log of a board, through a client that has the session's policy.
 
     One call at a time. `executor` verifies signatures.
     """
@@ -103,7 +103,7 @@ def culprits_of(abort: Abort, roll: Sequence[RollEntry]) -> tuple[bytes, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRound:
-    """Says how a round ended; `included` are the keys of those in the result.
+    """How a round ended; `included` are the keys of those in the result.
 
     `culprits` are the keys of those that an abort found missing or wrong, as the organiser says.
     `cut_off` are messages that were in the log before an abort and that its cut left out.
@@ -123,7 +123,7 @@ class FinishedRound:
 
 @dataclass(frozen=True, slots=True)
 class OpenRound:
-    """Says where the round stands that is going on.
+    """Where the round stands that is going on.
 
     `step` counts rollbacks from 1 and is 0 elsewhere. `present` are the keys of those still
     in it, as the last close says (whoever has joined, before the roll is known), `posted` of
@@ -141,7 +141,7 @@ class OpenRound:
 
 @dataclass(slots=True)
 class SessionStatus:
-    """Collects what the log shows so far. Feed it every entry of the session, in order."""
+    """What the log shows so far. Feed it every entry of the session, in order."""
 
     ticket: Ticket
     manifest: Manifest | None = None

@@ -36,7 +36,7 @@ from wire.errors import InvalidProof, ProtocolError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class PhaseOpened:
-    """Tells that a phase is open. Rounds count from 1, all other numbers are as in the log.
+    """The news that a phase is open. Rounds count from 1, all other numbers are as in the log.
 
     `present` is how many parties are in the round, 0 before the roll; `expected` how many
     of them may still post; `ends` is a time of day.
@@ -54,7 +54,7 @@ class PhaseOpened:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Tells that more messages of the open phase are in the log."""
+    """The news that more messages of the open phase are in the log."""
 
     round: int
     phase: Phase
@@ -64,7 +64,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class AwaitingBeacon:
-    """Tells that the coins of the round wait for a value that is due at a time of day."""
+    """The news that the coins of the round wait for a value that is due at a time of day."""
 
     round: int
     beacon_round: int
@@ -73,7 +73,7 @@ class AwaitingBeacon:
 
 @dataclass(frozen=True, slots=True)
 class BadBeacon:
-    """Tells that the source has shown a value that the beacon did not sign."""
+    """The news that the source has shown a value that the beacon did not sign."""
 
     beacon_round: int
     error: str
@@ -81,7 +81,7 @@ class BadBeacon:
 
 @dataclass(frozen=True, slots=True)
 class RoundEnded:
-    """Tells that a round has its result or was aborted.
+    """The news that a round has its result or was aborted.
 
     `included` is how many parties are in the result; `why` is set where the organiser gave up.
     `culprits` are the keys of those that an abort found missing or wrong.
@@ -98,21 +98,21 @@ class RoundEnded:
 
 @dataclass(frozen=True, slots=True)
 class BoardLost:
-    """Tells that the board cannot be reached, or show what it signed; it is asked again."""
+    """The news that the board cannot be reached, or show what it signed; it is asked again."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class BoardFound:
-    """Tells that the board answers again, after so many seconds."""
+    """The news that the board answers again, after so many seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEnded:
-    """Tells that no more rounds are opened.
+    """The news that no more rounds are opened.
 
     `complete`: every round of the plan has its result, after however many attempts.
     """
@@ -135,7 +135,7 @@ Happening: TypeAlias = (
 
 
 class Watcher:
-    """Finds what has happened since the last look, by comparing where the session stands.
+    """What has happened since the last look, by comparing where the session stands.
 
     Rounds that had ended before the first look are not told.
     """
@@ -195,7 +195,7 @@ _NO_QUORUM: Final = "05-P2"
 
 @dataclass(frozen=True, slots=True)
 class OrganiserPace:
-    """Says how often to look, and how long to bear a board that is out of reach.
+    """How often to look, and how long to bear a board that is out of reach.
 
     `clock` is the time of day, the same as the organiser's.
     """

@@ -17,7 +17,7 @@ LONGEST: Final = 10 * 365 * 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Sets when a phase ends at the latest, in seconds after it opened.
+    """When a phase ends at the latest, in seconds after it opened.
 
     `join` is for parties that have to be told of the session first, `phase` for everything
     that programs do by themselves; `others` names phases that take another time.
@@ -41,7 +41,7 @@ class Deadlines:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Sets what an organiser decides by itself; nothing in a log depends on it.
+    """What an organiser decides by itself; nothing in a log depends on it.
 
     `rounds` is how many logical rounds are run in all, None for those of the plan; `pause`
     lies between the end of one and the opening of the next. A round of a beacon is named

@@ -36,7 +36,7 @@ from wire.secret import SecretBytes
 
 @dataclass(frozen=True, slots=True)
 class OrganiserPlace:
-    """Creates and reads the directory in which an organiser keeps one session."""
+    """The directory in which an organiser keeps one session."""
 
     root: Path
 
@@ -142,7 +142,7 @@ MOST_CHUNKS: Final = 65_535
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """Keeps a signed message: these bytes are sent, again and again, until the log has them."""
+    """A signed message: these bytes are sent, again and again, until the log has them."""
 
     kind: Kind
     round: int
@@ -151,7 +151,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class PhaseStart:
-    """Keeps when the phase began that this leaf opened, in milliseconds since 1970."""
+    """When the phase began that this leaf opened, in milliseconds since 1970."""
 
     leaf: bytes
     since: int
@@ -159,7 +159,7 @@ class PhaseStart:
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """Keeps the first cosigned checkpoint that covers the close of join.
+    """The first cosigned checkpoint that covers the close of join.
 
     Later ones may state times at which the beacon's value was known already.
     """
@@ -173,7 +173,7 @@ Record: TypeAlias = StoredMessage | PhaseStart | Covered
 
 @dataclass(frozen=True, slots=True)
 class JournalStart:
-    """Keeps how many rounds had ended when the journal began, and when that was."""
+    """How many rounds had ended when the journal began, and when that was."""
 
     ended: int
     since: int

@@ -64,7 +64,7 @@ from wire.secret import Guarded
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class TunnelInput(Guarded):
-    """Holds the value for a round, in its own units; a session with weights needs one."""
+    """The value for a round, in its own units; a session with weights needs one."""
 
     value: Value
     weight: float | None = None
@@ -77,7 +77,7 @@ Supply = Callable[[int], TunnelInput | None]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Says where a party stands. `last` is the last round that ended for it.
+    """Where a party stands. `last` is the last round that ended for it.
 
     `part` is why it is not in the round that is open, `error` why it says nothing more.
     """
@@ -93,7 +93,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CallParts(Guarded):
-    """Holds what every call of a party needs."""
+    """What every call of a party needs."""
 
     ticket: Ticket
     identity: SigningKey
@@ -105,7 +105,7 @@ class CallParts(Guarded):
 
 
 class PartyCall(Guarded):
-    """Works one call out: from a state and a request to what is kept and said."""
+    """One call worked out: from a state and a request to what is kept and answered."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from wire.randomness import Rng
 
 
 class CalledParty(SteppedParty):
-    """Runs a `Party` between two checkpoints: nothing of a call counts until its state is sealed.
+    """A `Party` between two checkpoints: nothing of a call counts until its state is sealed.
 
     A party from a checkpoint is the one that was written down: the same secret of the round, the
     same chain of events, the same state, so that it says what it would have said (12-N11).
@@ -90,7 +90,7 @@ class CalledParty(SteppedParty):
 
 
 def _without_sums(last: Finished) -> Finished:
-    """With one sum in the place of all, of which some may not have been shown (12-N12)."""
+    """The end of a round with one sum in the place of all (12-N12)."""
     if not isinstance(last.outcome, ResultMessage):
         return last
     return replace(last, outcome=replace(last.outcome, sums=last.outcome.sums[:1]))

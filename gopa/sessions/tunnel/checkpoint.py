@@ -79,14 +79,14 @@ _MASKS: Final = b"masks follow from the keys of edges"
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Holds what a state is restored with, besides its checkpoint."""
+    """What a state is restored with, besides its checkpoint."""
 
     session: RestoreContext
     slots: Slots
 
 
 def late(data: bytes, given: Surroundings) -> bytes | LateBytes:
-    """These bytes, if they are many in a slot that no call opens which does not need them."""
+    """The bytes; where they are many, in a slot that only calls that need them open."""
     return data if len(data) < LARGE else LateBytes(given.slots.put(data), given.slots.get)
 
 
@@ -113,7 +113,7 @@ def read_state(data: bytes, given: Surroundings) -> Any:
 
 
 class _Writer:
-    """Writes one value behind the other; each begins with the number of its form in `_FORMS`."""
+    """Values written one behind the other; each begins with the number of its form in `_FORMS`."""
 
     def __init__(self, given: Surroundings) -> None:
         self.out, self.names = bytearray(), dict[bytes, None]()
@@ -150,7 +150,7 @@ class _Writer:
 
 
 class _Reader:
-    """Reads what a `_Writer` has written."""
+    """What a `_Writer` has written, read back."""
 
     def __init__(self, data: bytes, given: Surroundings) -> None:
         self.position, self.session, self.slots = 0, given.session, given.slots
@@ -189,7 +189,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """Says how values of one kind are written and read."""
+    """How values of one kind are written and read."""
 
     kind: Any
     write: Callable[[_Writer, Any], None]

@@ -76,14 +76,14 @@ _LARGE: Final = 16_384
 
 @dataclass(slots=True)
 class _Line:
-    """Holds what the host knows of one party: its last reply, and what it has posted."""
+    """What the host knows of one party: its last reply, and what it has posted."""
 
     said: TunnelReply | None = None
     made: set[bytes] = field(default_factory=set)
 
 
 class _SharedProofs:
-    """Works out once what all parties are shown of the log as it is now."""
+    """What all parties are shown of the log as it is now, worked out once."""
 
     def __init__(self, reader: LogReader) -> None:
         self.node: Node = cache(reader.node)
@@ -91,7 +91,7 @@ class _SharedProofs:
 
 
 class TunnelHost:
-    """Serves the parties of one session over any transport that carries bytes.
+    """The host of one session's parties, over any transport that carries bytes.
 
     `turn` does everything; `request` and `take` are its halves, for a caller that has its own way
     to wait. One thread at a time. `executor` posts for many parties at once, where the board

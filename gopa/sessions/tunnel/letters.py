@@ -24,20 +24,20 @@ _ID: Final = fixed(32)
 
 
 class Misdirected(Unattributed):
-    """Refuses a letter or a card of another run, for somebody else, or from a stranger."""
+    """A letter or a card of another run, for somebody else, or from a stranger."""
 
 
 class LetterReplayed(Unattributed):
-    """Refuses a letter that was read before."""
+    """A letter that was read before."""
 
 
 class LetterMissing(Unattributed):
-    """Refuses a letter because one before it was not read: whoever relays them withholds it."""
+    """A letter of which one before it was not read: whoever relays them withholds it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Says under which point a user takes letters in a run."""
+    """The point under which a user takes letters in a run."""
 
     run: bytes
     user: bytes
@@ -46,7 +46,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """Holds the `number`-th letter of a user to another one in a run, in a box."""
+    """The `number`-th letter of a user to another one in a run, in a box."""
 
     run: bytes
     sender: bytes
@@ -57,7 +57,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """Holds a card or a letter, and the signature of its author."""
+    """A card or a letter, and the signature of its author."""
 
     content: bytes
     signature: bytes
@@ -76,7 +76,7 @@ def receiver_of(letter: bytes) -> bytes:
 
 
 class Correspondent(Guarded):
-    """Writes the letters of one user of a run, and reads those that are for it.
+    """One user of a run, who writes letters and reads those that are for it.
 
     `run` are 32 bytes that no other run has, and `card` is what all others have to see. Users are
     named by their keys.

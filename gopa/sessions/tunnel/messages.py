@@ -39,7 +39,7 @@ _LARGEST_LOG: Final = 2**28
 
 @dataclass(frozen=True, slots=True)
 class TunnelEntry:
-    """Shows a signed entry of the log; it is proved to be at `index`."""
+    """A signed entry of the log; it is proved to be at `index`."""
 
     index: int
     raw: bytes
@@ -47,7 +47,7 @@ class TunnelEntry:
 
 @dataclass(frozen=True, slots=True)
 class OwnEntry:
-    """Shows that the log has an entry that the party itself made, by its leaf alone."""
+    """The proof that the log has an entry that the party itself made, by its leaf alone."""
 
     index: int
     leaf: bytes
@@ -55,7 +55,7 @@ class OwnEntry:
 
 @dataclass(frozen=True, slots=True)
 class HiddenEntry:
-    """Shows by its leaf alone that the log has an entry with nothing but sums (12-N12)."""
+    """The proof that the log has an entry with nothing but sums, by its leaf alone (12-N12)."""
 
     index: int
     leaf: bytes
@@ -65,7 +65,7 @@ Shown: TypeAlias = TunnelEntry | OwnEntry | HiddenEntry
 
 
 class ShownKind(IntEnum):
-    """Says how an entry is shown."""
+    """How an entry is shown."""
 
     ENTRY = 1
     OWN = 2
@@ -85,7 +85,7 @@ SHOWN: Final[Codec[Shown]] = select(
 
 @dataclass(frozen=True, slots=True)
 class TunnelRequest:
-    """Shows a party what the log has for it (12-N2).
+    """What the log has for a party (12-N2).
 
     `consistency` leads from the checkpoint that the party has to this one, `proof` shows that the
     entries in `shown` are under it, and which roots the log had at `cuts`, those of the closes
@@ -122,7 +122,7 @@ REQUEST: Final[Codec[TunnelRequest]] = record(
 
 
 class Want(IntEnum):
-    """Says what the next request has to show besides what the organiser and the party said."""
+    """What the next request has to show besides what the organiser and the party posted."""
 
     NOTHING = 0
     ENTRIES = 1
@@ -133,7 +133,7 @@ class Want(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class TunnelReply:
-    """Says what the party posts, and what it is to be shown next (12-N3).
+    """What the party posts, and what it is to be shown next (12-N3).
 
     `size` is that of the checkpoint it has, `start` the index from which on it has not heard the
     organiser and itself. `needs_value`: a round is open to which it has given no value. `over`:

@@ -32,7 +32,7 @@ _WORTH_IT: Final = 2**17
 
 @dataclass(frozen=True, slots=True)
 class PackedMessage:
-    """Holds a request or a reply of `size` bytes, compressed."""
+    """A request or a reply of `size` bytes, compressed."""
 
     version: int
     size: int
@@ -53,7 +53,7 @@ PACKED: Final[Codec[PackedMessage]] = record(
 
 @dataclass(frozen=True, slots=True)
 class Deflated:
-    """Holds a part of many messages as it stands in the stream of each: packed once for all."""
+    """A part of many messages as it stands in the stream of each: packed once for all."""
 
     plain: bytes
     packed: bytes

@@ -48,7 +48,7 @@ from wire.secret import Guarded
 
 
 class TunnelParty(Guarded):
-    """Takes part in one session as a function: `answer(state, request)` gives `(state, reply)`.
+    """One party of one session as a function: `answer(state, request)` gives `(state, reply)`.
 
     It keeps nothing itself: a process may make a new one for each call. `secret` seals the
     states, `guard` sees to it that each is used once (12-N6); use `Unguarded` only where no state
@@ -92,7 +92,7 @@ class TunnelParty(Guarded):
         return self._place.party
 
     def begin(self, *, lost: bool = False) -> bytes:
-        """The first state.
+        """The first state of the party.
 
         With `lost` a party begins again whose state is gone: it takes no part in the logical
         rounds to which it may have given a value, and all older states are refused from now on.

@@ -30,7 +30,7 @@ _PAD: Final = 14
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class KeptWords(Guarded):
-    """Holds what is kept of `UnprovedWords`, until keys and seed are read, too."""
+    """What is kept of `UnprovedWords`, until keys and seed are read, too."""
 
     vectors: states.RowVectors
     carries: KeptCarries

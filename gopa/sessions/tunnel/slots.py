@@ -26,7 +26,7 @@ _SIZE: Final = 4
 
 
 class Slots(Guarded):
-    """Holds the slots of one state, and takes those of the next."""
+    """The slots of one state, from which those of the next are made."""
 
     def __init__(self, secret: SealingKey, place: bytes) -> None:
         self._secret, self._place = secret, place
@@ -95,7 +95,7 @@ class Slots(Guarded):
 
 
 class LateBytes(Guarded):
-    """Holds bytes in a slot that is opened when they are asked for."""
+    """Bytes in a slot that is opened when they are asked for."""
 
     __slots__ = ("load", "name")
 
@@ -108,7 +108,7 @@ class LateBytes(Guarded):
 
 
 class LateIntegers(Sequence[int], Guarded):
-    """Holds integers in a slot that is opened when one of them is asked for."""
+    """Integers in a slot that is opened when one of them is asked for."""
 
     __slots__ = ("_count", "_found", "_kind", "load", "name")
 

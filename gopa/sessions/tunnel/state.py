@@ -35,12 +35,12 @@ LARGEST_STATE: Final = 2**29
 
 
 class StateOfAnother(VaultError):
-    """Reports a state that is that of another party or session."""
+    """A state that is that of another party or session."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatePlace:
-    """Says whose state it is, and in which session."""
+    """Whose state it is, and in which session."""
 
     session: bytes
     party: bytes
@@ -51,7 +51,7 @@ class StatePlace:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TunnelState(Guarded):
-    """Holds what a party keeps between two calls.
+    """What a party keeps between two calls.
 
     `seed` is what round secrets are drawn from. Logical rounds below `spent` take no value.
     `manifest` and `checkpoint` are empty until they have been shown; entries of the organiser and
@@ -90,7 +90,7 @@ TUNNEL: Final[Codec[TunnelState]] = record(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OpenedState(Guarded):
-    """Holds what is in a state: its counter and content, and the slots behind its core."""
+    """What is in a state: its counter and content, and the slots behind its core."""
 
     counter: int
     content: TunnelState
@@ -164,7 +164,7 @@ def _keyed(secret: SealingKey, purpose: bytes, data: bytes) -> bytes:
 
 
 class SeedRng(Guarded):
-    """Draws from a seed, and gives the seed that follows. It is an `Rng`.
+    """Randomness from a seed, and the seed that follows. It is an `Rng`.
 
     What is drawn follows from the seed and what the call was told, so that two calls that were
     told different things share nothing (12-N7).
@@ -180,7 +180,7 @@ class SeedRng(Guarded):
         self._drawn = 0
 
     def __call__(self, count: int) -> bytes:
-        """The next bytes."""
+        """The next bytes of the stream."""
         self._drawn += 1
         place = b"draw" + self._drawn.to_bytes(8)
         return hashlib.shake_256(TUNNEL_CHANCE + self._seed + place).digest(count)

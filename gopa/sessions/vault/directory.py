@@ -50,7 +50,7 @@ _GENERATION: Final = 8
 
 
 class DirectoryVault(Guarded):
-    """Keeps a `Vault` in the directory `path`, which is made if it is not there.
+    """A `Vault` in the directory `path`, which is made if it is not there.
 
     `log` is the board whose checkpoints are remembered. `secret` seals a new vault and opens
     a sealed one. `rng` makes the keys and nonces of a sealed one. `guard` keeps the mark of the

@@ -49,7 +49,7 @@ _ZEROS: Final = bytes(8)
 
 
 class File(IntEnum):
-    """Names the files of a vault that are made of frames."""
+    """The files of a vault that are made of frames."""
 
     CURRENT = 1
     MEMORY = 2
@@ -58,7 +58,7 @@ class File(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class RecordPlace:
-    """Says where a record belongs: vault, file, generation and number in the file."""
+    """Where a record belongs: vault, file, generation and number in the file."""
 
     vault: bytes
     file: File
@@ -72,7 +72,7 @@ PLACE: Final[Codec[RecordPlace]] = record(
 
 
 class Sealing(Protocol):
-    """Makes payloads, and opens them in their place only."""
+    """The sealing of payloads, which open in their place only."""
 
     def seal(self, place: bytes, content: bytes) -> bytes: ...
     def open(self, place: bytes, payload: bytes) -> bytes | None:
@@ -80,7 +80,7 @@ class Sealing(Protocol):
 
 
 class Checksummed:
-    """Adds a hash to payloads: damage and moves show, and whoever has the file can read it."""
+    """A hash on payloads: damage and moves show, and whoever has the file can read it."""
 
     def seal(self, place: bytes, content: bytes) -> bytes:
         return content + _digest(place, content)
@@ -91,7 +91,7 @@ class Checksummed:
 
 
 class Boxed(Guarded):
-    """Encrypts payloads under the key of the vault."""
+    """Payloads encrypted under the key of the vault."""
 
     __slots__ = ("_box", "_rng")
 
@@ -130,7 +130,7 @@ def only_record(sealing: Sealing, place: RecordPlace, data: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FoundRecord(Guarded):
-    """Holds a record, and where its frame ends in the file."""
+    """A record, and where its frame ends in the file."""
 
     content: bytes
     end: int
@@ -193,7 +193,7 @@ VERSION: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Holds the id and the protected key of a vault, and the version of all that is in it."""
+    """The id and the protected key of a vault, and the version of all that is in it."""
 
     version: int
     vault: bytes

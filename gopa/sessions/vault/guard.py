@@ -24,24 +24,24 @@ from wire.errors import MalformedMessage, UsageError
 
 
 class StateReplayed(VaultError):
-    """Reports a state that is not the one the guard knows: another answer has left since."""
+    """A state that is not the one the guard knows: another answer has left since."""
 
 
 class VaultOutdated(StateReplayed):
-    """Reports a vault that was put back from a copy: more has left since (12-H8)."""
+    """A vault that was put back from a copy: more has left since (12-H8)."""
 
 
 class VaultUnmarked(VaultError):
-    """Reports a vault without its mark: nobody can say whether it is the newest (12-H8)."""
+    """A vault without its mark: nobody can tell whether it is the newest (12-H8)."""
 
 
 class StateLost(VaultError):
-    """Reports that a party that has answered before is begun anew, without its state."""
+    """A party that has answered before and is begun anew, without its state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Names the last answer that left (12-N6), or the last record before it (12-H8).
+    """The last answer that left (12-N6), or the last record before it (12-H8).
 
     `counter` is that of the state in it, `digest` the hash of all that left. Logical rounds below
     `spent` may have had a value of this party. Of a vault `counter` is the generation and,
@@ -63,7 +63,7 @@ MARK: Final[Codec[Mark]] = record(Mark, version=u16, counter=u64, spent=u16, dig
 
 @runtime_checkable
 class Guard(Protocol):
-    """Keeps one mark for each place, durably, for all processes that may answer there.
+    """One mark for each place, durably, for all processes that may answer there.
 
     Both calls raise `VaultError` if the guard cannot be used.
     """
@@ -90,7 +90,7 @@ def last_mark(guard: Guard, place: str) -> tuple[bytes, Mark | None]:
 
 
 class MemoryGuard:
-    """Keeps marks as long as this process lives: for simulations and tests."""
+    """Marks as long as this process lives: for simulations and tests."""
 
     def __init__(self) -> None:
         self._marks: dict[str, bytes] = {}
@@ -108,7 +108,7 @@ class MemoryGuard:
 
 
 class Unguarded:
-    """Keeps nothing: whoever holds old states can have the party say two things (12-N8).
+    """Nothing: whoever holds old states can have the party say two things (12-N8).
 
     Only for parties whose states cannot be given to them twice.
     """
@@ -126,7 +126,7 @@ _PLACE: Final = re.compile(r"[0-9a-f-]{1,200}")
 
 
 class FileGuard:
-    """Keeps marks in a directory that only its owner can use, one file for each place.
+    """Marks in a directory that only its owner can use, one file for each place.
 
     All processes that may answer for a party need the same directory, on a file system whose
     locks hold between them. It is never restored from a backup.
@@ -151,7 +151,7 @@ class FileGuard:
             return self._read(self._file(place))
 
     def commit(self, place: str, old: bytes, new: bytes) -> bool:
-        """As `Guard.commit`; raises `VaultInUse` if another process is about to commit."""
+        """Mark as `Guard.commit` does; `VaultInUse` if another process is about to."""
         path = self._file(place)
         with _as_broken(self._path), self._owned(path):
             if self._read(path) != old:

@@ -107,7 +107,7 @@ def is_sealed(path: Path) -> bool:
 
 
 def _refuse_public_half(path: Path) -> None:
-    """Says of a file with a public key what it is: `chmod` would not make it a secret one."""
+    """Refuse a file with a public key by name: `chmod` would not make it a secret one."""
     try:
         with path.open("rb") as file:
             begins = file.read(_LONGEST_LINE)

@@ -16,27 +16,27 @@ from wire.secret import Guarded
 
 
 class VaultError(GopaError):
-    """Reports that a vault cannot be used; what it holds is as it was."""
+    """A vault that cannot be used; what is in it is as it was."""
 
 
 class VaultInUse(VaultError):
-    """Reports that another process uses the vault."""
+    """A vault that another process uses."""
 
 
 class VaultExposed(VaultError):
-    """Reports that others can read or enter the vault: it is refused, not repaired (12-H1)."""
+    """A vault that others can read or enter: it is refused, not repaired (12-H1)."""
 
 
 class VaultDamaged(VaultError):
-    """Reports that a file is missing, was changed, or belongs elsewhere (12-H4, 12-H6)."""
+    """A file that is missing, was changed, or belongs elsewhere (12-H4, 12-H6)."""
 
 
 class WrongSecret(VaultError):
-    """Reports the wrong passphrase or key file, none where one is needed, or one too many."""
+    """The wrong passphrase or key file, none where one is needed, or one too many."""
 
 
 class VaultBroken(VaultError):
-    """Reports a failed write: what is on disk is known once the vault is opened again."""
+    """A failed write: what is on disk is known once the vault is opened again."""
 
 
 class StateDiverged(VaultError):
@@ -45,7 +45,7 @@ class StateDiverged(VaultError):
 
 @runtime_checkable
 class Vault(Protocol):
-    """Keeps the memory of one participant of one session; one process at a time uses it.
+    """The memory of one participant of one session; one process at a time uses it.
 
     A vault has two generations in turn: `begin` replaces memory and journal together, and
     erases those before. Everything is durable when a call returns.
@@ -77,7 +77,7 @@ class Vault(Protocol):
 
 
 class MemoryVault(Guarded):
-    """Keeps a vault in memory alone. Parts of records are kept as they are, not copied."""
+    """A vault in memory alone. Parts of records are kept as they are, not copied."""
 
     __slots__ = ("_board", "_closed", "_memory", "_records")
 

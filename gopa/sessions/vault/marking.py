@@ -27,7 +27,7 @@ _COUNT_BITS: Final = 32
 
 
 class Marker(Guarded):
-    """Follows the records of one vault, and marks the last one before anything leaves.
+    """The records of one vault, of which the last is marked before anything leaves.
 
     Of memory and journal it holds a chain of hashes and nothing else.
     """

@@ -18,7 +18,7 @@ _OTHERS: Final = 0o077
 
 
 class PrivateFiles(OsFiles):
-    """Calls the operating system; new files and directories are the owner's alone (12-H1)."""
+    """The operating system's files; new files and directories are the owner's alone (12-H1)."""
 
     def create(self, path: Path) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
@@ -85,7 +85,7 @@ def is_exposed(path: Path) -> bool:
 
 
 class Ownership:
-    """Locks a vault until `release`, or until the process ends, however it does.
+    """The lock of a vault until `release`, or until the process ends, however it does.
 
     Raises `VaultInUse` if another process holds it.
     """

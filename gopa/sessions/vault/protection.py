@@ -39,11 +39,11 @@ MEMORY: Final = 64 * 2**20
 
 
 class NotForThisKey(Exception):
-    """Reports a box that was not made with this key, or was changed."""
+    """A box that was not made with this key, or was changed."""
 
 
 class SecretBox(Guarded):
-    """Encrypts and authenticates under one key."""
+    """Encryption and authentication under one key."""
 
     __slots__ = ("_box", "_key")
 
@@ -83,7 +83,7 @@ def stretch(passphrase: SecretBytes, salt: bytes) -> SecretBytes:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Passphrase(Guarded):
-    """Holds a passphrase, which a person remembers."""
+    """A passphrase, which a person remembers."""
 
     text: SecretBytes
 
@@ -99,7 +99,7 @@ class Passphrase(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SealingKey(Guarded):
-    """Holds the 32 random bytes of a key file."""
+    """The 32 random bytes of a key file."""
 
     data: SecretBytes
 
@@ -112,7 +112,7 @@ Secret: TypeAlias = Passphrase | SealingKey
 
 
 class Purpose(IntEnum):
-    """Says what is protected: a key of one kind does not pass for one of the other."""
+    """What is protected: a key of one kind does not pass for one of the other."""
 
     VAULT = 1
     IDENTITY = 2
@@ -120,14 +120,14 @@ class Purpose(IntEnum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Unsealed(Guarded):
-    """Holds a key in the open, for whoever can read the file; empty where there is none."""
+    """A key in the open, for whoever can read the file; empty where there is none."""
 
     content: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ByPassphrase:
-    """Holds a key in a box, under the key that Argon2id makes of passphrase and salt."""
+    """A key in a box, under the key that Argon2id makes of passphrase and salt."""
 
     salt: bytes
     box: bytes
@@ -135,7 +135,7 @@ class ByPassphrase:
 
 @dataclass(frozen=True, slots=True)
 class ByKey:
-    """Holds a key in a box, under the key of a key file."""
+    """A key in a box, under the key of a key file."""
 
     box: bytes
 

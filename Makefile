@@ -51,7 +51,7 @@ test-slow: install
 # Proofs, masks and rounds run here alone on it: `make test` takes the native core for them.
 test-reference: install
 	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/commitments \
-		tests/gopa/test_doctor.py tests/group tests/rounds/masks tests/rounds tests/zkp
+		tests/gopa/test_doctor.py tests/group tests/rounds tests/zkp
 
 # The commands of the README and of the page on deployment, as processes of their own.
 test-deploy: install

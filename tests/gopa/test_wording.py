@@ -100,7 +100,8 @@ def speaks(value: ast.expr, key: str) -> bool:
 @pytest.mark.slow
 def test_no_second_table_says_the_same_in_other_words() -> None:
     # The fields of messages by phase are names in code, for nobody to read.
-    code = {"adversary/deeds/values.py"}
+    # What an exit code means is a command's and not a verdict's, where both have one name.
+    code = {"adversary/deeds/values.py", "cli/exits.py"}
     found = {
         path.relative_to(ROOT).as_posix()
         for path in ROOT.rglob("*.py")

@@ -190,33 +190,30 @@ def verify_entry(submission: Submission) -> None:
 
 
 _KEY: Final = Struct(">IIBHI")
-_RECENT: Final = 4_096
 
 
 class SlotTable:
     """All slots that were used, in about 30 bytes each, and 45 for each author and session."""
 
-    __slots__ = ("_authors", "_recent", "_sessions", "_slots")
+    __slots__ = ("_authors", "_last", "_sessions", "_slots")
 
     def __init__(self) -> None:
         self._sessions = KeyTable(32)
         self._authors = KeyTable(32)
         self._slots = KeyTable(_KEY.size)
-        self._recent: dict[tuple[bytes, bytes], tuple[int, int]] = {}
+        self._last = b"", 0
 
     def __len__(self) -> int:
         return len(self._slots)
 
     def add(self, slot: Slot) -> int:
         """Remember a slot and return its number, which is what `len` was before if it is new."""
-        who = slot.session, slot.author
-        numbers = self._recent.get(who)
-        if numbers is None:
-            numbers = self._sessions.add(slot.session), self._authors.add(slot.author)
-            if len(self._recent) == _RECENT:
-                self._recent.clear()
-            self._recent[who] = numbers
-        return self._slots.add(_KEY.pack(*numbers, slot.phase, slot.round, slot.seq))
+        last, session = self._last  # entries of one session follow each other
+        if slot.session != last:
+            session = self._sessions.add(slot.session)
+            self._last = slot.session, session
+        author = self._authors.add(slot.author)
+        return self._slots.add(_KEY.pack(session, author, slot.phase, slot.round, slot.seq))
 
     def find(self, slot: Slot) -> int | None:
         """The number of the slot; None if it was never used."""

@@ -29,7 +29,7 @@ from wire.randomness import Rng
 
 FEW, MANY = 100, 300
 PROOF = 1_000
-MOST = 6_400
+MOST = 6_000
 """Bytes for each party; objects in place of packed bytes take twice as much."""
 
 MOST_FOR_AN_ENTRY = 350

@@ -213,7 +213,7 @@ def test_what_does_not_hold_has_no_proof(
 def test_a_proof_of_one_claim_is_none_of_another(group: Group, kind: Kind, claim: Any) -> None:
     statement, proof = kind.prove(group, kind.honest, kind.claim)
     kind.check(statement, proof)
-    with pytest.raises(ProtocolError):
+    with pytest.raises(InvalidProof if kind is NUMBERS else ProtocolError):
         kind.check(kind.state(statement.commitment, claim), proof)
 
 

@@ -11,7 +11,7 @@ from gopa.graph import k_out_graph
 from gopa.planning import plan
 from gopa.planning.loss import theorem_d
 from gopa.planning.noise_sum import noise_sum
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 T = TypeVar("T")
 

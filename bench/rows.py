@@ -12,7 +12,7 @@ from gopa.planning import Plan, plan
 from gopa.planning.aimed_noise import AimedNoise
 from gopa.planning.defaults import PlannedMode
 from wire.errors import UsageError
-from zkp.noise_table import WeightedBits
+from zkp.noise import WeightedBits
 from zkp.rows.shape import RowShape
 
 DELTA = "1e-6"

@@ -24,7 +24,7 @@ from gopa.accounting.gaussian import rdp_delta
 from gopa.planning.loss import loss_of_shift, theorem_d
 from gopa.planning.noise_sum import noise_sum
 from wire.errors import UsageError
-from zkp.noise_table import NoiseLaw
+from zkp.noise import NoiseLaw
 
 BUCKETS_PER_DEVIATION: Final = 600
 _HOPELESS: Final = 50.0

@@ -20,7 +20,7 @@ from gopa.planning.request import Request
 from gopa.planning.result import LawName
 from gopa.planning.worth import TOLERANCE
 from wire.errors import UsageError
-from zkp.noise_table import (
+from zkp.noise import (
     DEFAULT_BITS,
     LARGEST_TOTAL_WEIGHT,
     MOST_BITS,

@@ -14,7 +14,7 @@ import numpy as np
 from gopa.accounting.convolution import UNIT_ROUNDOFF, Masses
 from gopa.contract.terms import MOST_PARTIES, check_integer
 from wire.errors import UsageError
-from zkp.noise_table import NoiseLaw
+from zkp.noise import NoiseLaw
 
 NEGLIGIBLE: Final = 1e-26
 """Tail mass left out at each doubling; what it adds up to is added to delta."""

@@ -67,7 +67,7 @@ from gopa.planning.row_plan import cost_of_rows, late_losses, most_charged, with
 from gopa.planning.tail_bounds import noise_bounds
 from gopa.planning.worth import Worth, guarantee, judge, mask_price, unit_shifts
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise, WeightedBits
+from zkp.noise import NoiseLaw, NoNoise
 
 BETA_SHARE: Final = 0.1
 """At most this part of delta pays for graphs that are worse than assumed."""
@@ -559,10 +559,7 @@ def estimated_cost(terms: Terms, request: Request) -> PlanCost:
     peers = terms.k * (2 - terms.k / max(1, terms.parties - 1))
     if terms.squared_norm:
         return cost_of_rows(terms, peers)
-    law = terms.noise
-    draw = law.rows + 97 if isinstance(law, GaussianTable) else 0
-    draw += len(law.weights) if isinstance(law, WeightedBits) else 0
-    hidden = terms.dimension * (draw + terms.steps.bit_length())
+    hidden = terms.dimension * (terms.noise.hidden_bits + terms.steps.bit_length())
     proof = 32 * (9 + 2 * math.ceil(math.log2(hidden)))
     posted = 8 * 200 + proof + round(32 * (peers + peers * request.dropout))
     needed = terms.shares_needed(round(peers))

@@ -12,7 +12,7 @@ from typing import Final
 
 from gopa.contract.terms import Terms
 from gopa.planning.tail_bounds import chance_beyond, powers_of
-from zkp.noise_table import NoiseLaw
+from zkp.noise import NoiseLaw
 from zkp.rows.shape import PAD_BITS, TESTS, RowShape
 
 REDRAWN_BITS: Final = 64

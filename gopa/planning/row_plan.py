@@ -16,7 +16,7 @@ from gopa.planning.request import Request
 from gopa.planning.result import PlanCost
 from gopa.planning.row_noise import charged_for_proofs
 from wire.errors import UsageError
-from zkp.noise_table import LARGEST_TOTAL_WEIGHT
+from zkp.noise import LARGEST_TOTAL_WEIGHT
 from zkp.rows.shape import RowShape
 
 _POINTS_OF_PROOFS: Final = 110

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa.planning.exponential_sums import exponential_sums
-from zkp.noise_table import NoiseLaw
+from zkp.noise import NoiseLaw
 
 Floats = npt.NDArray[np.float64]
 

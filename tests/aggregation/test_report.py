@@ -20,7 +20,7 @@ from gopa.support import progress as progress_module
 from gopa.support.progress import LONG, shown, watch
 from gopa.support.rounding import plus_minus
 from tests.aggregation.plans import terms
-from zkp.noise_table import irwin_hall
+from zkp.noise import irwin_hall
 
 VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 1.0]
 

@@ -29,7 +29,7 @@ from tests.contract.samples import (
 )
 from tests.verifier.test_parts import part
 from wire.errors import MalformedMessage, UsageError
-from zkp.noise_table import binomial
+from zkp.noise import binomial
 
 Fields = dict[str, Any]
 ROOM = WeightedLength(1, 2, 32, 40).squared_norm

@@ -14,7 +14,7 @@ from tests.contract.samples import terms
 from tests.pace import examples
 from tests.planning.classic import plan
 from wire.errors import MalformedMessage, UsageError
-from zkp.noise_table import binomial, irwin_hall
+from zkp.noise import binomial, irwin_hall
 
 
 def text(value: Decimal) -> bytes:

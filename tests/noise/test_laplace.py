@@ -13,7 +13,7 @@ from commitments.reference.stream import ReferenceWideTable
 from gopa.noise import discrete_laplace, laplace
 from gopa.noise.laplace import BASE, TOTAL, laplace_bounds
 from gopa.noise.laws import Digit
-from zkp.noise_table import Enclosure
+from zkp.noise import Enclosure
 
 WHOLE = [Fraction(1, 32), Fraction(1, 2), Fraction(1), Fraction(22, 7), Fraction(8)]
 DIGITS = [Fraction(9), Fraction(1000, 3), Fraction(10**5), Fraction(2**32)]

@@ -14,7 +14,7 @@ from gopa.planning.worth import Worth
 from tests.planning.judged import TermsJudgement, explain_judgement
 from tests.planning.terms_vectors import COMPLETE
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, NoiseLaw, WeightedBits, binomial, irwin_hall
+from zkp.noise import GaussianTable, NoiseLaw, WeightedBits, binomial, irwin_hall
 
 LAWS: Final[tuple[NoiseLaw, ...]] = (
     GaussianTable(16, 1, bits=48, rows=57),

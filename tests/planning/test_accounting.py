@@ -28,7 +28,7 @@ from tests.pace import examples
 from tests.planning.exact import delta_of_view, noise_view
 from tests.planning.laws import exact_sum, log_concave, sum_of
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, binomial
+from zkp.noise import GaussianTable, binomial
 
 SMALL = GaussianTable.with_scale(2, bits=30, rows=21)
 

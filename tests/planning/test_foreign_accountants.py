@@ -11,7 +11,7 @@ from gopa.accounting.distribution import loss_of_gaussian
 from gopa.accounting.gaussian import gaussian_delta, zcdp_delta
 from gopa.planning.exposure import composed
 from gopa.planning.noise_sum import noise_sum
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 pytestmark = pytest.mark.soak
 

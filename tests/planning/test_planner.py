@@ -24,7 +24,7 @@ from gopa.planning.noise_sum import noise_sum
 from gopa.planning.result import float_below
 from tests.planning.classic import plan
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, WeightedBits, decode_noise_law
+from zkp.noise import GaussianTable, WeightedBits, decode_noise_law
 
 TARGETS: tuple[dict[str, object], ...] = (
     {"n": 1000, "epsilon": 1, "delta": 1e-6, "corrupt": 0.2},

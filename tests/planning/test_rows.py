@@ -25,7 +25,7 @@ from gopa.planning.row_noise import bounds_margin, charged_for_proofs, shown_by_
 from gopa.planning.worth import TOLERANCE, Worth, judge
 from tests.protocol.simulation.row_worlds import MANY_ROWS
 from wire.errors import UsageError
-from zkp.noise_table import NoNoise
+from zkp.noise import NoNoise
 
 TARGET: dict[str, Any] = {"epsilon": 8, "delta": "1e-6", "path": "rows", "least_chance": 0}
 NORM: dict[str, Any] = {"dimension": 100, "norm": 1, "range": (-1, 1)}

@@ -19,7 +19,7 @@ from gopa.planning.worth import NOTHING, delta_of_component
 from tests.pace import examples
 from tests.planning.classic import plan
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, irwin_hall
+from zkp.noise import GaussianTable, irwin_hall
 
 FAIR = plan(n=60, epsilon=1, delta=1e-5, corrupt=6, recovery="3/4").terms
 SMOOTH = plan(n=60, epsilon=1, delta=1e-5, corrupt=6, mask="uniform").terms

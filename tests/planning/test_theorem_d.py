@@ -19,7 +19,7 @@ from tests.planning.exact import (
     with_masks,
 )
 from tests.planning.laws import log_concave, masses_of, sum_of
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 NUMERICAL = 1e-11
 UNIFORM_CASES, GAUSSIAN_CASES = 240, 120

@@ -23,7 +23,7 @@ from tests.planning.random_terms import compared, given
 from tests.planning.terms_vectors import COMPLETE, LONG, SPARSE
 from tests.planning.worst_terms import LAWS, all_terms, honest_at_the_limit
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, binomial, irwin_hall
+from zkp.noise import GaussianTable, binomial, irwin_hall
 
 ROOT: Final = Path(__file__).parents[2]
 FEW: Final = 120

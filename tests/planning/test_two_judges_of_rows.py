@@ -19,7 +19,7 @@ from gopa.planning.row_noise import bounds_margin, shown_by_proofs
 from gopa.planning.tail_bounds import chance_beyond, powers_of
 from gopa.planning.worth import Worth, judge
 from tests.planning.random_terms import given
-from zkp.noise_table import GaussianTable, binomial
+from zkp.noise import GaussianTable, binomial
 
 ROOT: Final = Path(__file__).parents[2]
 

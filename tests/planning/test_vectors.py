@@ -21,7 +21,7 @@ from gopa.planning.noise_sum import noise_sum
 from tests.planning.classic import plan
 from tests.planning.laws import log_concave, sum_of
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, WeightedBits, irwin_hall
+from zkp.noise import GaussianTable, WeightedBits, irwin_hall
 
 HUGE = {"epsilon": 4, "delta": 1e-5, "dropout": 0.02, "range": (-1, 1), "mask": "uniform"}
 

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Final
 
 from gopa.contract.terms import Terms
-from zkp.noise_table import GaussianTable, NoiseLaw, binomial, irwin_hall
+from zkp.noise import GaussianTable, NoiseLaw, binomial, irwin_hall
 
 MOST: Final = 2_000_000
 MOST_NAMED: Final = 2**20

@@ -13,10 +13,11 @@ from scipy import stats
 
 from commitments import ristretto255
 from gopa.rounds.masks.law import BITS
-from gopa.rounds.unproved_noise import add_noise, counts, even_groups
+from gopa.rounds.unproved_noise import add_noise
 from tests.randomness import seeded
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, NoiseLaw, WeightedBits, WeightRun, binomial, irwin_hall
+from zkp.noise import GaussianTable, NoiseLaw, WeightedBits, WeightRun, binomial, irwin_hall
+from zkp.noise.weighted_bits import counts, even_groups
 
 GROUP = ristretto255()
 LAWS: dict[str, NoiseLaw] = {

@@ -18,13 +18,13 @@ from tests.randomness import seeded
 from tests.zkp.noise_samples import DEFAULT, SMALL, UNIT, Party, commit, party, transcript
 from wire.errors import ProtocolError, UsageError
 from zkp.batch import ProofClaim, verify_batch
-from zkp.gaussian_noise import (
+from zkp.noise import GaussianTable
+from zkp.noise.gaussian_table import (
     GaussianNoiseStatement,
     NoiseSeeds,
     NoiseWitness,
     prove_gaussian_noise,
 )
-from zkp.noise_table import GaussianTable
 from zkp.range import Interval, RangeStatement
 from zkp.transcript import Transcript
 

@@ -16,8 +16,8 @@ from tests.group.backends import proving_groups
 from tests.pace import examples
 from tests.zkp.noise_samples import SMALL, UNIT, Party, commit, party, transcript
 from wire.errors import InvalidProof, ProtocolError, UsageError
-from zkp.gaussian_noise import Draw, GaussianNoiseStatement, draw
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
+from zkp.noise.gaussian_table import Draw, GaussianNoiseStatement, draw
 from zkp.range import Interval, RangeStatement
 from zkp.vectors import constant
 
@@ -33,7 +33,7 @@ def forge(monkeypatch: pytest.MonkeyPatch, made: Party, told: Draw) -> bytes:
     with monkeypatch.context() as patched:
         patched.setattr("zkp.bits.prover.require_satisfied", lambda *_: None)
         patched.setattr("zkp.bits.prover.require_valid", lambda *_: None)
-        patched.setattr("zkp.gaussian_noise.draw", lambda *_: told)
+        patched.setattr("zkp.noise.gaussian_table.draw", lambda *_: told)
         return made.prove()
 
 

@@ -20,9 +20,9 @@ from tests.zkp import (
 from tests.zkp.proof_vectors import Case, transcript
 from wire.errors import InvalidProof, ProtocolError
 from zkp.batch import ProofClaim, verify_batch
-from zkp.gaussian_noise import verify_gaussian_noise
+from zkp.noise.gaussian_table import verify_gaussian_noise
+from zkp.noise.weighted_bits import verify_weighted_noise
 from zkp.range import verify_range, verify_vector_range
-from zkp.weighted_noise import verify_weighted_noise
 
 SOURCES: dict[Any, Callable[..., None]] = {
     range_vectors: verify_range,

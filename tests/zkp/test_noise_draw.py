@@ -14,8 +14,8 @@ from commitments import ristretto255
 from tests.zkp.noise_samples import DEFAULT
 from wire.errors import UsageError
 from zkp.bits import BitForm
-from zkp.gaussian_noise import DrawRows, draw, slack_bits
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
+from zkp.noise.gaussian_table import DrawRows, draw, slack_bits
 
 ORDER = ristretto255().order
 

@@ -11,8 +11,8 @@ import pytest
 ROOT: Final = Path(__file__).resolve().parents[2]
 SPEC: Final = (ROOT / "specs" / "07-range-and-noise.md").read_text()
 FILES: Final = (
-    "zkp/gaussian_noise.py",
-    "zkp/weighted_noise.py",
+    "zkp/noise/gaussian_table.py",
+    "zkp/noise/weighted_bits.py",
     "zkp/range.py",
 )
 

@@ -13,19 +13,8 @@ from hypothesis import strategies as st
 
 from tests.zkp.noise_table_vectors import REFUSED, laws, records
 from wire.errors import MalformedMessage, UsageError
-from zkp.noise_table import (
-    MOST_WEIGHTED_BITS,
-    GaussianTable,
-    NoiseLaw,
-    WeightedBits,
-    WeightRun,
-    _decided_half,
-    binomial,
-    check_law,
-    decode_noise_law,
-    exp_of_minus,
-    irwin_hall,
-)
+from zkp.noise import MOST_WEIGHTED_BITS, GaussianTable, NoiseLaw, WeightedBits, WeightRun, binomial, check_law, decode_noise_law, exp_of_minus, irwin_hall
+from zkp.noise.gaussian_table import _decided_half
 
 VECTORS = Path(__file__).resolve().parents[2] / "specs" / "vectors" / "noise_table.json"
 GAUSSIANS = [law for law in laws().values() if isinstance(law, GaussianTable)]

@@ -9,10 +9,9 @@ from bulletin_board import Entry, LogReader, Submission
 from gopa.contract.party import COMMIT, OPENING, PUBLISH, RECOVER, UNMASK, Commit
 from gopa.contract.phases import Kind
 from gopa.contract.words import unpack_words
-from gopa.protocol.party.committing import share_point
 from gopa.protocol.rules import RoundFindings
 from gopa.rounds.context import RoundContext
-from gopa.rounds.masks import Share, decode_share
+from gopa.rounds.masks import Share, decode_share, share_point
 from wire.errors import UsageError
 from wire.secret import SecretBytes
 

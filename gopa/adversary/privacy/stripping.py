@@ -11,7 +11,6 @@ from commitments import Pedersen
 from gopa.adversary.privacy.evidence import Numbers, RoundMessages, modulus
 from gopa.contract.framing import party_id
 from gopa.contract.words import word_type
-from gopa.protocol.party.committing import mask_law
 from gopa.protocol.rules import RoundFindings
 from gopa.rounds.context import RoundContext
 from gopa.rounds.masks import (
@@ -131,7 +130,7 @@ class Stripper:
 
     def _edge(self, key: SecretBytes, place: int, other: int) -> Numbers:
         """The mask as this party adds it."""
-        context, law = self.context, mask_law(self.context.manifest.terms)
+        context, law = self.context, self.context.mask_law
         signed = sign(self._id(place), self._id(other))
         if context.committed_masks:
             mask = edge_mask(context.group, key, law, context.dimension)

@@ -18,7 +18,6 @@ from gopa.contract.manifest import Trust
 from gopa.contract.party import COMMIT, Commit
 from gopa.contract.phases import Phase
 from gopa.contract.rows import ROW_COMMIT, RowCommit
-from gopa.contract.terms import Terms
 from gopa.contract.words import word_type
 from gopa.protocol.party.context import PartyContext
 from gopa.protocol.party.events import Output
@@ -35,14 +34,11 @@ from gopa.protocol.party.view import RoundView
 from gopa.rounds.context import RoundContext, commit, opening_of
 from gopa.rounds.masks import (
     Dealing,
-    EdgeContext,
     EdgeMasks,
     MaskLaw,
     RoundedGaussian,
-    SelfContext,
     SelfMask,
     SharedPoint,
-    UniformMask,
     add_edge_words,
     add_self_words,
     deal,
@@ -55,40 +51,18 @@ from gopa.rounds.masks import (
     seed_hash,
     self_mask,
     share_key,
+    share_point,
     shareable_seed,
     sign,
 )
 from gopa.rounds.proofs import NoiseClaim
-from gopa.rounds.statements import bit_coins, table_coins
+from gopa.rounds.statements import noise_coins
 from gopa.rounds.unproved_noise import add_noise
 from wire.errors import UsageError
 from wire.randomness import draw
 from wire.secret import Guarded, SecretBytes
-from zkp import NoiseSeeds
 
 SIZE = 32
-
-
-def mask_law(terms: Terms) -> MaskLaw:
-    """What the masks of edges are drawn from."""
-    return UniformMask() if terms.mask == "uniform" else RoundedGaussian(terms.mask_deviation)
-
-
-def share_point(position: int) -> int:
-    """Where the share for the party at this position of the roll lies."""
-    return position + 1
-
-
-def edge_context(view: RoundView, one: int, other: int) -> EdgeContext:
-    """The edge between two positions."""
-    context = view.context
-    ids = view.id_of(one), view.id_of(other)
-    return EdgeContext.between(context.session, context.round, *ids)
-
-
-def self_context(view: RoundView) -> SelfContext:
-    """The party's own mask in this round."""
-    return SelfContext(view.context.session, view.context.round, view.own_id)
 
 
 def edge_secrets(
@@ -102,7 +76,7 @@ def edge_secrets(
     keys = b"".join(view.enrolment.roll.parties[v].key for v in neighbours)
     points = group.decode_points(keys, len(neighbours)) * secret
     shared = [SharedPoint(point) for point in points]
-    contexts = [edge_context(view, view.position, v) for v in neighbours]
+    contexts = [view.context.edge_context(view.own_id, view.id_of(v)) for v in neighbours]
     derived = [edge_key(point, each) for point, each in zip(shared, contexts, strict=True)]
     masks = round_masks(view.context, derived) if view.context.committed_masks else None
     if masks is None:
@@ -118,7 +92,7 @@ def edge_secrets(
 
 def round_masks(context: RoundContext, keys: Sequence[SecretBytes]) -> EdgeMasks:
     """The masks that these keys of edges stand for, in full mode."""
-    return edge_masks(context.group, keys, mask_law(context.manifest.terms), context.dimension)
+    return edge_masks(context.group, keys, context.mask_law, context.dimension)
 
 
 def _committed(context: RoundContext, masks: EdgeMasks) -> list[bytes]:
@@ -157,8 +131,8 @@ def masked_words(
 
 def pad_key(view: RoundView, shared: SharedPoint, dealer: int, recipient: int) -> SecretBytes:
     """The key that hides the dealer's share for the recipient."""
-    edge = edge_context(view, dealer, recipient)
-    return share_key(shared, edge, view.id_of(dealer), view.id_of(recipient))
+    ends = view.id_of(dealer), view.id_of(recipient)
+    return share_key(shared, view.context.edge_context(*ends), *ends)
 
 
 def sealed_shares(
@@ -256,14 +230,14 @@ def _proved(
         blinding = group.random_scalars(1, party.rng)[0]
         output = opening_of(context.key, values, blinding)
         posted = commit(context.key, values, blinding).to_bytes()
-    mask = self_mask(group, seed, self_context(view), context.dimension)
+    mask = self_mask(group, seed, view.context.self_context(view.own_id), context.dimension)
     claim = NoiseClaim(
         context=context,
         acts_on=leaf,
         party=view.own_id,
         joint=view.joint,
         given=joined.given.commitment,
-        seed=_seed_bytes(joined),
+        seed=b"" if joined.seeds is None else joined.seeds.posted,
         output=posted,
         proof=b"",
         weighing=b"",
@@ -289,7 +263,7 @@ def _in_rows(
         raise UsageError("vectors that are proved row by row have rows and a mask")
     unanswered = RowVectors(joined.given, joined.rows)
     claim, vectors = answer_inputs(party, view, leaf, unanswered)
-    own = seed_hash(seed, self_context(view))
+    own = seed_hash(seed, view.context.self_context(view.own_id))
     return _Own(vectors, own, tests=claim.tests, proof=claim.proof)
 
 
@@ -302,23 +276,15 @@ def _unproved(
     add_noise(masked, terms.noise, view.context.group, party.rng)
     if seed is None:
         return _Own(masked, NOTHING)
-    add_self_words(masked, seed, self_context(view), group=view.context.group)
-    return _Own(masked, seed_hash(seed, self_context(view)))
+    add_self_words(masked, seed, view.context.self_context(view.own_id), group=view.context.group)
+    return _Own(masked, seed_hash(seed, view.context.self_context(view.own_id)))
 
 
 def _noise(joined: Joined, view: RoundView) -> SecretScalarVec:
-    """What the seeds of the join and the coins of the round decide ([V6])."""
-    if isinstance(joined.seeds, NoiseSeeds):
-        return joined.seeds.noise(table_coins(view.context, view.joint, view.own_id))
+    """What the seed of the join and the coins of the round decide ([V6])."""
     if joined.seeds is None:
         raise UsageError("full mode has seeds")
-    return joined.seeds.noise(bit_coins(view.context, view.joint, view.own_id))
-
-
-def _seed_bytes(joined: Joined) -> bytes:
-    if isinstance(joined.seeds, NoiseSeeds):
-        return joined.seeds.commitment.to_bytes()
-    return b"" if joined.seeds is None else joined.seeds.point.to_bytes()
+    return joined.seeds.noise(noise_coins(view.context, view.joint, view.own_id))
 
 
 def _fresh_seed(party: PartyContext, view: RoundView) -> SecretBytes:

@@ -23,13 +23,7 @@ from gopa.contract.party import (
 from gopa.contract.phases import Phase
 from gopa.contract.rows import ROW_PUBLISH
 from gopa.contract.words import pack_words
-from gopa.protocol.party.committing import (
-    mask_law,
-    masked_opening,
-    masked_words,
-    pad_key,
-    share_point,
-)
+from gopa.protocol.party.committing import masked_opening, masked_words, pad_key
 from gopa.protocol.party.context import PartyContext
 from gopa.protocol.party.events import Fetch, Output
 from gopa.protocol.party.reading import decode_commit_head, decoded, decoded_join
@@ -50,6 +44,7 @@ from gopa.rounds.masks import (
     decode_commitments,
     decode_seed_commitments,
     open_share,
+    share_point,
 )
 from gopa.rounds.proofs import PossessionClaim, SharedKeyClaim
 from wire.errors import InvalidProof, MalformedMessage, UsageError
@@ -251,6 +246,6 @@ def _masked(
         total = masked_opening(view.context, masked, committed.masks, signs)
         revealed = total.reveal()
         return revealed.values.to_bytes(), revealed.blindings.to_bytes()
-    law = mask_law(party.manifest.terms)
+    law = view.context.mask_law
     words = masked_words(masked, edges, live, law, view.context.group)
     return pack_words(words, party.manifest.word_width), b""

@@ -25,6 +25,7 @@ from gopa.rounds.masks import (
     edge_masks,
     open_share,
     share_key,
+    share_point,
 )
 from gopa.rounds.proofs import SharedKeyClaim
 from wire.errors import InvalidProof, MalformedMessage
@@ -42,11 +43,6 @@ class Conviction:
     @property
     def verdict(self) -> PartyVerdict:
         return PartyVerdict(RemovalCause.CONVICTED, self.rule, self.entry, self.what)
-
-
-def share_point(position: int) -> int:
-    """Where the share for the party at this position of the roll lies."""
-    return position + 1
 
 
 @dataclass(slots=True)
@@ -177,7 +173,7 @@ class AccusationJudge:
         key = edge_key(shared, context)
         if not state.context.committed_masks:
             return edge_key_hash(key, context)
-        masks = edge_masks(state.group, [key], state.mask_law, state.context.dimension)
+        masks = edge_masks(state.group, [key], state.context.mask_law, state.context.dimension)
         return commit(state.key, masks.rows[0], masks.blindings[0]).to_bytes()
 
     def _share_fits(self, dealer: int, recipient: int, shared: SharedPoint) -> bool:

@@ -23,7 +23,7 @@ from gopa.contract.organiser import AbortReason
 from gopa.contract.party import CONFIRM, RECOVER, UNMASK, Confirm, Recover, Unmask
 from gopa.contract.phases import Phase
 from gopa.contract.words import unpack_words, word_type
-from gopa.protocol.rules.accusations import dealt_commitments, share_point
+from gopa.protocol.rules.accusations import dealt_commitments
 from gopa.protocol.rules.equations import false_equation, liars_about_seeds
 from gopa.protocol.rules.findings import BreaksRule, Fault, PartyVerdict, invalid
 from gopa.protocol.rules.mailbox import Sorter
@@ -49,6 +49,7 @@ from gopa.rounds.masks import (
     recover_seed,
     seed_hash,
     self_mask,
+    share_point,
 )
 from wire.errors import InvalidProof, MalformedMessage
 from wire.secret import SecretBytes
@@ -106,7 +107,7 @@ def _scalars(
         total = total - mask.values.reveal()
     opened = list(outward)
     keys = [state.openings[edge] for edge, _ in opened]
-    masks = edge_masks(group, keys, state.mask_law, dimension)
+    masks = edge_masks(group, keys, state.context.mask_law, dimension)
     signed = masks.signed_sum([sign for _, sign in opened])[0]
     return _centred(public(total - signed.reveal()), group.order)
 
@@ -125,8 +126,9 @@ def _words(
         if place in seeds:
             seed, context = seeds[place], state.self_context(place)
             add_self_words(total, seed, context, -1, group=state.group)
+    law = state.context.mask_law
     for edge, sign in outward:
-        add_edge_words(total, state.openings[edge], -sign, state.mask_law, group=state.group)
+        add_edge_words(total, state.openings[edge], -sign, law, group=state.group)
     return _signed(total, width)
 
 

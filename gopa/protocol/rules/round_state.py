@@ -49,7 +49,7 @@ from gopa.protocol.rules.roll_and_edges import (
 from gopa.protocol.rules.row_messages import CommittedRows, JoinedRows, Proved, PublishedRows
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import losses, peel
-from gopa.rounds.masks import EdgeContext, MaskLaw, RoundedGaussian, SelfContext, UniformMask
+from gopa.rounds.masks import EdgeContext, SelfContext
 from gopa.rounds.masks.equations import EquationPoints
 from gopa.rounds.toolkit import Toolkit
 from wire.errors import UsageError
@@ -225,13 +225,6 @@ class RoundState:
         return self.manifest.terms.threshold is not None
 
     @property
-    def mask_law(self) -> MaskLaw:
-        terms = self.manifest.terms
-        if terms.mask == "uniform":
-            return UniformMask()
-        return RoundedGaussian(terms.mask_deviation)
-
-    @property
     def places(self) -> RollPositions:
         """The positions of those on the roll by their keys."""
         return self.enrolled.places
@@ -267,11 +260,10 @@ class RoundState:
         return tuple(map(self.enrolled.author, positions))
 
     def edge_context(self, one: int, other: int) -> EdgeContext:
-        context = self.context
-        return EdgeContext.between(context.session, context.round, self.ids[one], self.ids[other])
+        return self.context.edge_context(self.ids[one], self.ids[other])
 
     def self_context(self, position: int) -> SelfContext:
-        return SelfContext(self.context.session, self.context.round, self.ids[position])
+        return self.context.self_context(self.ids[position])
 
     def neighbours(self, position: int) -> tuple[int, ...]:
         return tuple(self.drawn.neighbours(position).tolist())

@@ -1,7 +1,7 @@
 """Says what masks are drawn from: uniform words, or a rounded Gaussian.
 
 The Gaussian is an exact public table: the same integers on every machine. Every bound is decided
-by enclosures (`zkp.noise_table`), never by floats. Specification: `specs/08-masks.md`, section 2.
+by enclosures (`zkp.noise`), never by floats. Specification: `specs/08-masks.md`, section 2.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from commitments.reference.bigint import mpz
 from wire.codec import Case, Codec, enumeration, record, select, u8, u32
 from wire.domains import MASK_TABLE
 from wire.errors import UsageError
-from zkp.noise_table import Enclosure, exp_of_minus
+from zkp.noise import Enclosure, exp_of_minus
 
 BITS: Final = 128
 LARGEST_DEVIATION: Final = 2**16

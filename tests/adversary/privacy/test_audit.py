@@ -30,7 +30,7 @@ from gopa.planning.loss import theorem_d
 from gopa.planning.noise_sum import noise_sum
 from tests.planning.classic import plan
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 
 def check_sound(draws: int, seed: int) -> None:

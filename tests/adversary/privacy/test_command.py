@@ -16,7 +16,7 @@ from gopa.cli import attack_privacy, commands
 from gopa.cli.plan import as_record
 from tests.planning.classic import plan
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,7 +17,7 @@ from gopa.graph import complete, from_edges
 from gopa.planning.loss import theorem_d
 from gopa.planning.noise_sum import noise_sum
 from tests.planning.continuous import theta
-from zkp.noise_table import GaussianTable, binomial
+from zkp.noise import GaussianTable, binomial
 
 LAW = binomial(4)
 NOISE = Law.of(LAW)

@@ -35,7 +35,7 @@ from gopa.planning.noise_sum import noise_sum
 from gopa.planning.worth import guarantee
 from gopa.rounds.graph import peel
 from tests.planning.classic import plan
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.linking import place, uniform_fit
 from gopa.adversary.privacy.views import Release, World, views
 from gopa.graph import from_edges
-from zkp.noise_table import binomial
+from zkp.noise import binomial
 
 NOISE = Law.of(binomial(6))
 PATH = from_edges(4, [(0, 1), (1, 2)])

@@ -27,7 +27,7 @@ from gopa.support.wording import EXACT as WORDS
 from gopa.support.wording import sentence
 from tests.contract.samples import manifest
 from wire.errors import MalformedMessage, UsageError
-from zkp.noise_table import binomial
+from zkp.noise import binomial
 
 TERMS = EXACT.terms
 SIX = replace(TERMS, parties=6, k=5, survivors=4, loss=2)

@@ -31,7 +31,7 @@ from gopa.rounds.rows.showing import ShownMasks, equation_points_at
 from gopa.rounds.toolkit import Toolkit
 from tests.protocol.simulation.worlds import SCALAR
 from tests.randomness import seeded
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 MANY_ROWS = replace(
     SCALAR,

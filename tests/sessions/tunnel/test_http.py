@@ -28,7 +28,7 @@ from tests.protocol.simulation.worlds import FEW, SIGNED, VECTOR
 from tests.randomness import seeded
 from tests.sessions.live.worlds import PATIENT, Gathering, gathering
 from tests.sessions.tunnel.worlds import SECRET, Caller, Tunnelled, value_of
-from zkp.noise_table import NoiseLaw
+from zkp.noise import NoiseLaw
 
 CROWD = replace(VECTOR, parties=20, k=19, survivors=12, loss=6, rounds=1)
 FIVE = replace(FEW, rounds=1)

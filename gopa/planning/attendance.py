@@ -24,8 +24,14 @@ import numpy.typing as npt
 
 from gopa.contract.terms import BeaconKind
 from gopa.graph.flows import complete_flow_energy, detour_energy
-from gopa.planning.counting import Floats, log_choose, log_sum
-from gopa.planning.expansion import Population, disconnected, flow_bound
+from gopa.planning.expansion import (
+    Floats,
+    Population,
+    disconnected,
+    flow_bound,
+    log_choose,
+    log_sum,
+)
 from wire.errors import UsageError
 
 Counts: TypeAlias = npt.NDArray[np.int64]

@@ -30,21 +30,19 @@ from gopa.planning.defaults import (
     PlannedTrust,
 )
 from gopa.planning.explanation import advice, explain
-from gopa.planning.exposure import Exposure, require_accountable
+from gopa.planning.exposure import MOST_VARIANCE, Exposure, require_accountable
 from gopa.planning.feasible import with_what_works
-from gopa.planning.grid_and_noise import (
-    NoiseTarget,
+from gopa.planning.grids import (
     PlannedGrid,
-    allowed_mu,
     choose_exact_grid,
+    choose_exact_row_grid,
     choose_grid,
-    choose_noise,
-    laws_for,
-    widest_deviation,
+    choose_row_grid,
+    fitted_grid,
 )
+from gopa.planning.laws import NoiseTarget, allowed_mu, choose_noise, laws_for, widest_deviation
 from gopa.planning.liveness import LivenessTerms, liveness
 from gopa.planning.neighbours import NeighbourChoice, choose_neighbours
-from gopa.planning.noise_sum import MOST_VARIANCE
 from gopa.planning.paths import (
     no_rows,
     noisier_rows,
@@ -62,9 +60,8 @@ from gopa.planning.result import (
     Plan,
     PlanCost,
 )
-from gopa.planning.row_grid import choose_exact_row_grid, choose_row_grid, fitted_grid
+from gopa.planning.row_noise import noise_bounds
 from gopa.planning.row_plan import cost_of_rows, late_losses, most_charged, within_reach
-from gopa.planning.tail_bounds import noise_bounds
 from gopa.planning.worth import Worth, guarantee, judge, mask_price, unit_shifts
 from wire.errors import UsageError
 from zkp.noise import NoiseLaw, NoNoise

@@ -9,9 +9,11 @@ import math
 from decimal import ROUND_FLOOR, Decimal
 from typing import Final
 
+import numpy as np
+from scipy.special import bdtrc
+
 from gopa.contract.lengths import word_width
 from gopa.contract.terms import MOST_SQUARE, Terms
-from gopa.planning.late import planned_late
 from gopa.planning.request import Request
 from gopa.planning.result import PlanCost
 from gopa.planning.row_noise import charged_for_proofs
@@ -86,3 +88,21 @@ def cost_of_rows(terms: Terms, peers: float) -> PlanCost:
     proofs = 10 * shape.bits + 4 * shape.column_bits + 2 * peers + _POINTS_OF_PROOFS
     posted = terms.dimension * width // 8 + _TESTS + round(32 * (points + proofs))
     return PlanCost(peers, posted, _ROWS_AT_ONCE + _ROWS_EACH * terms.dimension)
+
+
+TOO_MANY: Final = 1e-3
+"""The planned chance that more honest parties than that go missing behind publish."""
+
+_DEVIATIONS: Final = 12
+
+
+def planned_late(parties: int, corrupt: int, survivors: int, chance: float) -> int:
+    """All corrupt parties and as many honest ones as go missing, each with this chance.
+
+    Never more than the plan can lose at all: fewer parties end a round anyway.
+    """
+    honest = parties - corrupt
+    most = math.ceil(honest * chance + _DEVIATIONS * math.sqrt(honest * chance + 1))
+    counts = np.arange(min(honest, most) + 1, dtype=np.float64)
+    missing = int(np.argmax(bdtrc(counts, honest, chance) <= TOO_MANY))
+    return min(corrupt + missing, parties - survivors)

@@ -12,9 +12,9 @@ from typing import Final
 
 from gopa.contract.row_terms import equation_points
 from gopa.contract.terms import Terms
-from gopa.planning.aimed_noise import AimedNoise
 from gopa.planning.request import Request
 from gopa.planning.result import PlanReason
+from gopa.planning.row_noise import AimedNoise
 from gopa.support.wording import counted, sentence
 from zkp.rows.shape import RowShape
 

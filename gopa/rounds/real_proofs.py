@@ -25,8 +25,8 @@ from gopa.rounds.proofs import (
 )
 from gopa.rounds.rows.statements import length_statement, mask_statement, require_rows_path
 from gopa.rounds.statements import (
+    noise_coins,
     possession_statement,
-    posted_noise,
     require_provable,
     shared_key_statement,
     weighing_statement,
@@ -51,7 +51,7 @@ from zkp import (
 )
 from zkp.batch import Verifiable, verify_items
 from zkp.equations import Equation
-from zkp.noise import NoiseSeed
+from zkp.noise import NoiseSeed, PostedNoise
 from zkp.rows.length_prover import HiddenLengths, prove_lengths
 from zkp.rows.mask_prover import HiddenMasks, prove_masks
 from zkp.sigma.proof import relation_equations
@@ -88,7 +88,7 @@ class RealProofs:
     ) -> tuple[bytes, bytes]:
         """Make `proof` and `weighing`; the claim comes with both empty."""
         law, transcript = claim.context.manifest.terms.noise, _noise_transcript(claim)
-        proof = law.prove(posted_noise(claim), seed, given, output, transcript, rng=rng)
+        proof = law.prove(_posted_noise(claim), seed, given, output, transcript, rng=rng)
         return proof, _weigh(claim, given, rng)
 
     def bad_noises(
@@ -217,6 +217,13 @@ def _noise_transcript(claim: NoiseClaim) -> Transcript:
     return _transcript(claim, EXACT_INPUT if exact else INPUT_AND_NOISE)
 
 
+def _posted_noise(claim: NoiseClaim) -> PostedNoise:
+    """What `proof` of a commit is about: C_x, with C_y or A and D_u where there is noise."""
+    context = claim.context
+    coins = noise_coins(context, claim.joint, claim.party)
+    return PostedNoise(context.noise_setting, coins, claim.given, claim.seed, claim.output)
+
+
 @dataclass(frozen=True, slots=True)
 class _Relation:
     """A Sigma proof in batchable form, for batches of any proofs."""
@@ -252,7 +259,7 @@ def _possession(claim: PossessionClaim) -> ProofClaim:
 
 
 def _noise(claim: NoiseClaim) -> ProofClaim:
-    statement = claim.context.manifest.terms.noise.statement(posted_noise(claim))
+    statement = claim.context.manifest.terms.noise.statement(_posted_noise(claim))
     return ProofClaim(statement, claim.proof, _noise_transcript(claim))
 
 

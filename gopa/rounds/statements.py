@@ -12,10 +12,9 @@ from commitments import Commitment
 from gopa.contract.beacon.coins import draw_coin, flip_coins
 from gopa.contract.parameters import Path
 from gopa.rounds.context import RoundContext
-from gopa.rounds.proofs import NoiseClaim
 from wire.errors import UsageError
 from zkp import LastLargestStatement, sigma
-from zkp.noise import PostedNoise, PublicCoins
+from zkp.noise import PublicCoins
 from zkp.sigma import LinearRelation
 
 
@@ -62,13 +61,6 @@ def noise_coins(context: RoundContext, joint: bytes, party: bytes) -> PublicCoin
     """The public half of the noise of a party ([V6])."""
     law = context.manifest.terms.noise
     return law.coins(context.noise_setting, _Coins(context, joint, party))
-
-
-def posted_noise(claim: NoiseClaim) -> PostedNoise:
-    """What `proof` of a commit is about: C_x, with C_y or A and D_u where there is noise."""
-    context = claim.context
-    coins = noise_coins(context, claim.joint, claim.party)
-    return PostedNoise(context.noise_setting, coins, claim.given, claim.seed, claim.output)
 
 
 def weighing_statement(context: RoundContext, given: bytes) -> LastLargestStatement:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gopa.planning import plan
-from gopa.planning.aimed_noise import AimedNoise, choices_bits
+from gopa.planning.row_noise import AimedNoise, choices_bits
 
 D, C = 200, 3
 SQUARE, SPIKE = 292 * 64, 80

@@ -12,14 +12,16 @@ import pytest
 from scipy.stats import binom, hypergeom
 
 from gopa.graph import Graph, from_edges, k_out_graph, worst_flow_energy
-from gopa.planning import counting
-from gopa.planning.counting import log_at_most, log_avoiding, log_binomial_at_most
+from gopa.planning import expansion as counting
 from gopa.planning.expansion import (
     Population,
     _log_bad_sets,
     degree_tail,
     disconnected,
     flow_bound,
+    log_at_most,
+    log_avoiding,
+    log_binomial_at_most,
     neighbourhood,
 )
 from tests.randomness import seeded

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gopa.planning.exponential_sums import exponential_sums
+from gopa.planning.row_noise import exponential_sums
 
 
 def added_up(weights: np.ndarray, angles: np.ndarray, numbers: np.ndarray) -> np.ndarray:

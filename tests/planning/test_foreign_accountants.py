@@ -9,8 +9,7 @@ import pytest
 
 from gopa.accounting.distribution import loss_of_gaussian
 from gopa.accounting.gaussian import gaussian_delta, zcdp_delta
-from gopa.planning.exposure import composed
-from gopa.planning.noise_sum import noise_sum
+from gopa.planning.exposure import composed, noise_sum
 from zkp.noise import GaussianTable
 
 pytestmark = pytest.mark.soak

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy.stats import binom
 
-from gopa.planning.late import planned_late
+from gopa.planning.row_plan import planned_late
 
 
 @pytest.mark.parametrize("parties", [20, 1000, 20_000])

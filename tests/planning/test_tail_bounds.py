@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from gopa.planning.tail_bounds import chance_beyond, least_bound, noise_bounds
+from gopa.planning.row_noise import chance_beyond, least_bound, noise_bounds
 from zkp.noise import GaussianTable
 
 LAW = GaussianTable.with_scale(8, bits=48, rows=113)

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.planning import Terms, guarantee
-from gopa.planning.exposure import delta_of_vectors
-from gopa.planning.noise_sum import most_summed, noise_sum
+from gopa.planning.exposure import delta_of_vectors, most_summed, noise_sum
 from gopa.planning.result import decimal_below
 from gopa.planning.worth import NOTHING, delta_of_component
 from tests.pace import examples
@@ -223,7 +222,7 @@ def test_terms_that_take_too_long_guarantee_nothing(changes: dict[str, object]) 
 def test_more_parties_than_noise_is_summed_up_for_are_not_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gopa.planning.noise_sum.MOST_VARIANCE", 10_900**2)
+    monkeypatch.setattr("gopa.planning.exposure.MOST_VARIANCE", 10_900**2)
     law = irwin_hall(4, 10)
     most = most_summed(law)
     joining = {"parties": 2 * most, "survivors": 200, "loss": 0}

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from gopa.graph import Graph, complete, from_edges, ring, worst_flow_energy
-from gopa.planning.loss import theorem_d
-from gopa.planning.noise_sum import noise_sum
+from gopa.planning.exposure import noise_sum, theorem_d
 from tests.planning.exact import (
     Floats,
     delta_of_view,

@@ -15,8 +15,7 @@ from bench.terms import HARD, UNKNOWN, costs
 from gopa.contract.terms import Terms
 from gopa.graph.flows import flow_levels
 from gopa.planning import plan
-from gopa.planning.exposure import Coordinate, granted_rounding
-from gopa.planning.noise_sum import noise_sum
+from gopa.planning.exposure import Coordinate, granted_rounding, noise_sum
 from gopa.planning.worth import Worth
 from tests.planning.judged import explain_judgement
 from tests.planning.random_terms import compared, given

@@ -15,8 +15,7 @@ import pytest
 
 import gopa
 from gopa.contract.terms import Terms
-from gopa.planning.row_noise import bounds_margin, shown_by_proofs
-from gopa.planning.tail_bounds import chance_beyond, powers_of
+from gopa.planning.row_noise import bounds_margin, chance_beyond, powers_of, shown_by_proofs
 from gopa.planning.worth import Worth, judge
 from tests.planning.random_terms import given
 from zkp.noise import GaussianTable, binomial

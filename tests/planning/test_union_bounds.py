@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from gopa.planning import expansion
-from gopa.planning.counting import log_slack
 from gopa.planning.expansion import (
     Population,
     _log_bad_sets,
@@ -19,6 +18,7 @@ from gopa.planning.expansion import (
     _log_few_neighbours_each,
     _log_nothing_between,
     flow_bound,
+    log_slack,
     neighbourhood,
 )
 

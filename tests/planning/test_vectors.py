@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from gopa.accounting.convolution import Floats, Masses, convolve
 from gopa.accounting.gaussian import gaussian_delta, renyi_mu, zcdp_delta
 from gopa.planning import guarantee
-from gopa.planning.exposure import Coordinate, delta_of_vectors, shifts_up_to
-from gopa.planning.noise_sum import noise_sum
+from gopa.planning.exposure import Coordinate, delta_of_vectors, noise_sum, shifts_up_to
 from tests.planning.classic import plan
 from tests.planning.laws import log_concave, sum_of
 from wire.errors import UsageError

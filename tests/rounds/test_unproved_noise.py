@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from gopa.rounds.unproved_noise import add_noise
 from tests.randomness import seeded
 from wire.errors import UsageError
 from zkp.noise import GaussianTable, NoiseLaw, WeightedBits, WeightRun, binomial, irwin_hall
-from zkp.noise.weighted_bits import counts, even_groups
+from zkp.noise.weighted_bits import even_groups
 
 GROUP = ristretto255()
 LAWS: dict[str, NoiseLaw] = {
@@ -28,7 +27,6 @@ LAWS: dict[str, NoiseLaw] = {
     "uniforms": irwin_hall(14, 5),
     "odd weights": WeightedBits((WeightRun(1, 130), WeightRun(2, 3), WeightRun(3, 130))),
 }
-MANY = {"few bits": 1, "many bits": 3, "uniforms": 1, "odd weights": 3}
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
@@ -54,19 +52,6 @@ def test_groups_hold_every_weight_once_and_have_a_middle(weights: list[int]) -> 
     groups = even_groups(tuple(weights))
     assert sorted(weight for group in groups for weight in group) == sorted(weights)
     assert all(1 <= len(group) <= BITS and sum(group) % 2 == 0 for group in groups)
-
-
-@pytest.mark.parametrize("name", MANY)
-def test_the_groups_of_a_law_convolve_to_it(name: str) -> None:
-    law = LAWS[name]
-    assert isinstance(law, WeightedBits)
-    groups = [np.array(counts(group), dtype=object) for group in even_groups(law.weights)]
-    assert len(groups) == MANY[name]
-    whole = groups[0]
-    for group in groups[1:]:
-        whole = np.convolve(whole, group)
-    assert tuple(whole.tolist()) == law.masses
-    assert all(before <= after for before, after in pairwise(law.cumulative))
 
 
 def test_noise_is_added_in_place_and_wraps() -> None:

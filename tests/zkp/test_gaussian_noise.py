@@ -15,9 +15,8 @@ from commitments.group import Group
 from tests.group.backends import proving_groups
 from tests.pace import examples
 from tests.randomness import seeded
-from tests.zkp.noise_samples import DEFAULT, SMALL, UNIT, Party, commit, party, transcript
+from tests.zkp.noise_samples import DEFAULT, SMALL, UNIT, Party, commit, party
 from wire.errors import ProtocolError, UsageError
-from zkp.batch import ProofClaim, verify_batch
 from zkp.noise import GaussianTable
 from zkp.noise.gaussian_table import (
     GaussianNoiseStatement,
@@ -227,23 +226,6 @@ def test_inputs_leave_room_for_the_noise(group: Group) -> None:
             continue
         with pytest.raises(UsageError):
             GaussianNoiseStatement(SMALL, commitment, (1,), commitment, inputs)
-
-
-def test_batches_name_the_bad_ones() -> None:
-    group = ristretto255()
-    made = [party(group, SMALL, [i], [7], [i], seed=i) for i in range(8)]
-    proofs = [each.prove(transcript(b"%d" % i)) for i, each in enumerate(made)]
-
-    def claims(shift: int) -> list[ProofClaim]:
-        return [
-            ProofClaim(each.statement, proof, transcript(b"%d" % (i if i != 5 else i + shift)))
-            for i, (each, proof) in enumerate(zip(made, proofs, strict=True))
-        ]
-
-    verify_batch(claims(0), rng=seeded(1))
-    with pytest.raises(ProtocolError) as refused:
-        verify_batch(claims(1), rng=seeded(1))
-    assert refused.value.culprits == (5,)  # type: ignore[attr-defined]
 
 
 def test_witnesses_stay_closed(group: Group) -> None:

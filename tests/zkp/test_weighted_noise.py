@@ -358,20 +358,6 @@ def test_statements_have_one_of_each(group: Group) -> None:
         WeightedNoisePlan(group, LAW, 1, Interval(0, half - LAW.radius + 1))
 
 
-def test_batches_name_the_bad_ones(group: Group) -> None:
-    mine, theirs, proof = two_parties(group)
-    other = theirs.prove()
-
-    def claims(second: bytes) -> list[ProofClaim]:
-        pairs = [(mine, proof), (theirs, second), (mine, proof)]
-        return [ProofClaim(each.statement, data, transcript()) for each, data in pairs]
-
-    verify_batch(claims(other), rng=seeded(1))
-    with pytest.raises(InvalidProof) as refused:
-        verify_batch(claims(proof), rng=seeded(1))
-    assert refused.value.culprits == (1,)
-
-
 @pytest.mark.parametrize(
     ("dimension", "width"), [(50, 4), pytest.param(1000, 16, marks=pytest.mark.soak)]
 )

@@ -36,7 +36,6 @@ from gopa.rounds.masks import (
     Dealing,
     EdgeMasks,
     MaskLaw,
-    RoundedGaussian,
     SelfMask,
     SharedPoint,
     add_edge_words,
@@ -100,8 +99,8 @@ def _committed(context: RoundContext, masks: EdgeMasks) -> list[bytes]:
     if not len(masks):
         return []
     if isinstance(context.key, VectorPedersen):
-        bits = masks.law.bits if isinstance(masks.law, RoundedGaussian) else None
-        data = context.key.commit_rows(masks.rows, masks.blindings, bits=bits).to_bytes()
+        rows = context.key.commit_rows(masks.rows, masks.blindings, bits=masks.law.bits)
+        data = rows.to_bytes()
     else:
         data = masks.commitments().to_bytes()
     return [data[at : at + SIZE] for at in range(0, len(data), SIZE)]

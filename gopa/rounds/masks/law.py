@@ -15,7 +15,7 @@ from functools import lru_cache
 from math import factorial, isqrt, lcm
 from typing import Final, TypeAlias
 
-from commitments.group import Group, WideTable
+from commitments.group import Group, SecretScalarVec, Stream, WideTable, Words
 from commitments.reference.bigint import mpz
 from wire.codec import Case, Codec, enumeration, record, select, u8, u32
 from wire.domains import MASK_TABLE
@@ -87,6 +87,14 @@ class RoundedGaussian:
     def table(self, group: Group) -> WideTable:
         """The table in the form in which streams of this group draw from it."""
         return _table(group, self.deviation)
+
+    def scalars(self, group: Group, stream: Stream, count: int) -> SecretScalarVec:
+        """So many masks as scalars."""
+        return stream.wide_table_scalars(self.table(group), count)
+
+    def add_words(self, group: Group, stream: Stream, array: Words, sign: int) -> None:
+        """Adds masks to words in place, or takes them away: the same integers at every width."""
+        stream.add_wide_draws_to(array, sign, self.table(group))
 
 
 @lru_cache(maxsize=8)
@@ -218,7 +226,20 @@ class MaskKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UniformMask:
-    """Describes the uniform law on all scalars or words: a masked value alone tells nothing."""
+    """The uniform law on all scalars or words: a masked value alone tells nothing."""
+
+    @property
+    def bits(self) -> None:
+        """Masks have no bound below that of scalars."""
+        return None
+
+    def scalars(self, group: Group, stream: Stream, count: int) -> SecretScalarVec:  # noqa: ARG002
+        """So many masks as scalars."""
+        return stream.scalars(count)
+
+    def add_words(self, group: Group, stream: Stream, array: Words, sign: int) -> None:  # noqa: ARG002
+        """Adds masks to words in place, or takes them away: words of the array's size."""
+        stream.add_to(array, sign)
 
 
 MaskLaw: TypeAlias = UniformMask | RoundedGaussian

@@ -26,8 +26,7 @@ from gopa.adversary.privacy.audit import draws_for
 from gopa.adversary.privacy.audited_plan import GAUSSIAN, TWO_UNIFORM
 from gopa.adversary.privacy.coalitions import FEWEST
 from gopa.graph import complete
-from gopa.planning.loss import theorem_d
-from gopa.planning.noise_sum import noise_sum
+from gopa.planning.exposure import noise_sum, theorem_d
 from tests.planning.classic import plan
 from wire.errors import UsageError
 from zkp.noise import GaussianTable

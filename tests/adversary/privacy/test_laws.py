@@ -7,7 +7,7 @@ import pytest
 
 from gopa.adversary.privacy.laws import Law, Masks
 from gopa.adversary.privacy.linking import place, uniform_fit
-from gopa.planning.noise_sum import noise_sum
+from gopa.planning.exposure import noise_sum
 from zkp.noise import GaussianTable, NoiseLaw, binomial
 
 LAWS: dict[str, NoiseLaw] = {

@@ -30,8 +30,7 @@ from gopa.adversary.privacy.coalitions import (
 from gopa.adversary.privacy.scenarios import ReleaseScenario, most_exposed
 from gopa.contract.terms import Terms
 from gopa.graph import complete, from_edges
-from gopa.planning.loss import theorem_d
-from gopa.planning.noise_sum import noise_sum
+from gopa.planning.exposure import noise_sum, theorem_d
 from gopa.planning.worth import guarantee
 from gopa.rounds.graph import peel
 from tests.planning.classic import plan

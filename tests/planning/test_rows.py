@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.stats import binom
 
 import gopa
 from gopa.cli.plan import plan as command
@@ -22,6 +23,7 @@ from gopa.planning.defaults import ROWS_FROM
 from gopa.planning.outcome import LENGTH_UNPROVED
 from gopa.planning.paths import MOST_NOISE
 from gopa.planning.row_noise import bounds_margin, charged_for_proofs, shown_by_proofs
+from gopa.planning.row_plan import planned_late
 from gopa.planning.worth import TOLERANCE, Worth, judge
 from tests.protocol.simulation.row_worlds import MANY_ROWS
 from wire.errors import UsageError
@@ -441,3 +443,23 @@ def test_noise_and_path_that_exclude_each_other_are_refused() -> None:
     with pytest.raises(UsageError, match="leave one") as refused:
         gopa.plan(n=100, epsilon=8, delta="1e-6", **NORM, noise="binomial", path="rows")
     assert refused.value.field == "path"
+
+
+@pytest.mark.parametrize("parties", [20, 1000, 20_000])
+@pytest.mark.parametrize("chance", [0.001, 0.02, 0.1])
+def test_it_is_the_least_that_hardly_ever_ends_a_round(parties: int, chance: float) -> None:
+    corrupt = parties // 10
+    missing = planned_late(parties, corrupt, 0, chance) - corrupt
+    honest = parties - corrupt
+    assert binom.sf(missing, honest, chance) <= 1e-3
+    assert missing == 0 or binom.sf(missing - 1, honest, chance) > 1e-3
+
+
+def test_nobody_fails() -> None:
+    assert planned_late(100, 10, 80, 0.0) == 10
+
+
+def test_no_more_than_may_be_lost_at_all() -> None:
+    """A plan that can lose fewer parties than are corrupt is ended by these anyway."""
+    assert planned_late(1000, 100, 921, 0.01) == 79
+    assert planned_late(10, 1, 10, 0.0) == 0

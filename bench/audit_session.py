@@ -38,7 +38,7 @@ from gopa.protocol.organiser import (
     SessionSetting,
     new_manifest,
 )
-from gopa.protocol.rules.findings import RoundPicture
+from gopa.protocol.rules.view import RoundPicture
 from gopa.protocol.simulation.randomness import SeededStreams
 from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim

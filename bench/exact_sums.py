@@ -10,7 +10,7 @@ from bench.protocol import inputs, play, verify_cpu
 from bench.randomness import seeded
 from gopa.contract.manifest import Mode
 from gopa.planning import Terms, plan
-from gopa.planning.defaults import PlannedMode
+from gopa.planning.target import PlannedMode
 from gopa.protocol.organiser import SessionSetting
 from gopa.protocol.rules import check, read_session
 

@@ -13,7 +13,7 @@ from bench.measure import Numbers, Scale, require, wall_and_cpu
 from bench.randomness import seeded
 from commitments import ristretto255
 from gopa.aggregation.encoding import NoisySum, Plain
-from gopa.aggregation.seeds import fresh_stream
+from gopa.aggregation.engine import fresh_stream
 from gopa.contract.row_terms import sums_of_positions
 from gopa.planning import Plan, plan
 from gopa.protocol.organiser import SessionSetting

@@ -11,7 +11,7 @@ from gopa.accounting.gaussian import gaussian_delta
 from gopa.contract.terms import MaskLaw
 from gopa.planning import Plan, plan
 from gopa.planning.expansion import Population, flow_bound
-from gopa.planning.result import Objective
+from gopa.planning.target import Objective
 
 PARTIES, EPSILON = 10_000, 0.1
 _SIMULATED = {1.0: 20, 0.5: 40}

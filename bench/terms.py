@@ -17,8 +17,7 @@ from typing import Final, Literal
 
 from bench.measure import Scale, require
 from gopa.planning.worth import Worth, judge
-from tests.planning.random_terms import given
-from tests.planning.worst_terms import all_terms
+from tests.planning.worst_terms import all_terms, given
 
 Judge = Literal["package", "second verifier"]
 

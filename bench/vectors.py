@@ -31,8 +31,7 @@ from gopa.contract.manifest import Mode
 from gopa.contract.row_terms import origin
 from gopa.contract.terms import Terms
 from gopa.planning import Plan, plan
-from gopa.planning.defaults import PlannedMode
-from gopa.planning.result import PathName
+from gopa.planning.target import PathName, PlannedMode
 from gopa.protocol.organiser import SessionSetting
 from gopa.protocol.party import Event, Output, Post, Supplied
 from gopa.protocol.rules import check, read_session

@@ -3,7 +3,7 @@
     python -m examples.federated cancer --out figures
 
 Every party may have many rows, and all of them are hidden together (unit "user"). Rounds are those
-of a session, in mode off: the same grid, noise and graph without keys and proofs.
+of a session, in mode off: the same grid and noise without keys and proofs.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def people(users: int, seed: int) -> Drawn:
 
 
 def deviation_of_reports(epsilon: float, users: int) -> float:
-    """Of the estimate from private reports, exactly: [P16] of the specification."""
+    """Of the estimate from private reports, exactly: 23-P16 of the specification."""
     law, points = public_law(), CELLS.points()
     others = CELLS.count - 1
     other = 1 / (math.exp(epsilon) + others)
@@ -214,7 +214,7 @@ def exact_errors(epsilon: float, delta: float, users: int, rounds: int) -> list[
 
 
 def curator(epsilon: float, delta: float, users: int) -> float:
-    """The error of counts with a trusted curator's normal noise: [P22] of the specification."""
+    """The error of counts with a trusted curator's normal noise: 23-P22 of the specification."""
     law, table = public_law(), KENDALL.value(CELLS.points()[:, None], CELLS.points()[None])
     sigma = gaussian_sigma(epsilon, delta, math.sqrt(2))
     moved = 4 * sigma**2 * float(((table @ law.chances) ** 2).sum()) * users**2

@@ -47,7 +47,7 @@ from gopa.learning.personalised import (
     propagated,
     stumps,
 )
-from gopa.learning.personalised.predictors import Predictors, with_one
+from gopa.learning.personalised.facade import Predictors, with_one
 from gopa.learning.rows import AgentRows
 
 Floats = npt.NDArray[np.float64]

@@ -1,7 +1,17 @@
 """Verifiable secure aggregation: everything a user needs, in one place.
 
+Many parties compute a mean; nobody learns more than a differentially private result, and anybody
+can check it.
+
+    >>> result = gopa.average([0, 1, 1, 1, 0] * 2, epsilon=2, delta=1e-5, corrupt=1, seed=1)
+    >>> result.count
+    10
+    >>> report = gopa.audit(result.transcript.archive("votes.gopa"))
+
 Names are imported when they are first used, because some of their modules are slow. Proofs are in
-`zkp`, commitments in `commitments`.
+`zkp`, commitments in `commitments`, the log in `bulletin_board`. The rooms, from below:
+`support`, `contract`, `graph`, `rounds`, `accounting`, `noise`, `planning`, `protocol`, `sessions`,
+`aggregation`, `auditing`, `adversary`, `learning`, `plugins`, `cli`: `docs/architecture.md`.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ TABLE: Final = Path(__file__).with_suffix(".json")
 BESIDE: Final = ("bench", "examples", "native/src", "specs/verifier", "tests")
 """Rooms whose lines and files count, and nothing else."""
 
-PLANNER: Final = "gopa/planning/planner.py"
+TARGET: Final = "gopa/planning/target.py"
 _STEP: Final = 100
 
 Sizes = dict[str, int]
@@ -43,7 +43,7 @@ def measured(root: Path = ROOT) -> dict[str, Sizes]:
         files = sorted([*(root / room).rglob("*.py"), *(root / room).rglob("*.rs")])
         lines = sum(len(file.read_text().splitlines()) for file in files)
         found[room] = {"files": len(files), "lines": lines}
-    found["gopa.plan"] = {"options": _options((root / PLANNER).read_text())}
+    found["gopa.plan"] = {"options": _options((root / TARGET).read_text())}
     return found
 
 
@@ -113,11 +113,13 @@ def _names(text: str) -> int:
 
 
 def _options(text: str) -> int:
-    """How many keywords `gopa.plan` takes."""
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef) and node.name == "plan":
-            return len(node.args.args) + len(node.args.kwonlyargs)
-    return 0
+    """How many keywords `gopa.plan` takes, the number of parties with them."""
+    records = [
+        node
+        for node in ast.parse(text).body
+        if isinstance(node, ast.ClassDef) and "TypedDict" in map(ast.unparse, node.bases)
+    ]
+    return 1 + sum(isinstance(each, ast.AnnAssign) for record in records for each in record.body)
 
 
 def main(arguments: list[str]) -> int:

@@ -6,7 +6,7 @@ searches answer twice. `make lint` fails where a name stands in more than one mo
 
 from __future__ import annotations
 
-import ast
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Mapping
@@ -18,12 +18,8 @@ PACKAGES: Final = ("bulletin_board", "commitments", "gopa", "wire", "zkp")
 
 
 def public_classes(source: str) -> list[str]:
-    """The public classes that a module defines at its top level."""
-    return [
-        node.name
-        for node in ast.parse(source).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    ]
+    """The public classes that a module defines at its top level: they begin a line."""
+    return re.findall(r"^class ([A-Za-z]\w*)", source, re.MULTILINE)
 
 
 def duplicates(root: Path) -> Mapping[str, list[str]]:

@@ -15,6 +15,13 @@ from gopa.cli.audit_screen import ADVICE
 from gopa.support.wording import ABORTS
 from tests import errors_page
 from tests.architecture.floors import ROOT
+from wire.errors import (
+    FaultyBoard,
+    FaultyParty,
+    MalformedMessage,
+    SuspectedPartyOrBoard,
+    UsageError,
+)
 
 
 def exit_constants(folder: Path) -> dict[str, int]:
@@ -40,8 +47,8 @@ def test_the_page_is_what_the_code_says() -> None:
 
 def test_every_error_says_what_it_means_and_what_to_do() -> None:
     found = errors_page.errors()
-    assert {kind.__name__ for kind in found} == set(errors_page.ERRORS_TO_DO)
-    assert len(found) == len(errors_page.ERRORS_TO_DO)
+    assert {kind.__name__ for kind in found} == set(exits.ERRORS_TO_DO)
+    assert len(found) == len(exits.ERRORS_TO_DO)
     assert all(errors_page.meaning_of(kind).endswith(".") for kind in found)
 
 
@@ -58,11 +65,12 @@ def test_every_exit_code_is_named() -> None:
 
 def test_exit_codes_are_constants_of_one_module() -> None:
     """So that the table cannot miss one."""
+    folder = ROOT / "gopa" / "cli"
+    names = "|".join(exit_constants(folder))
     homes = {
         file.name
-        for file in (ROOT / "gopa" / "cli").glob("*.py")
-        for name in exit_constants(file.parent)
-        if re.search(rf"^{name}\b.*=", file.read_text(), re.MULTILINE)
+        for file in folder.glob("*.py")
+        if re.search(rf"^({names})\b.*=", file.read_text(), re.MULTILINE)
     }
     assert homes == {Path(exits.__file__).name}
 
@@ -82,7 +90,22 @@ def test_every_error_has_its_code() -> None:
 
 
 def test_every_verdict_abort_refusal_and_advice_is_there() -> None:
-    assert set(errors_page.VERDICTS_TO_DO) == set(Verdict)
-    assert set(errors_page.ABORTS_TO_DO) == set(ABORTS)
-    assert set(errors_page.REFUSALS_TO_DO) == set(RefusalReason)
+    assert set(exits.VERDICTS_TO_DO) == {each.value for each in Verdict}
+    assert set(exits.ABORTS_TO_DO) == set(ABORTS)
+    assert set(exits.REFUSALS_TO_DO) == {each.code for each in RefusalReason}
     assert ADVICE
+
+
+class Forked(FaultyBoard):
+    """A board with two histories."""
+
+
+def test_last_words_say_what_to_do_where_somebody_is_to_blame() -> None:
+    for error, name in (
+        (Forked("two"), "FaultyBoard"),
+        (FaultyParty("lied", bytes(32)), "FaultyParty"),
+        (SuspectedPartyOrBoard("silent", bytes(32)), "SuspectedPartyOrBoard"),
+    ):
+        assert exits.last_words(error) == f"{error}. {exits.ERRORS_TO_DO[name]}"
+    for other in (UsageError("wrong", "field"), MalformedMessage("short"), OSError("full")):
+        assert exits.last_words(other) == str(other)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+import os
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import near, pace
+from tests.external import VARIABLE, vectors
 from tests.inner_pytest import run_inside
+from tests.uncovered import REASONS, reasons, verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -152,3 +159,94 @@ def test_no_more_are_named_than_there_is_time_for(monkeypatch: pytest.MonkeyPatc
     known = pace.Durations(files={"a": 30.0, "b": 40.0, "c": 20.0})
     monkeypatch.setattr(pace, "recorded", lambda: known)
     assert near.within(["a", "b", "c", "new"], 60) == ["a", "c", "new"]
+
+
+def test_a_file_that_exists(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / "vectors.json").write_text("[]")
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert vectors("some/vectors.json").read_text() == "[]"
+
+
+@pytest.mark.parametrize("name", ["other.json", "some"])
+def test_a_missing_file_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    (tmp_path / "some").mkdir()
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    with pytest.raises(pytest.fail.Exception):
+        vectors(name)
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_no_folder_skips(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    if value is not None:
+        monkeypatch.setenv(VARIABLE, value)
+    with pytest.raises(pytest.skip.Exception):
+        vectors("any.json")
+
+
+@pytest.mark.slow
+def test_what_was_skipped_is_written_down(tmp_path: Path) -> None:
+    """Also modules that are skipped as a whole, of which workers tell one for each reason."""
+    modules = ["test_one.py", "test_two.py"]
+    for name in modules:
+        (tmp_path / name).write_text("from tests.external import vectors\nvectors('any')\n")
+    (tmp_path / "test_three.py").write_text("def test_nothing() -> None:\n    pass\n")
+    bare = {name: each for name, each in os.environ.items() if not name.startswith("GOPA_")}
+    options = ["-n2", "-q", "-p", "tests.conftest", "-c", os.devnull, "--rootdir", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "-o", f"cache_dir={tmp_path}", tmp_path],
+        env=bare | {"PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "d" / "skipped" / "tests.txt").read_text().splitlines() == modules
+
+
+ROOT_UNCOVERED = Path(__file__).parents[1]
+
+
+def measured() -> dict[str, Any]:
+    """One file of each package, all of it reached."""
+    summary = {
+        "num_statements": 100,
+        "covered_lines": 100,
+        "num_branches": 50,
+        "covered_branches": 50,
+    }
+    whole: dict[str, Any] = {"missing_lines": [], "missing_branches": []}
+    files = {
+        f"{package}/some.py": {"summary": dict(summary), "functions": {"act": dict(whole)}}
+        for package in ("bulletin_board", "commitments", "gopa", "zkp", "wire")
+    }
+    return {"files": files}
+
+
+def test_what_is_below_a_goal_is_found() -> None:
+    good = measured()
+    assert verdict(good, {}) == []
+    for key, least in (("covered_lines", 95), ("covered_branches", 44)):
+        for reached, wrong in ((least, 0), (least - 1, 1)):
+            worse = copy.deepcopy(good)
+            worse["files"]["zkp/some.py"]["summary"][key] = reached
+            assert len(verdict(worse, {})) == wrong
+
+
+def test_a_gap_needs_a_reason() -> None:
+    for change in ({"missing_lines": [7]}, {"missing_branches": [[7, 9]]}):
+        worse = measured()
+        worse["files"]["gopa/some.py"]["functions"]["act"].update(change)
+        assert len(verdict(worse, {})) == 1
+        assert len(verdict(worse, {"gopa/some.py::other": "", "zkp/some.py": ""})) == 1
+        assert verdict(worse, {"gopa/some.py::act": "why"}) == []
+        assert verdict(worse, {"gopa/some.py": "why"}) == []
+
+
+def test_every_reason_is_about_a_file_of_the_tree() -> None:
+    known = reasons(REASONS.read_text())
+    assert known
+    assert all((ROOT_UNCOVERED / where.partition("::")[0]).is_file() for where in known)
+    assert all(len(why) > 20 for why in known.values())

@@ -154,6 +154,7 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "specs").glob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
+    *(ROOT / name / "README.md" for name in ("native", "tests", "deploy")),
 ]
 
 

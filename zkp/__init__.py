@@ -1,4 +1,24 @@
-"""Proves in zero knowledge: transcripts, Sigma protocols and everything built on them."""
+"""Zero-knowledge proofs: transcripts, Sigma protocols and everything built on them.
+
+Every proof is a pair `prove_x(statement, witness, transcript, rng=..)` and `verify_x(statement,
+proof, transcript)`, which raises. Read `transcript`, `sigma`, `bits` (the argument behind ranges
+and noise), `range`, `gaussian_noise`, then `rows` (long vectors). A range:
+
+    >>> import os
+    >>> from zkp import RangeStatement, Transcript, prove_range, verify_range
+    >>> from commitments import Pedersen, ristretto255
+    >>> group = ristretto255()
+    >>> secret = group.secret_scalars([42])
+    >>> commitment, opening = Pedersen(group).commit_fresh(secret, rng=os.urandom)
+    >>> statement = RangeStatement.up_to(commitment, 63)
+    >>> proof = prove_range(statement, opening, Transcript(b"example"), rng=os.urandom)
+    >>> verify_range(statement, proof, Transcript(b"example"))
+    >>> verify_range(statement, proof, Transcript(b"another use"))
+    Traceback (most recent call last):
+    wire.errors.InvalidProof: ...
+
+Specifications 02, 06, 07 and 14. `examples/prove_noise.py` proves a draw of noise.
+"""
 
 from zkp import sigma
 from zkp.batch import ProofClaim, verify_batch

@@ -176,7 +176,7 @@ class Transcript:
     def digest(self, label: bytes) -> bytes:
         """Gives 32 bytes that stand for everything bound so far in another protocol's hash.
 
-        The specification calls them a session identifier ([F7]); no session of `gopa` is meant.
+        The specification calls them a session identifier (02-F7); no session of `gopa` is meant.
 
         Raises:
             UsageError: nothing was bound yet.

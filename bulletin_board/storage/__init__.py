@@ -1,4 +1,12 @@
-"""Stores a log: an index of slots, a lock with the newest checkpoint, public files.
+"""Where a log is kept: an index of slots, a lock with the newest checkpoint, public files.
+
+`interface` says what a backend has to promise; `memory` and `directory` (of `sqlite` and `files`)
+are the two that there are. CONTRIBUTING has a checklist for another one.
+
+    >>> from bulletin_board.storage import memory_storage
+    >>> storage = memory_storage(b"a first checkpoint")
+    >>> storage.index.size()
+    0
 
 Specification: `specs/05-bulletin-board.md`, section 5.
 """

@@ -1,4 +1,11 @@
-"""Computes with the Merkle tree of RFC 6962: hashes, proofs, tiles. Pure: no files, no clock.
+"""The Merkle tree of RFC 6962: hashes, proofs, tiles. Pure: no files, no clock.
+
+Read `merkle` (proofs), `tiles` (how a tree lies in files), then `history`.
+
+    >>> from bulletin_board.tree import leaf_hash, node_hash, verify_inclusion
+    >>> leaves = [leaf_hash(entry) for entry in (b"a", b"b", b"c")]
+    >>> root = node_hash(node_hash(leaves[0], leaves[1]), leaves[2])
+    >>> verify_inclusion(2, 3, leaves[2], [node_hash(leaves[0], leaves[1])], root)
 
 Specification: `specs/05-bulletin-board.md`, section 1.
 """

@@ -1,7 +1,13 @@
-"""Implements the group in pure Python and gmpy2: the reference backend.
+"""The group in pure Python and gmpy2: the reference backend.
 
-It is the oracle of the tests and the fallback where the native core is not
-installed. It is NOT constant-time: whoever measures it learns its secrets.
+It is the oracle of the tests and the fallback where the native core is not installed. It is NOT
+constant-time: whoever measures it learns its secrets. Read
+`curve` and `points`, then `group`.
+
+    >>> from commitments.reference import reference_ristretto255
+    >>> group = reference_ristretto255()
+    >>> (group.generator * group.scalar(2)).to_bytes().hex()
+    '6a493210f7499cd17fecb510ae0cea23a110e8d5b901f8acadd3095c73a3b919'
 """
 
 from __future__ import annotations

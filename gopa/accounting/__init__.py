@@ -1,4 +1,14 @@
-"""Accounts for privacy: what mechanisms tell of one row, alone, composed and on samples.
+"""What mechanisms tell of one row: alone, composed, and on samples.
+
+`loss` is the exact account (distributions of privacy loss), `rdp` the looser one in closed form,
+`gaussian` calibrates noise. Read `loss` first. Every number is an upper bound.
+
+    >>> from gopa.accounting import Loss, gaussian_sigma
+    >>> step = Loss.gaussian(sigma=1.1, sensitivity=1.0).subsampled(0.01)
+    >>> round(step.repeated(1000).epsilon(1e-5), 2)
+    1.52
+    >>> round(gaussian_sigma(epsilon=1.0, delta=1e-5), 2)
+    3.73
 
 Specification: `specs/16-accounting.md`.
 """

@@ -232,7 +232,7 @@ class AttackOutcome(Brief):
         ]
 
     def _refused(self) -> list[Catch]:
-        """Honest parties that stopped by themselves, by whom they were lied to ([C5])."""
+        """Honest parties that stopped by themselves, by whom they were lied to (04-C5)."""
         return [
             Catch(_STOPPED, self._liar_behind(error), How.REFUSED)
             for number, error in self.halted.items()

@@ -1,8 +1,8 @@
-"""Gives every column of a table a range of its own, or a greatest length.
+"""Columns of a table, each with a range of its own, or a greatest length.
 
 A plan has one range for all numbers. Here that range is from -1 to 1, and each column is moved and
 stretched to it, so that its noise is in proportion to its own range. Specification:
-`specs/10-values.md`, [Q15].
+10-Q15.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from commitments.group import Stream
-from gopa.aggregation.bounds import length
 from gopa.aggregation.encoding import (
     Encoded,
     Encoding,
     NoisySum,
     ValueEstimate,
-    checked_count,
+    length,
 )
-from gopa.aggregation.errors import OutOfRange
-from gopa.aggregation.options import Number, ends_of, exact
-from gopa.aggregation.structure import Floats, Structure, Value, keys_of
+from gopa.aggregation.options import ends_of, exact
+from gopa.aggregation.values import OutOfRange, Structure, Value, keys_of
 from gopa.aggregation.weighting import WeightedRange
 from gopa.planning import Terms
+from gopa.planning.target import Number
+from gopa.support.arrays import Floats
 from gopa.support.wording import meant
 from wire.errors import UsageError
 
@@ -242,43 +242,58 @@ def _outside(column: ColumnBounds, party: int, where: str) -> OutOfRange:
 
 
 @dataclass(frozen=True, slots=True)
-class ByColumn:
-    """An encoding of rows whose columns have ranges of their own, on top of one for one range."""
+class StretchedTable:
+    """The rows of a table in the range of the plan; what was clipped, and how many shortened."""
 
     columns: Columns
-    inner: Encoding
+    rows: Sequence[Value | None]
+    clipped: int
+    scaled: int
 
-    def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
-        """Every row stretched, and then as the other encoding has it.
+    @classmethod
+    def of(cls, columns: Columns, values: Sequence[Value | None], *, clip: bool) -> StretchedTable:
+        """Every row moved and stretched.
 
         Raises:
             InvalidValue, OutOfRange: a row without the columns of the first, or outside of what
                 they are held to, with `clip` off.
-            UsageError: not one value for each party of the plan.
         """
-        checked_count(values, len(values))
         first = next(party for party, value in enumerate(values) if value is not None)
         structure = Structure.of(values[first], first)
         moved = [
-            None if value is None else self.columns.stretched(value, structure, party, clip=clip)
+            None if value is None else columns.stretched(value, structure, party, clip=clip)
             for party, value in enumerate(values)
         ]
-        rows = [None if each is None else structure.restore(each.vector) for each in moved]
-        # Each row was held to its columns: here it is longer by the blur of floats at most.
-        found = self.inner.encode(rows, stream, clip=True)
-        if found.clipped or found.scaled:
-            raise self.columns.another_plan()
         present = [each for each in moved if each is not None]
-        return replace(
-            found,
-            clipped=sum(each.clipped for each in present),
-            scaled=sum(each.scaled for each in present),
+        return cls(
+            columns,
+            [None if each is None else structure.restore(each.vector) for each in moved],
+            sum(each.clipped for each in present),
+            sum(each.scaled for each in present),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ByColumn:
+    """An encoding of stretched rows, on top of one for one range; sums have their own units."""
+
+    table: StretchedTable
+    inner: Encoding
+
+    def encode(self, values: Sequence[Value | None], stream: Stream, *, clip: bool) -> Encoded:
+        """The rows of the table, as the other encoding has them."""
+        del clip
+        # Each row was held to its columns: here it is longer by the blur of floats at most.
+        found = self.inner.encode(values, stream, clip=True)
+        if found.clipped or found.scaled:
+            raise self.table.columns.another_plan()
+        return replace(found, clipped=self.table.clipped, scaled=self.table.scaled)
 
     def decode(self, total: NoisySum) -> ValueEstimate:
         """Mean and sum of each number in its own units."""
         found = self.inner.decode(total)
-        centres, halves = self.columns.centres, self.columns.halves
+        columns = self.table.columns
+        centres, halves = columns.centres, columns.halves
         weight = total.count if found.weight is None else found.weight
         deviation = np.hypot(
             halves * found.total_deviation, centres * (found.weight_deviation or 0.0)
@@ -293,5 +308,5 @@ class ByColumn:
             total=centres * weight + halves * found.total,
             total_deviation=deviation,
             rounding=found.rounding * float(halves.max()) ** 2,
-            spans=self.columns.spans,
+            spans=columns.spans,
         )

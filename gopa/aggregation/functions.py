@@ -1,4 +1,4 @@
-"""Computes averages and sums in one call: a plan, one round, a result."""
+"""Averages and sums in one call: a plan, one round, a result."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
 
-from gopa.aggregation.bounds import Bounds
-from gopa.aggregation.columns import UNIT, ByColumn, Columns, Norms, Ranges, Span
-from gopa.aggregation.encoding import checked_count
+from gopa.aggregation.aggregator import LocalAggregator
+from gopa.aggregation.columns import UNIT, ByColumn, Columns, Norms, Ranges, Span, StretchedTable
+from gopa.aggregation.encoding import Bounds, checked_count
 from gopa.aggregation.grid import Grid
-from gopa.aggregation.intake import Values, count_absent, require_integers, weights_of
-from gopa.aggregation.local import LocalAggregator
-from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of
+from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
 from gopa.aggregation.result import Result
-from gopa.aggregation.structure import Structure, Value
+from gopa.aggregation.values import (
+    Structure,
+    Value,
+    Values,
+    count_absent,
+    require_integers,
+    weights_of,
+)
 from gopa.aggregation.weighting import WeightedRows, Weights, largest_weight
 from gopa.planning import Plan
-from gopa.planning.request import python_number
+from gopa.planning.target import Number, python_number
 from wire.errors import UsageError
 
 
@@ -61,32 +66,32 @@ def average(  # noqa: PLR0913 - every part of the question has a name
     """
     asked = AggregationRequest.of(plan, options)
     listed = asked.values(values)
-    columns = _columns(listed, range, norm, integers=integers)
+    table, span, reach = _bounded(listed, range, norm, integers=integers, clip=clip)
     if integers:
         require_integers(listed)
     most = None if max_weight is None else largest_weight(max_weight)
     dimension = _dimension(listed) + (most is not None)
-    span, reach = _span_of(range, norm, columns)
     if plan is None:
-        # A vector that is too long is refused for that, which takes a plan to know.
-        beyond = reach is not None or python_number(clip) is True
-        _require_values(listed, span if columns is None else columns, clip=beyond)
+        if table is None:
+            # A vector that is too long is refused for that, which takes a plan to know.
+            beyond = reach is not None or python_number(clip) is True
+            _require_values(listed, span, clip=beyond)
         if most is not None and weights is not None:
             Weights.checked(weights_of(weights, listed), most, len(listed))
     target = {"n": len(listed), "absent": count_absent(listed), "dimension": dimension}
     weighted = {} if most is None else {"weighted": True}
     integral = integers and most is None  # a weight times an integer is none
     made = asked.plan(range=span, norm=reach, integers=integral, **weighted, **target)
-    if columns is not None:
-        columns.require_plan(made.terms)
+    if table is not None:
+        table.columns.require_plan(made.terms)
     with LocalAggregator(made, max_weight=most, clip=clip, **asked.run) as aggregator:
         encoding = aggregator.encoding(listed, weights)
         if plan is None and isinstance(encoding, WeightedRows):
             # The plan's range is that of lengths: what the caller said of values is held to here.
             encoding = replace(encoding, span=Bounds(Grid(*ends_of(span), 1), None))
-        return aggregator.aggregate(
-            listed, encoding if columns is None else ByColumn(columns, encoding)
-        )
+        if table is not None:
+            return aggregator.aggregate(table.rows, ByColumn(table, encoding))
+        return aggregator.aggregate(listed, encoding)
 
 
 def sum(  # noqa: A001, PLR0913 - the name under which users look for it
@@ -153,45 +158,33 @@ async def sum_async(  # noqa: PLR0913 - as `sum`
     )
 
 
-def _columns(
-    values: Sequence[Value | None], span: Ranges, norm: Norms, *, integers: bool
-) -> Columns | None:
-    """The columns of a table that have ranges or norms of their own; None where none has."""
+def _bounded(
+    values: Sequence[Value | None], span: Ranges, norm: Norms, *, integers: bool, clip: bool
+) -> tuple[StretchedTable | None, Span, Number | None]:
+    """What the plan's range and norm are, after the table for which columns say their own."""
     if not isinstance(span, Mapping) and not isinstance(norm, Mapping):
-        return None
+        return None, span, norm
     if integers:
         message = "columns with ranges of their own are rounded: leave it out, or give one range"
         raise UsageError(message, "integers")
     checked_count(values, len(values))
-    return Columns.of(next(value for value in values if value is not None), span, norm)
+    columns = Columns.of(next(value for value in values if value is not None), span, norm)
+    table = StretchedTable.of(columns, values, clip=python_number(clip) is True)
+    return table, UNIT, columns.norm
 
 
-def _span_of(span: Ranges, norm: Norms, columns: Columns | None) -> tuple[Span, Number | None]:
-    """The range and the norm of the plan: what one said of all numbers, or what columns need."""
-    if columns is not None:
-        return UNIT, columns.norm
-    if isinstance(span, Mapping) or isinstance(norm, Mapping):
-        raise UsageError("one for all numbers here", "range")
-    return span, norm
-
-
-def _require_values(values: Sequence[Value | None], span: Span | Columns, *, clip: bool) -> None:
+def _require_values(values: Sequence[Value | None], span: Span, *, clip: bool) -> None:
     """What encoding refuses of single numbers, before a plan is made for them.
 
     Raises:
         InvalidValue: a value without the structure of the first one, or no number.
         OutOfRange: a number outside the range, with `clip` off.
     """
-    columns = span if isinstance(span, Columns) else None
-    bounds = None if isinstance(span, Columns) else Bounds(Grid(*ends_of(span), 1), None)
+    bounds = Bounds(Grid(*ends_of(span), 1), None)
     structure = None
     for party, value in enumerate(values):
-        if value is None:
-            continue
-        structure = structure or Structure.of(value, party)
-        if columns is not None:
-            columns.stretched(value, structure, party, clip=clip)
-        elif bounds is not None:
+        if value is not None:
+            structure = structure or Structure.of(value, party)
             bounds.admit(structure.flatten(value, party), structure, party, clip=clip)
 
 

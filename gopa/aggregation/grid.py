@@ -1,4 +1,4 @@
-"""Rounds real numbers to the public grid without bias, and back.
+"""Real numbers rounded to the public grid without bias, and back.
 
 A number x in [low, high] has the position t = steps (x - low) / (high - low) on the grid.
 It is rounded to floor(t + V) with V uniform on [0, 1): up with exactly the probability of
@@ -21,10 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from commitments.group import Stream
-from gopa.aggregation.structure import Floats
 from gopa.planning import Terms
+from gopa.support.arrays import Floats, Integers
 
-Integers: TypeAlias = npt.NDArray[np.int64]
 Words: TypeAlias = npt.NDArray[np.uint64]
 
 _WORD: Final = 64
@@ -33,7 +32,7 @@ _UNIT: Final = 2.0**-53
 
 @dataclass(frozen=True)
 class Grid:
-    """Divides the range from `low` to `high`, both exact decimals, into `steps` equal steps.
+    """The range from `low` to `high`, both exact decimals, in `steps` equal steps.
 
     The ends mean the decimals; as floats they are the nearest ones, and a float equal to
     one of those counts as the end itself.

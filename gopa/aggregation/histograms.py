@@ -1,6 +1,6 @@
-"""Computes private histograms: every party adds one to one bin.
+"""Private histograms: every party adds one to one bin.
 
-Its number is a 1 and zeros: a one for its own bin (`specs/10-values.md`, [Q9]).
+Its number is a 1 and zeros: a one for its own bin (10-Q9).
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import numpy as np
 
 from commitments.group import Stream
+from gopa.aggregation.aggregator import LocalAggregator
 from gopa.aggregation.columns import require_columns
 from gopa.aggregation.encoding import (
     Encoded,
@@ -25,23 +26,26 @@ from gopa.aggregation.encoding import (
     checked_count,
     encode_rows,
 )
-from gopa.aggregation.errors import InvalidValue, OutOfRange
-from gopa.aggregation.intake import Values, count_absent
-from gopa.aggregation.local import LocalAggregator
 from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
 from gopa.aggregation.result import Result, numbers
-from gopa.aggregation.structure import Floats, Structure, Value
+from gopa.aggregation.showing import draw_bins
+from gopa.aggregation.values import InvalidValue, OutOfRange, Structure, Value, Values, count_absent
 from gopa.contract.terms import MOST_DIMENSION
 from gopa.planning import Plan, Terms
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True)
 class OneHot:
-    """Encodes a value as a one in its bin. Bin i holds `edges[i]` <= value < `edges[i + 1]`.
+    """The encoding of a value as a one in its bin.
 
-    The last bin holds its upper edge too. Behind the bins so many coordinates are `spare`, and 0
-    for everybody: the plan serves columns with more bins as well. `where` names such a column.
+    Bin i holds `edges[i]` <= value < `edges[i + 1]`. The last bin holds its upper edge too. Behind
+    the bins so many coordinates are `spare`, and 0 for everybody: the plan serves columns with more
+    bins as well. `where` names such a column.
 
     Two vectors differ in at most two coordinates, each by all steps of the grid, so the
     squared sensitivity is 2 steps^2 whatever the number of bins.
@@ -90,7 +94,7 @@ class OneHot:
         return encode_rows(values, Structure.of(np.zeros(self.bins)), row)
 
     def require(self, values: Sequence[Value | None], *, clip: bool) -> None:
-        """Refuses what `encode` would refuse, before anything is released.
+        """Return if `encode` would refuse nothing, before anything is released.
 
         Raises:
             InvalidValue, OutOfRange: as there.
@@ -161,7 +165,7 @@ _COUNTS: Final[Mapping[str, Any]] = {"range": (0, 1), "norm": _HALF_DISTANCE, "i
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Histogram(Result):
-    """Holds noisy counts, one for each bin: bin i holds `edges[i]` <= value < `edges[i + 1]`.
+    """Noisy counts, one for each bin: bin i holds `edges[i]` <= value < `edges[i + 1]`.
 
     The last bin holds its upper edge too. Counts may be negative or have fractions: they
     are unbiased, and would not be if they were cut off. `mean` holds the frequencies.
@@ -193,6 +197,9 @@ class Histogram(Result):
         """The bins, from edge to edge."""
         edges = [f"{edge:g}" for edge in self.edges]
         return [f"{low} to {high}" for low, high in pairwise(edges)]
+
+    def _draw(self, axes: Axes) -> None:
+        draw_bins(axes, self.edges, self.value, self.error)
 
     def headlines(self) -> list[tuple[str, str]]:
         """The counts, in words."""

@@ -1,4 +1,4 @@
-"""Reads the keywords of `gopa.average` and its like, and makes the plan that they ask for."""
+"""The keywords of `gopa.average` and its like, and the plan that they ask for."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, TypedDict
+from typing import Any, Final, TypedDict
 
 import numpy as np
 
-from gopa.aggregation.dropouts import AnyScript
-from gopa.aggregation.engine import Mode, Trust
-from gopa.aggregation.intake import Absent, values_of
-from gopa.aggregation.seeds import Seed
-from gopa.aggregation.settings import Coins
-from gopa.aggregation.structure import Value
+from gopa.aggregation.engine import AnyScript, Coins, Mode, Seed, Trust
+from gopa.aggregation.values import Absent, Value, values_of
 from gopa.planning import Plan, plan
-from gopa.planning.defaults import CORRUPT, DROPOUT
-from gopa.planning.request import NO_DELTA, no_such_keyword, python_number
+from gopa.planning.target import (
+    CORRUPT,
+    DROPOUT,
+    NO_DELTA,
+    Assumptions,
+    Means,
+    Number,
+    no_such_keyword,
+    python_number,
+)
 from wire.errors import UsageError
-
-Number: TypeAlias = float | str | Decimal
 
 
 def exact(number: object, field: str) -> Decimal:
@@ -48,7 +49,7 @@ def ends_of(span: object) -> tuple[Decimal, Decimal]:
 
 
 class RunOptions(TypedDict, total=False):
-    """Says how the round is carried out: settings of `LocalAggregator`."""
+    """Keywords of `gopa.LocalAggregator`: how the round is carried out."""
 
     mode: Mode
     trust: Trust
@@ -56,29 +57,16 @@ class RunOptions(TypedDict, total=False):
     seed: Seed
     script: AnyScript | None
     beacon: Coins
-    max_rollbacks: int
     progress: bool | None
     absent: Absent
     executor: Executor | None
     jobs: int
 
 
-class PlanKeywords(RunOptions, total=False):
-    """Adds the target of the plan where none is given: keywords of `gopa.plan`."""
+class PlanKeywords(RunOptions, Assumptions, Means, total=False):
+    """Keywords of `gopa.average` and its like: where no plan is given the target of one."""
 
     epsilon: Number | None
-    delta: Number
-    corrupt: float
-    dropout: float
-    noise: Literal["gaussian", "binomial", "irwin-hall"]
-    path: Literal["bits", "rows"] | None
-    mask: Literal["gaussian", "uniform"]
-    objective: Literal["error", "peers", "masks"]
-    steps: int | None
-    charged: int | None
-    attempts: int | None
-    recovery: Fraction | str | None
-    least_chance: float
 
 
 _QUESTION: Final = ("range", "norm", "bins", "integers", "weights", "max_weight", "clip")
@@ -90,7 +78,7 @@ _TARGET: Final = frozenset(PlanKeywords.__annotations__) - _RUN
 
 @dataclass(frozen=True, slots=True)
 class AggregationRequest:
-    """Holds what the caller asked for: a target, or a plan, and settings."""
+    """What the caller asked for: a target, or a plan, and settings."""
 
     given: Plan | None
     target: Mapping[str, Any]

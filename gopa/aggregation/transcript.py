@@ -1,4 +1,4 @@
-"""Gives access to the log behind a result, to keep or check it."""
+"""The log behind a result, to keep or check it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_BEFORE: Final = 1_024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SessionTranscript:
-    """Says where a round stands in a log: the session's id, the number of the round, the log.
+    """Where a round stands in a log: the session's id, the number of the round, the log.
 
     `directory` holds the log as a board of files, or is None where it is in memory. A pickled copy
     says the same but has no log: in a simulation the log leads to everybody's secrets.

@@ -1,10 +1,10 @@
-"""Computes private variances: a number and its square in one round.
+"""Private variances: a number and its square in one round.
 
 With the range moved to c in [-1, 1], a party contributes u = (c + 1) / 2 and c^2, both
 between 0 and 1. For two parties the squared distance is (c - c')^2 (1/4 + (c + c')^2). For
 a given c + c' it is largest with one of them at an end; there its derivative vanishes at
 c' = (sqrt(2) - 2) / 4, where it is 1.28615.. This is the squared sensitivity, less than
-the 2 of two unrelated numbers. Specification: `specs/10-values.md`, [Q10].
+the 2 of two unrelated numbers. Specification: 10-Q10.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from typing import Any, Final, Unpack
 import numpy as np
 
 from commitments.group import Stream
-from gopa.aggregation.bounds import Bounds
+from gopa.aggregation.aggregator import LocalAggregator
 from gopa.aggregation.encoding import (
+    Bounds,
     Encoded,
     EncodedRow,
     NoisySum,
@@ -29,14 +30,14 @@ from gopa.aggregation.encoding import (
     encode_rows,
     structure_of,
 )
-from gopa.aggregation.grid import Grid, Integers, round_exactly
-from gopa.aggregation.intake import Values, count_absent
-from gopa.aggregation.local import LocalAggregator
-from gopa.aggregation.options import AggregationRequest, Number, PlanKeywords, ends_of
+from gopa.aggregation.grid import Grid, round_exactly
+from gopa.aggregation.options import AggregationRequest, PlanKeywords, ends_of
 from gopa.aggregation.result import Result, numbers
-from gopa.aggregation.structure import Structure, Value
+from gopa.aggregation.values import Structure, Value, Values, count_absent
 from gopa.planning import Plan, Terms
+from gopa.planning.target import Number
 from gopa.planning.usefulness import NoisyNumber, numbers_warning
+from gopa.support.arrays import Integers
 from wire.errors import UsageError
 
 HALF_DISTANCE: Final = Fraction("0.567044")
@@ -45,7 +46,7 @@ HALF_DISTANCE: Final = Fraction("0.567044")
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Encodes a value as itself and its squared distance from the middle of the range.
+    """The encoding of a value as itself and its squared distance from the middle of the range.
 
     Raises:
         UsageError: the plan has another dimension than 2, or noise for a smaller
@@ -106,7 +107,7 @@ class Moments:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Variance(Result):
-    """Holds the variance of the included parties' values, dividing by their number, and the mean.
+    """The variance of the included parties' values, dividing by their number, and the mean.
 
     `estimate` is unbiased but for rounding: the variance that noise adds to the square of
     the mean was taken off. Where the noise exceeds the variance it may be negative; then

@@ -1,4 +1,4 @@
-"""Computes weighted means with private weights: the vector is widened by its weight.
+"""Weighted means with private weights: the vector is widened by its weight.
 
 A party with the value x and the weight w of at most W contributes w times x and, as the
 last coordinate, w. What is published is the sum of both, so the mean is their quotient,
@@ -16,23 +16,24 @@ from typing import Any, Final
 import numpy as np
 
 from commitments.group import Stream
-from gopa.aggregation.bounds import Bounds, length
 from gopa.aggregation.encoding import (
+    Bounds,
     Encoded,
     EncodedRow,
     Encoding,
     NoisySum,
     ValueEstimate,
     encode_rows,
+    length,
     structure_of,
 )
-from gopa.aggregation.errors import InvalidWeight, OutOfRange
-from gopa.aggregation.grid import Grid, Integers, squared_length
-from gopa.aggregation.structure import Floats, Value, count_of
+from gopa.aggregation.grid import Grid, squared_length
+from gopa.aggregation.values import InvalidWeight, OutOfRange, Value, count_of
 from gopa.contract.lengths import ENDS
 from gopa.contract.row_terms import middle, origin, weighted_length
 from gopa.contract.terms import check_decimal
 from gopa.planning import Terms
+from gopa.support.arrays import Floats, Integers
 from wire.errors import UsageError
 
 _NORM_OF_FLOATS: Final = 1 + 1e-12
@@ -44,7 +45,7 @@ CLEAR: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Holds one weight for each party, from 0 to the public `most`."""
+    """One weight for each party, from 0 to the public `most`."""
 
     given: tuple[float, ...]
     most: Decimal
@@ -122,7 +123,7 @@ def encoding_with(weights: Weights, terms: Terms, *, proved: bool) -> Encoding:
 
 @dataclass(frozen=True, slots=True)
 class WeightedRange:
-    """Encodes values in a range: a weight of v steps has its value on a grid of v steps.
+    """The encoding of values in a range: a weight of v steps has its value on a grid of v steps.
 
     So no coordinate exceeds the last one, as full mode has parties prove, and given v
     the coordinates are rounded without bias.
@@ -183,7 +184,9 @@ class WeightedRange:
 
 @dataclass(frozen=True, slots=True)
 class WeightedBall:
-    """Encodes vectors of bounded length, for plans with a norm: w x / W, and w on the same grid.
+    """The encoding of vectors of bounded length, for plans with a norm.
+
+    It is w x / W, and w on the same grid.
 
     The weight's coordinate runs through the whole range, so the norm of the plan bounds
     the length of (w x / W, (w / W - 1/2) width). Coordinates may exceed the weight, so
@@ -219,7 +222,7 @@ class WeightedBall:
 
 @dataclass(frozen=True, slots=True)
 class WeightedRows:
-    """Encodes vectors whose lengths are proved: none counts for more than its weight.
+    """The encoding of vectors whose lengths are proved: none counts for more than its weight.
 
     A party contributes w (x - c) / W, with c the middle of the plan's range and x no farther from
     it than the plan's length, and w (14, section 12).
@@ -291,7 +294,7 @@ class WeightedRows:
         return vector * (longest / found), not within
 
     def _rounded(self, vector: Floats, party: int, stream: Stream) -> Integers:
-        """Vector and weight on the grid, rounded again while that made them too long ([W1])."""
+        """Vector and weight on the grid, rounded again while that made them too long (14-W1)."""
         grid, allowed = self._grid, weighted_length(self.terms)
         zero = origin(self.terms)
         shared = np.clip(self.weights.share(party) * vector, *grid.ends)

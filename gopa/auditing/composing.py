@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from typing import Final
 
-from gopa.auditing.checks import CHECKS, Status
+from gopa.auditing.checks import CHECKS, CheckTally
 from gopa.auditing.described import session_report
 from gopa.auditing.log_checks import check_foundation, session_of_other_anchors
+from gopa.auditing.reading import LogState
 from gopa.auditing.report import (
     Anchor,
     Anchoring,
@@ -19,14 +20,13 @@ from gopa.auditing.report import (
     Report,
     RoundReport,
     SessionReport,
+    Status,
     Verdict,
 )
 from gopa.auditing.session_checks import check_session, remarks, rounds_of
-from gopa.auditing.state import LogState
-from gopa.auditing.tally import CheckTally
 from gopa.contract.manifest import Mode, Path
 from gopa.contract.terms import Terms
-from gopa.planning.row_reasons import noise_of_liars, proved_bounds
+from gopa.planning.explanation import noise_of_liars, proved_bounds
 from gopa.support.wording import (
     EXACT,
     EXACT_DIFFERENCE,
@@ -94,7 +94,7 @@ def veto(found: RoundReport) -> str:
 
 
 def not_anchored(verdict: Verdict) -> str:
-    """Says what is not anchored; a transcript is called consistent only where all holds ([I3])."""
+    """Says what is not anchored; a transcript is called consistent only where all holds (11-I3)."""
     return _CONSISTENT if verdict.value in SUMMARIES else _NOT_ANCHORED
 
 
@@ -268,13 +268,13 @@ def compose(state: LogState, *, opened: bool = True) -> Report:
 
 
 def unsupported(name: str, why: str) -> Report:
-    """Reports a transcript of another version, about which nothing else is said ([I5])."""
+    """Reports a transcript of another version, about which nothing else is said (11-I5)."""
     said = f"{name}: {why}. Use a newer version of the auditor."
     return _without_checks(Verdict.UNSUPPORTED, said, Status.SKIPPED, why)
 
 
 def failed_inside(error: BaseException) -> Report:
-    """Reports that the auditor itself failed, which says nothing about the transcript ([V2])."""
+    """Reports that the auditor itself failed, which says nothing about the transcript (11-V2)."""
     why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     said = f"The auditor itself failed ({why}); this says nothing about the transcript."
     return _without_checks(Verdict.INTERNAL_ERROR, said, Status.ERROR, why)

@@ -1,17 +1,18 @@
-"""Describes manifest and rounds as a report says them. `specs/11-audit.md`, [R1] and [R2].
+"""What a report says of a session and its rounds: estimates, privacy, and how noisy they are.
 
-Published sums also say something about the inputs: `specs/10-values.md`, [Q7], [Q11] to [Q13].
+`specs/11-audit.md`, 11-R1 and 11-R2; what sums say of the inputs: `specs/10-values.md`, 10-Q7 and
+10-Q11 to 10-Q13. Numbers are text of at most 12 digits, in one spelling (11-R4).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from hashlib import sha256
 from typing import Final
 
-from gopa.auditing.figures import EXACT, decimal_of, root_of, text_of
 from gopa.auditing.report import (
     Exclusion,
     ListReport,
@@ -25,12 +26,28 @@ from gopa.contract.phases import Phase
 from gopa.contract.row_terms import middle, sums_of_positions
 from gopa.contract.terms import coin_choices
 from gopa.planning import privacy
+from gopa.planning.usefulness import BlurredAnswer, noise_warning
 from gopa.protocol.rules import Findings, RoundFindings, outcome_of
+from gopa.support.rounding import blur
 from gopa.support.wording import epsilon_text
 from wire.randomness import Rng
 
+MOST_DRAWN: Final = 256
+"""The graph of a larger round is not listed."""
+
 _CLEAR: Final = 5
-"""A sum of weights below so many of its standard errors is not divided by ([Q13])."""
+"""A sum of weights below so many of its standard errors is not divided by (10-Q13)."""
+
+_DIGITS: Final = 12
+
+_PLAIN: Final = range(-7, 16)
+"""Exponents for which a number is written out."""
+
+EXACT: Final = Context(prec=60, rounding=ROUND_HALF_EVEN)
+
+_SHORT: Final = Context(prec=_DIGITS, rounding=ROUND_HALF_EVEN)
+
+_UPWARDS: Final = Context(prec=_DIGITS, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +122,7 @@ def _weighted(manifest: Manifest, sums: list[int], count: int, noise: Fraction) 
 def _in_box(
     manifest: Manifest, above: Fraction, weight: int, count: int, noise: Fraction
 ) -> tuple[Fraction, Fraction]:
-    """[Q11]: the mean, and the square of its error."""
+    """10-Q11: the mean, and the square of its error."""
     terms = manifest.terms
     width, ratio = Fraction(terms.high - terms.low), above / weight
     square = width**2 * (noise * (1 + ratio**2) + Fraction(count, 2)) / weight**2
@@ -115,7 +132,7 @@ def _in_box(
 def _in_ball(
     manifest: Manifest, above: Fraction, weight: int, count: int, noise: Fraction
 ) -> tuple[Fraction, Fraction]:
-    """[Q12]: the mean, and the square of its error."""
+    """10-Q12: the mean, and the square of its error."""
     terms = manifest.terms
     step = Fraction(terms.high - terms.low) / terms.steps
     share = Fraction(weight, terms.steps)
@@ -123,10 +140,6 @@ def _in_ball(
     beside = (count * (Fraction(terms.low) - centre) + step * above) / share
     square = (step**2 + (beside / terms.steps) ** 2) * (noise + Fraction(count, 4)) / share**2
     return centre + beside, square
-
-
-MOST_DRAWN: Final = 256
-"""The graph of a larger round is not listed."""
 
 
 def session_report(session: bytes, manifest: Manifest) -> SessionReport:
@@ -259,3 +272,80 @@ def _outcome(found: RoundFindings) -> str:
     if found.sums is not None:
         return "result"
     return "open" if found.abort is None else "abort"
+
+
+def decimal_of(value: Fraction | int) -> Decimal:
+    """Converts to a decimal with 60 digits."""
+    fraction = Fraction(value)
+    return EXACT.divide(Decimal(fraction.numerator), Decimal(fraction.denominator))
+
+
+def root_of(value: Fraction | int) -> Decimal:
+    """Takes the square root with 60 digits."""
+    return EXACT.sqrt(decimal_of(value))
+
+
+def text_of(value: Decimal | float, *, upwards: bool = False) -> str:
+    """Writes the number with 12 significant digits; a bound is rounded `upwards`."""
+    context = _UPWARDS if upwards else _SHORT
+    rounded = context.create_decimal(Decimal(value))
+    if rounded.is_zero():
+        return "0"
+    rounded = rounded.normalize(context)
+    if rounded.adjusted() not in _PLAIN:
+        return context.to_sci_string(rounded)
+    return format(rounded, "f")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTerms:
+    """Holds what a report says about the plan of a session, as it says it."""
+
+    parties: int
+    corrupt: int
+    fewest: int
+    dimension: int
+    low: str
+    high: str
+    epsilon: str
+    delta: str
+
+
+def warning_of(session: SessionReport, errors: Sequence[str]) -> str:
+    """What whoever reads a result with these standard errors should know; empty if it is clear."""
+    if session.exact:
+        return ""
+    terms = ReadTerms(
+        parties=session.parties,
+        corrupt=session.corrupt,
+        fewest=session.fewest,
+        dimension=session.dimension,
+        low=session.low,
+        high=session.high,
+        epsilon=session.epsilon,
+        delta=session.delta,
+    )
+    return warning(terms, errors)
+
+
+def warning(terms: ReadTerms, errors: Sequence[str]) -> str:
+    """The same of a report in JSON; empty where what stands there are no numbers."""
+    try:
+        error = max(map(float, errors), default=0.0)
+        width = float(terms.high) - float(terms.low)
+        epsilon, delta = float(terms.epsilon), float(terms.delta)
+    except (OverflowError, ValueError):
+        return ""
+    if not (width > 0 and error >= 0):
+        return ""
+    answer = BlurredAnswer(
+        parties=terms.parties,
+        corrupt=terms.corrupt,
+        survivors=terms.fewest,
+        dimension=terms.dimension,
+        epsilon=epsilon,
+        delta=delta,
+        recovers=2 * terms.fewest > terms.parties + terms.corrupt,
+        error=error / width,
+    )
+    return noise_warning(answer, blur(error), terms.low, terms.high)

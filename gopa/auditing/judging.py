@@ -23,11 +23,10 @@ from gopa.auditing.evidence import (
     Messages,
     Prefix,
     TwoEntries,
+    cosigners_of_both,
 )
-from gopa.auditing.forks import cosigners_of_both
-from gopa.auditing.reading import wrong_signatures
+from gopa.auditing.reading import embedded_policy, wrong_signatures
 from gopa.auditing.report import Culprit
-from gopa.auditing.state import embedded_policy
 from gopa.contract.framing import Posted
 from gopa.contract.manifest import Manifest
 from gopa.contract.phases import Phase
@@ -96,7 +95,7 @@ def judge(
 
 
 def _two_entries(statement: FaultStatement, shown: TwoEntries) -> Judgement:
-    """Judge two signed entries for one slot ([E2])."""
+    """Judge two signed entries for one slot (11-E2)."""
     first, second = Submission.decode(shown.first), Submission.decode(shown.second)
     if wrong_signatures((first, second)):
         return _nothing(statement, "an entry is not signed by its author")
@@ -122,7 +121,7 @@ def _place(entry: Entry) -> str:
 
 
 def _messages(statement: FaultStatement, shown: Messages, toolkit: Toolkit) -> Judgement:
-    """[E3]: the rules over the entries that are there, as if the open phase were closed."""
+    """11-E3: the rules over the entries that are there, as if the open phase were closed."""
     if statement.rule.decode("ascii", "replace") not in SELF_CONTAINED:
         return _nothing(statement, "this rule cannot be judged without the log")
     submissions = [Submission.decode(each.raw) for each in shown.entries]
@@ -146,7 +145,7 @@ def _messages(statement: FaultStatement, shown: Messages, toolkit: Toolkit) -> J
 def _prefix(
     statement: FaultStatement, shown: Prefix, policy: TrustPolicy | None, toolkit: Toolkit
 ) -> Judgement:
-    """[E4]: the rules over the beginning of a log.
+    """11-E4: the rules over the beginning of a log.
 
     The log is the one that the organiser named in its manifest: who wants to accuse cannot
     make another one.
@@ -194,7 +193,7 @@ def _judge_manifest(
 
 
 def _fork(statement: FaultStatement, shown: Fork, policy: TrustPolicy | None) -> Judgement:
-    """Judge two signed checkpoints that cannot belong to one log ([E5])."""
+    """Judge two signed checkpoints that cannot belong to one log (11-E5)."""
     if policy is None:
         raise UsageError("name the log that this is about: --anchors FILE", "anchors")
     older, newer = verify_fork(shown.evidence, policy.log.key)

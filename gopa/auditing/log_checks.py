@@ -1,6 +1,6 @@
 """Checks whether there is a log, and what it rests on: families 0 and 1, and signatures.
 
-What was seen of the log before must be continued by it: `specs/11-audit.md`, [K1].
+What was seen of the log before must be continued by it: 11-K1.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from bulletin_board import Receipt, SignedCheckpoint
+from bulletin_board import Receipt, SignedCheckpoint, TrustPolicy
+from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence
 from bulletin_board.note import open_checkpoint
-from bulletin_board.tree import verify_inclusion
-from gopa.auditing.checks import Status
-from gopa.auditing.forks import fork_evidence, nodes_above, witness_faults
-from gopa.auditing.report import Anchor, Culprit, LogReport, OtherSession
-from gopa.auditing.state import LogState, embedded_policy
-from gopa.auditing.tally import CheckTally, log_fault
+from bulletin_board.tree import consistency_proof, tree_root, verify_inclusion
+from gopa.auditing.checks import CheckTally, log_fault
+from gopa.auditing.evidence import Node, cosigners_of_both, nodes_above
+from gopa.auditing.reading import LogState, embedded_policy
+from gopa.auditing.report import Anchor, AuditFault, Culprit, LogReport, OtherSession, Status
 from gopa.contract.manifest import CommitReveal, DrandBeacon
 from gopa.support.wording import counted
 from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, ProtocolError, UsageError
@@ -250,7 +250,7 @@ def _check_anchors(state: LogState, tally: CheckTally) -> None:
 
 
 def session_of_other_anchors(state: LogState, tally: CheckTally) -> OtherSession | None:
-    """Recognises a transcript that is of another session than the anchors; else None ([V5]).
+    """Recognises a transcript that is of another session than the anchors; else None (11-V5).
 
     Its checks fail all the same: whoever swaps a session makes such a transcript, too. Nothing
     else may be wrong, and the log that the manifest names must have signed the note: else a
@@ -301,3 +301,34 @@ def rule_of(error: Exception, rule: str) -> str:
     """Gives the rule that an error of the log cites, if the checks know it; else `rule`."""
     cited = error.check if isinstance(error, InvalidProof) else ""
     return cited if cited in {"05-A3", "05-F3", "05-F4", "05-F5"} else rule
+
+
+def fork_evidence(size: int, node: Node, older: SignedCheckpoint, newer: SignedCheckpoint) -> bytes:
+    """Joins both checkpoints with the proof that the newer tree has another root at the older size.
+
+    `node` gives the nodes of the newer tree, which has `size` leaves.
+    """
+    proof: list[bytes] = []
+    if 0 < older.size < size:
+        proof = consistency_proof(older.size, size, node)
+        if older.size & (older.size - 1) == 0:  # such proofs leave the old root out
+            proof = [tree_root(older.size, node), *proof]
+    return FORK_EVIDENCE.encode(ForkEvidence(older.to_bytes(), newer.to_bytes(), tuple(proof)))
+
+
+def witness_faults(
+    policy: TrustPolicy, older: SignedCheckpoint, newer: SignedCheckpoint
+) -> list[AuditFault]:
+    """Reports each witness that cosigned both checkpoints of a fork (11-K3)."""
+    return [
+        log_fault(
+            "05-W1",
+            f"the witness {witness.name} cosigned both histories: it forgot one, or lied",
+            check="1.5",
+            culprit=Culprit.WITNESS,
+            author=witness.key.data,
+            expected="a witness cosigns nothing that does not continue what it has cosigned",
+            proved=True,
+        )
+        for witness in cosigners_of_both(policy, older, newer)
+    ]

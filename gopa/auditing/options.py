@@ -1,6 +1,6 @@
 """Holds what an audit is asked to do, and reads what its reader trusts already, the anchors.
 
-Specification: `specs/11-audit.md`, [I2].
+Specification: 11-I2.
 """
 
 from __future__ import annotations

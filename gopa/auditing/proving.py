@@ -1,6 +1,6 @@
 """Makes files of evidence, which convict, from a log that was read.
 
-A file of evidence has a limit ([E6] of `specs/11-audit.md`), a log and the number of its faults
+A file of evidence has a limit (11-E6), a log and the number of its faults
 have none: the log is read once to see how much each fault takes, and once for each group of
 faults that together take no more than a bound.
 
@@ -26,11 +26,11 @@ from gopa.auditing.evidence import (
     Placed,
     Prefix,
     TwoEntries,
+    nodes_above,
 )
-from gopa.auditing.forks import nodes_above
 from gopa.auditing.judging import SELF_CONTAINED, judge
+from gopa.auditing.reading import LogState
 from gopa.auditing.report import AuditFault, Culprit
-from gopa.auditing.state import LogState
 from gopa.contract.phases import Phase
 from gopa.protocol.rules import RoundFindings
 

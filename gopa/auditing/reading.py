@@ -1,4 +1,4 @@
-"""Takes the entries of a log through the checks, once, in bounded batches.
+"""What is read of a log: its entries, once and in bounded batches, and the trace of one author.
 
 Signatures are judged batch by batch, while workers look at the batches behind.
 """
@@ -6,20 +6,25 @@ Signatures are judged batch by batch, while workers look at the batches behind.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from bulletin_board import Checkpoint
 from bulletin_board.entry import VERSION, Entry, Submission
 from bulletin_board.fsck import SlotChecks
+from bulletin_board.policy import TrustPolicy
 from bulletin_board.tree import RightEdge, leaf_hash
-from gopa.auditing.choice import SessionChoice
-from gopa.auditing.sources import Unsupported
+from gopa.auditing.options import AuditOptions
+from gopa.auditing.report import Anchor, Anchoring, AuditFault, Report, ShownEntry
+from gopa.auditing.sources import SessionChoice, Unsupported
 from gopa.contract.framing import Posted, signature_claim
+from gopa.contract.manifest import Manifest, policy_of
+from gopa.contract.phases import Kind, Phase
 from gopa.protocol.rules import LogCheck
 from wire.ed25519 import SignatureClaim, verify_many
-from wire.errors import BackendError, InvalidProof, InvalidSignature, MalformedMessage
+from wire.errors import BackendError, InvalidProof, InvalidSignature, MalformedMessage, UsageError
 
 BATCH: Final = 1_024
 """Entries that are judged at once."""
@@ -221,3 +226,148 @@ class EntryReading:
         self.bad_count += 1
         if len(self.bad) < MOST_BAD:
             self.bad.append(bad)
+
+
+@dataclass(slots=True)
+class LogState:
+    """Holds one log under one note. `checkpoint` is None where the note could not be read.
+
+    `breaks` are faults of the transcript that came up while it was read, `lacking` says
+    what could not be had of it; `forks` is evidence that its board signed
+    two histories; `ended` that its last entry was reached and all of them lead
+    to the checkpoint.
+    """
+
+    name: str
+    options: AuditOptions
+    reading: EntryReading
+    note: bytes = b""
+    checkpoint: Checkpoint | None = None
+    breaks: list[AuditFault] = field(default_factory=list)
+    lacking: str = ""
+    forks: list[bytes] = field(default_factory=list)
+    ended: bool = False
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """The manifest of the session, once it was seen and is valid."""
+        return self.reading.check.ledger.manifest
+
+    @property
+    def manifest_hash(self) -> bytes | None:
+        """SHA-256 of the manifest's body, also of one that is not valid."""
+        return self.reading.choice.found.get(self.reading.choice.chosen or b"")
+
+    @property
+    def policy(self) -> TrustPolicy | None:
+        """Whom to believe about the log: the reader's policy, else what the manifest says."""
+        if self.options.anchors.policy is not None:
+            return self.options.anchors.policy
+        return None if self.manifest is None else embedded_policy(self.manifest)
+
+    @property
+    def anchoring(self) -> Anchoring:
+        """Where trust comes from."""
+        stands_in = Anchor.MISSING
+        if self.options.trust_embedded and self.manifest is not None:
+            stands_in = Anchor.EMBEDDED
+        anchors = self.options.anchors
+        return Anchoring(
+            log=stands_in if anchors.policy is None else Anchor.OUTSIDE,
+            manifest=stands_in if anchors.manifest is None else Anchor.OUTSIDE,
+        )
+
+    def shown(self, *indexes: int) -> tuple[ShownEntry, ...]:
+        """Entries with their leaf hashes."""
+        return tuple(ShownEntry(index, self.reading.check.leaf(index)) for index in indexes)
+
+
+def embedded_policy(manifest: Manifest) -> TrustPolicy:
+    """Gives the policy in a manifest, or trust in the one log that it names."""
+    policy = policy_of(manifest.policy)
+    if policy is not None:
+        return policy
+    return TrustPolicy.parse(b"log " + manifest.log + b"\nquorum none\n")
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """Holds one entry of the author, with what it is and what became of it."""
+
+    index: int
+    what: str
+    verdicts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Holds an author's entries in order, and where each round left it."""
+
+    author: bytes
+    steps: tuple[TraceStep, ...]
+    fates: tuple[str, ...]
+
+
+def trace(report: Report, traced: list[Traced]) -> Trace:
+    """Traces the one author whose entries were kept.
+
+    Raises:
+        UsageError: nobody, or several authors, have keys that begin so.
+    """
+    authors = sorted({each.entry.author.data for each in traced})
+    if not authors:
+        raise UsageError("nobody in this log has a key that begins so", "trace")
+    if len(authors) > 1:
+        listed = ", ".join(each.hex()[:16] for each in authors[:8])
+        raise UsageError(f"several keys begin so: {listed}", "trace")
+    author = authors[0]
+    steps = [
+        TraceStep(each.index, _described(each), tuple(_verdicts(report, author, each)))
+        for each in traced
+    ]
+    return Trace(author, tuple(steps), tuple(_fates(report, author)))
+
+
+def _described(traced: Traced) -> str:
+    entry = traced.entry
+    kind = Kind(entry.kind).name.lower() if entry.kind in set(Kind) else f"kind {entry.kind}"
+    phase = Phase(entry.phase).name.lower() if entry.phase in set(Phase) else str(entry.phase)
+    part = f", part {entry.chunk + 1} of {entry.chunks}" if entry.chunks > 1 else ""
+    return f"round {entry.round}, phase {phase}: {kind}{part}, {traced.size} bytes"
+
+
+def _verdicts(report: Report, author: bytes, traced: Traced) -> Iterator[str]:
+    if report.session is None or traced.entry.session != report.session.session:
+        yield "of another session, or of none that was audited"
+        return
+    found = False
+    for fault in report.faults:
+        if any(each.index == traced.index for each in fault.entries):
+            found = True
+            yield f"fault [{fault.rule}]: {fault.got}"
+    for remark in report.remarks:
+        if traced.index in remark.entries:
+            found = True
+            yield f"remark [{remark.rule}]: {remark.what}"
+    for each in report.rounds:
+        for gone in each.excluded:
+            if gone.author == author and gone.entry == traced.index:
+                found = True
+                yield f"removed at {gone.phase} of round {each.number}: {gone.cause} [{gone.rule}]"
+    if not found:
+        yield "nothing is wrong with it"
+
+
+def _fates(report: Report, author: bytes) -> Iterator[str]:
+    for each in report.rounds:
+        name = f"round {each.number}"
+        if author in each.included:
+            yield f"{name}: in the final list; the round ended with: {each.outcome}"
+            continue
+        gone = next((row for row in each.excluded if row.author == author), None)
+        if gone is not None:
+            yield f"{name}: out since {gone.phase}, {gone.cause} [{gone.rule}]"
+        elif author in each.joined:
+            yield f"{name}: on the roll; the round came to no final list"
+        else:
+            yield f"{name}: not on the roll"

@@ -1,6 +1,6 @@
 """Holds what an audit found, as data. `specs/11-audit.md`, sections 3 and 4.
 
-A report as JSON is one text for one report: `specs/11-audit.md`, [R3]. The schema is
+A report as JSON is one text for one report: 11-R3. The schema is
 `docs/audit/report.schema.json`.
 """
 
@@ -11,9 +11,49 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
-from gopa.auditing.checks import FAMILIES, Check, Status
 from gopa.support.wording import NO_EPSILON, counted, other_session
 from wire.brief import Brief
+
+
+class Status(Enum):
+    """Says how a check ended."""
+
+    PASS = "pass"  # noqa: S105 - no password
+    FAIL = "fail"
+    ERROR = "error"
+    MISSING = "missing"
+    NOT_IMPLEMENTED = "not_implemented"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Check(Brief):
+    """Says what is asked, in words, and the rules that it cites.
+
+    A rule that ends without a digit, such as `05-N`, stands for its whole family.
+    """
+
+    number: str
+    question: str
+    rules: tuple[str, ...]
+
+    @property
+    def family(self) -> int:
+        """From 0, what the reader brings, to 7, the result."""
+        return int(self.number.partition(".")[0])
+
+
+FAMILIES: Final = (
+    "Input and trust",
+    "Log",
+    "Completeness",
+    "Authenticity",
+    "Consistency",
+    "Encodings and parameters",
+    "Evidence",
+    "Result",
+)
+
 
 Json: TypeAlias = object
 
@@ -294,7 +334,7 @@ class Anchoring(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OtherSession(Brief):
-    """Names the session of the anchors and the one in the transcript, where they are two ([V5]).
+    """Names the session of the anchors and the one in the transcript, where they are two (11-V5).
 
     `log` and `manifest` are the anchored ones, and empty where there is no such anchor.
     """

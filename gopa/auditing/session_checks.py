@@ -6,11 +6,10 @@ import hashlib
 from collections.abc import Iterator
 from typing import Final
 
-from gopa.auditing.checks import CHECKS, Status, check_of
+from gopa.auditing.checks import CHECKS, CheckTally, check_of
 from gopa.auditing.described import privacy_report, round_report
-from gopa.auditing.report import AuditFault, Culprit, PrivacyReport, Remark, RoundReport
-from gopa.auditing.state import LogState
-from gopa.auditing.tally import CheckTally
+from gopa.auditing.reading import LogState
+from gopa.auditing.report import AuditFault, Culprit, PrivacyReport, Remark, RoundReport, Status
 from gopa.contract.manifest import Mode
 from gopa.protocol.rules import RULES, Fault, Findings, Role
 from gopa.protocol.rules.ledger import is_undecided
@@ -20,7 +19,7 @@ from wire.errors import GopaError
 from wire.randomness import Rng
 
 GROUND: Final = ("1.1", "1.3", "3.1")
-"""Without these there is no log that a rule could be applied to ([I6])."""
+"""Without these there is no log that a rule could be applied to (11-I6)."""
 
 SESSION_CHECKS: Final = tuple(
     check.number for check in CHECKS if check.family > 1 and check.number != "3.1"
@@ -155,7 +154,7 @@ def rounds_of(
 
 
 def _stream(state: LogState, number: int) -> Rng:
-    """The random vector that certifies a large graph follows from the log ([C4])."""
+    """The random vector that certifies a large graph follows from the log (11-C4)."""
     root = b"" if state.checkpoint is None else state.checkpoint.root
     seed = hashlib.sha256(AUDIT_SPECTRUM + root + number.to_bytes(4)).digest()
     count = 0

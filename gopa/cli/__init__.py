@@ -1,6 +1,16 @@
 """The command `gopa`: the table of its subcommands.
 
-The module of a subcommand is imported when it is called, or described by `gopa --help`.
+The module of a subcommand is imported when it is called, or described by `gopa --help`. Read
+`entry` (how a command runs), `exits` (which error ends with which code), `options`, then the file
+of a command.
+
+    >>> from gopa.cli import COMMANDS
+    >>> COMMANDS["audit"]
+    'gopa.cli.audit'
+    >>> from gopa.cli.exits import exit_code
+    >>> from wire.errors import UsageError
+    >>> exit_code(UsageError)
+    2
 """
 
 from __future__ import annotations
@@ -15,9 +25,9 @@ COMMANDS: Final = {
     "board": "gopa.cli.board",
     "demo": "gopa.cli.demo",
     "doctor": "gopa.cli.doctor",
-    "enrol": "gopa.cli.enrolment",
+    "enrol": "gopa.cli.roster",
     "join": "gopa.cli.join",
-    "keygen": "gopa.cli.enrolment",
+    "keygen": "gopa.cli.roster",
     "plan": "gopa.cli.plan",
     "session": "gopa.cli.session",
     "simulate": "gopa.cli.simulate",

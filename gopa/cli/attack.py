@@ -194,11 +194,7 @@ class _Attack(click.Command):
     help="A Python file with attacks of your own; may be given more than once.",
 )
 @click.option("--family", metavar="FAMILY", help="Only attacks of this family.")
-@click.option(
-    "--served",
-    is_flag=True,
-    help="Try attacks in sessions over HTTP on this machine.",
-)
+@click.option("--served", is_flag=True, help="Try attacks in sessions over HTTP on this machine.")
 def attack(  # noqa: PLR0913 - the options
     names: tuple[str, ...],
     *,

@@ -118,10 +118,7 @@ def row_facts(row: ViewResult) -> dict[str, object]:
         "draws": measured.draws,
         "risk": measured.risk,
         "test": measured.test,
-        "counts": {
-            "epsilon": asdict(measured.for_epsilon),
-            "delta": asdict(measured.for_delta),
-        },
+        "counts": {"epsilon": asdict(measured.for_epsilon), "delta": asdict(measured.for_delta)},
         "notices": row.noticed if math.isfinite(row.noticed) else None,
         "inside": row.inside,
     }

@@ -16,14 +16,12 @@ import click
 from click.exceptions import Exit
 
 from bulletin_board.display import visible
-from gopa.auditing.auditor import options_of, run, workers
+from gopa.auditing.auditor import LogFollower, may_be_saved, options_of, run, workers
 from gopa.auditing.composing import unsupported
-from gopa.auditing.following import LogFollower, may_be_saved
 from gopa.auditing.options import AuditOptions
+from gopa.auditing.reading import LogState, trace
 from gopa.auditing.report import Report, Verdict, to_json_bytes, to_json_dict
 from gopa.auditing.sources import Unsupported
-from gopa.auditing.state import LogState
-from gopa.auditing.tracing import trace
 from gopa.cli.audit_evidence import (
     judge_file,
     replace,
@@ -32,8 +30,7 @@ from gopa.cli.audit_evidence import (
     write_evidence,
 )
 from gopa.cli.audit_screen import details_screen, screen, trace_screen
-from gopa.cli.folding import fitting
-from gopa.cli.options import jobs_option, parse_session
+from gopa.cli.options import fitting, jobs_option, parse_session
 from gopa.cli.roster import Names, names_in, roster_option
 from gopa.support.wording import counted
 from wire.errors import ProtocolError, UsageError
@@ -123,7 +120,7 @@ def audit(  # noqa: PLR0913 - one argument for each option
     evidence_dir: Path | None,
     evidence: Path | None,
 ) -> NoReturn:
-    """Check a transcript and exit with its verdict: `specs/11-audit.md`, [V1]."""
+    """Check a transcript and exit with its verdict: 11-V1."""
     if (source is None) == (evidence is None):
         raise UsageError("name one transcript, or a file with --evidence")
     written = [path for path in (html, save) if path is not None]

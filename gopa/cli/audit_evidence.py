@@ -19,14 +19,19 @@ import click
 
 from bulletin_board import Checkpoint
 from bulletin_board.display import visible
-from gopa.auditing.evidence import LARGEST_EVIDENCE, LARGEST_FORK, MAGIC, Evidence
-from gopa.auditing.forks import evidence_from_board
+from gopa.auditing.evidence import (
+    LARGEST_EVIDENCE,
+    LARGEST_FORK,
+    MAGIC,
+    Evidence,
+    evidence_from_board,
+)
 from gopa.auditing.judging import Judgement, judge
 from gopa.auditing.options import read_anchors
 from gopa.auditing.proving import evidence_of
+from gopa.auditing.reading import LogState
 from gopa.auditing.report import Report
 from gopa.auditing.sources import open_transcript
-from gopa.auditing.state import LogState
 from gopa.cli.audit_screen import judged_screen
 from gopa.support.wording import counted
 from wire.errors import MalformedMessage, ProtocolError, UsageError
@@ -151,7 +156,7 @@ def _entries(source: str, checkpoint: Checkpoint) -> Iterator[bytes]:
 
 
 def _say_what_is_missing(report: Report, count: int, shown: set[tuple[bytes, str, int]]) -> None:
-    """[E6]: a fault without a file is shown by the whole transcript."""
+    """11-E6: a fault without a file is shown by the whole transcript."""
     lacking = [
         fault
         for fault in report.faults

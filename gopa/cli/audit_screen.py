@@ -13,10 +13,10 @@ from itertools import groupby
 from typing import Final
 
 from bulletin_board.display import visible
-from gopa.auditing.checks import Status
 from gopa.auditing.composing import SIMULATED, not_anchored, veto
+from gopa.auditing.described import warning_of
 from gopa.auditing.judging import Judgement
-from gopa.auditing.noise import warning_of
+from gopa.auditing.reading import Trace
 from gopa.auditing.report import (
     NO_RESULT_CODE,
     Anchor,
@@ -24,9 +24,9 @@ from gopa.auditing.report import (
     Report,
     RoundReport,
     SessionReport,
+    Status,
     Verdict,
 )
-from gopa.auditing.tracing import Trace
 from gopa.protocol.rules import RULES
 from gopa.support.rounding import listed, short
 from gopa.support.wording import (

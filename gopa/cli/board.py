@@ -142,11 +142,7 @@ def init(directory: Path, origin: str, lock: Path | None, as_json: bool) -> None
 @click.option("--signatures", is_flag=True, help="Verify the signature of every entry too.")
 @as_json_option
 def fsck_command(
-    directory: Path,
-    log_key: str | None,
-    policy_path: Path | None,
-    signatures: bool,
-    as_json: bool,
+    directory: Path, log_key: str | None, policy_path: Path | None, signatures: bool, as_json: bool
 ) -> None:
     """Check every byte of the log in DIRECTORY (a board's or a mirror's), or of an archive."""
     with reporting(), ThreadPoolExecutor() as executor:
@@ -199,11 +195,7 @@ def export(  # noqa: PLR0913, PLR0917 - click passes every option by name
 @policy_option
 @as_json_option
 def import_command(
-    archive: Path,
-    directory: Path,
-    log_key: str | None,
-    policy_path: Path | None,
-    as_json: bool,
+    archive: Path, directory: Path, log_key: str | None, policy_path: Path | None, as_json: bool
 ) -> None:
     """Verify ARCHIVE and write it into DIRECTORY as a mirror that any web server can serve."""
     with reporting(), archive.open("rb") as stream:

@@ -110,12 +110,7 @@ def demo(*, out: Path | None, parties: int | None) -> None:
     people = parties or (_NATIVE_PEOPLE if native else _REFERENCE_PEOPLE)
     with reporting(), _place(out) as files:
         plan = make_plan(
-            n=people,
-            epsilon=1,
-            delta=1e-6,
-            integers=True,
-            least_chance=0.0,
-            beacon="commit-reveal",
+            n=people, epsilon=1, delta=1e-6, integers=True, least_chance=0.0, beacon="commit-reveal"
         )
         votes = [int(person % 8 < 5) for person in range(people)]
         _question(plan, native=native, chosen=parties is not None)

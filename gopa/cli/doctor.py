@@ -18,7 +18,7 @@ import click
 
 from commitments import backend_status
 from gopa.cli.exits import FAILED_EXIT
-from gopa.cli.folding import fitting
+from gopa.cli.options import fitting
 from gopa.support.extras import EXTRAS, NEEDED, Extra
 from gopa.support.siblings import SIBLINGS
 from gopa.support.version import VERSION

@@ -23,6 +23,7 @@ from gopa.cli.exits import (
     USAGE_EXIT,
     complain,
     exit_code,
+    last_words,
 )
 from gopa.support.extras import not_installed
 from gopa.support.version import VERSION
@@ -145,7 +146,7 @@ def _run(commands: click.Group) -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED_EXIT)
     except GopaError as error:
-        complain(str(error))
+        complain(last_words(error))
         sys.exit(exit_code(error))
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

@@ -15,20 +15,15 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from gopa.cli.session_progress import (
-    CurrentActivity,
-    ProgressDisplay,
-    ProgressEvent,
-    Several,
-)
-from gopa.contract.phases import Phase
+from gopa.cli.session_progress import CurrentActivity, ProgressDisplay, ProgressEvent, Several
+from gopa.contract.phases import CLOSED
 from wire.errors import UsageError
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _PATH: Final = "/metrics"
 _SECONDS: Final = 10.0
 _COUNTED: Final = {"result": "results", "abort": "aborts", "board-lost": "board_losses"}
-_PHASES: Final = [phase.name.lower() for phase in Phase if phase not in {0, Phase.ACCUSE}]
+_PHASES: Final = [phase.name.lower() for phase in sorted(CLOSED)]
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 

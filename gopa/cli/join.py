@@ -38,7 +38,7 @@ from gopa.cli.session_progress import (
     progress,
     question_rows,
 )
-from gopa.planning.defaults import CORRUPT
+from gopa.planning.target import CORRUPT
 from gopa.protocol.party import LocalPolicy, Refusal
 from gopa.sessions.vault import identity as identities
 from gopa.support.wording import EXACT_DIFFERENCE
@@ -343,7 +343,7 @@ async def _run(
 
 
 def _require_one_round(manifest: Manifest, rounds: int) -> None:
-    """One value is not given to several exact sums: they may differ by this party alone ([V43])."""
+    """No value goes into several exact sums: they may differ by this party alone (03-V43)."""
     if manifest.terms.exact and rounds > 1:
         message = (
             f"{EXACT_DIFFERENCE}, so every round of them takes a new value, and one command has one"
@@ -394,7 +394,7 @@ def _show_last(found: Contribution, screen: ProgressDisplay, *, as_json: bool) -
 
 async def _contributed(membership: Membership, asked: _JoinOptions, value: Any) -> Contribution:
     """A session that is over broke no rule: it ends like a round without a result."""
-    from gopa.aggregation.errors import InvalidValue, OutOfRange
+    from gopa.aggregation.values import InvalidValue, OutOfRange
     from gopa.sessions.party_runner import SessionOver
 
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from gopa.aggregation.result_record import plain_data
+from gopa.aggregation.showing import plain_data
 from gopa.cli.session_progress import (
     CurrentActivity,
     ProgressDisplay,

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import ssl
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -28,7 +30,7 @@ from bulletin_board.note import KeyKind, NoteSigner, VerifierKey, check_name
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.storage.directory import BoardDirectory, read_secret, write_secret
 from bulletin_board.storage.files import make_private_directory, replace_file, require_private
-from gopa.cli.exits import USAGE_EXIT, complain, exit_code
+from gopa.cli.exits import USAGE_EXIT, complain, exit_code, last_words
 from wire.ed25519 import PublicKey
 from wire.errors import MalformedMessage, ProtocolError, UsageError
 from wire.randomness import draw
@@ -180,7 +182,7 @@ def reporting() -> Iterator[None]:
     try:
         yield
     except ProtocolError as error:
-        complain(visible(str(error), 1_000))
+        complain(visible(last_words(error), 1_000))
         sys.exit(exit_code(error))
     except BrokenPipeError:
         raise  # whoever read the output has gone: click ends quietly
@@ -239,17 +241,6 @@ def jobs_option(help: str) -> Callable[[_Command], _Command]:  # noqa: A002 - as
     """Adds `--jobs`: how many processes, one without it."""
     most = click.IntRange(1, 1024)
     return click.option("--jobs", type=most, default=1, show_default=True, metavar="N", help=help)
-
-
-def trust_option(help: str) -> Callable[[_Command], _Command]:  # noqa: A002 - as click calls it
-    """Adds `--trust`: whom a session withstands."""
-    return click.option(
-        "--trust",
-        type=click.Choice(["malicious", "honest-but-curious"]),
-        default="malicious",
-        show_default=True,
-        help=help,
-    )
 
 
 _certificate = click.Path(path_type=Path, exists=True)
@@ -404,3 +395,34 @@ def parse_log_key(text: str) -> VerifierKey:
     if key.kind is not KeyKind.LOG:
         raise UsageError(f"{key} is the key of a witness, not of a log")
     return key
+
+
+_LABEL: Final = re.compile(r" *(?:\S+(?: \S+)? {2,}|-> |- )?")
+_FEWEST: Final = 24
+
+
+def fitting(text: str) -> str:
+    """The text in lines as wide as the terminal; as it is where there is none."""
+    if not sys.stdout.isatty():
+        return text
+    return fold(text, shutil.get_terminal_size().columns)
+
+
+def fold(text: str, columns: int) -> str:
+    """Folds long lines between words, so that what goes on stands below where it began."""
+    lines = text.split("\n")
+    return "\n".join(each for line in lines for each in _folded(line, columns))
+
+
+def _folded(line: str, columns: int) -> list[str]:
+    found = _LABEL.match(line)
+    hang = (0 if found is None else found.end()) or 2
+    if hang > columns - _FEWEST:
+        hang = 2
+    return textwrap.wrap(
+        line,
+        max(columns, _FEWEST),
+        subsequent_indent=" " * hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]

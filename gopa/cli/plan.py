@@ -1,4 +1,4 @@
-"""Runs `gopa plan`: what a session needs for a privacy target, and why.
+"""The command `gopa plan`: what a session needs for a privacy target, and why.
 
 Other commands that begin with a plan take its options from here.
 """
@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from dataclasses import asdict
 from decimal import Decimal
+from inspect import Parameter
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeVar
 
 import click
 from rich.console import Console, Group, RenderableType
@@ -22,17 +23,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gopa.contract.terms import BeaconKind, MaskLaw
 from gopa.planning import planner
-from gopa.planning.defaults import (
-    ATTEMPTS,
-    CORRUPT,
-    DROPOUT,
-    LEAST_CHANCE,
-    PlannedMode,
-    PlannedTrust,
-)
-from gopa.planning.result import NoiseName, Objective, PathName, Plan
+from gopa.planning.result import Plan
+from gopa.planning.target import KEYWORDS, Keyword
 from gopa.support.wording import EXACT, EXACT_DIFFERENCE, NO_EPSILON, epsilon_text, sentence
 from wire.errors import UsageError
 
@@ -47,18 +40,21 @@ _AS_KEYWORD: Final = re.compile(r"\b([a-z_]+)='?([\w./-]+)'?")
 _AS_NAME: Final = re.compile(r"`([a-z_]+)`")
 
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
 def as_options(message: str) -> str:
-    """Spells the keywords of `gopa.plan` that a message names as options."""
+    """The message with the keywords of `gopa.plan` that it names spelled as options."""
     spelled = _AS_KEYWORD.sub(lambda each: f"{_option(each[1])} {each[2]}", message)
     return _AS_NAME.sub(lambda each: _option(each[1]), spelled)
 
 
 def make_plan(**asked: Any) -> Plan:
-    """Makes the plan; what is wrong with the target is said in options.
+    """The plan; what is wrong with the target is said in options.
 
     An epsilon that nobody gave is never taken for the word that asks for an exact sum.
     """
@@ -89,160 +85,61 @@ def _amount(context: click.Context, option: click.Parameter, text: str) -> int |
         ) from None
 
 
+_NAMES: Final = {"open_admission": "anyone"}
+"""What keywords of a plan are called here."""
+
+_CALLBACKS: Final = {"corrupt": _amount}
+
+
+def _options_of(keyword: Keyword) -> list[click.Option]:
+    """The options for one keyword: two for the ends of a range, one for anything else."""
+    if keyword.name == "range":
+        ends = zip(("low", "high"), ("Smallest", "Largest"), keyword.default, strict=True)
+        return [
+            click.Option([f"--{end}"], default=str(value), show_default=True, help=f"{size} input.")
+            for end, size, value in ends
+        ]
+    name = _option(_NAMES.get(keyword.name, keyword.name))
+    if keyword.kind is bool:
+        return [click.Option([name], is_flag=True, help=keyword.help)]
+    needed = keyword.default is Parameter.empty
+    # Numbers that are exact come as they were written, not as floats.
+    text = str in keyword.kinds or keyword.name in _CALLBACKS
+    kind = click.Choice(keyword.choices) if keyword.choices else keyword.kinds[0]
+    default = None if needed else keyword.default
+    option = click.Option(
+        [name],
+        type=str if text else kind,
+        callback=_CALLBACKS.get(keyword.name),
+        required=needed,
+        default=str(default) if text and default is not None else default,
+        show_default=default is not None,
+        help=keyword.help,
+    )
+    return [option]
+
+
+def _with_target(command: click.Command) -> click.Command:
+    """The command with one option for each keyword of `gopa.plan` before its own."""
+    parties = click.Option(
+        ["-n", "--parties"], type=int, required=True, help="How many parties take part."
+    )
+    wanted = [each for keyword in KEYWORDS.values() for each in _options_of(keyword)]
+    command.params[:0] = [parties, *wanted]
+    return command
+
+
+@_with_target
 @click.command()
-@click.option("-n", "--parties", type=int, required=True, help="How many parties take part.")
-@click.option(
-    "--epsilon", required=True, help="Privacy target: the loss; none for an exact sum, unhidden."
-)
-@click.option("--delta", default=None, help="Privacy target: chance of more.")
-@click.option(
-    "--corrupt",
-    callback=_amount,
-    default=str(CORRUPT),
-    show_default=True,
-    help="Colluding parties, as is assumed: count or part, at least one.",
-)
-@click.option("--dropout", type=float, default=DROPOUT, show_default=True, help="Chance to fail.")
-@click.option("--low", default="0", show_default=True, help="Smallest input.")
-@click.option("--high", default="1", show_default=True, help="Largest input.")
-@click.option("--dimension", type=int, default=1, show_default=True, help="Coordinates.")
-@click.option("--norm", default=None, help="Bound on the L2 norm of vectors.")
-@click.option("--rounds", type=int, default=1, show_default=True, help="Rounds to compose.")
-@click.option(
-    "--mask",
-    type=click.Choice(get_args(MaskLaw)),
-    default=None,
-    help="Law of the masks that cancel; uniform unless masks are to stay as noise.",
-)
-@click.option(
-    "--noise",
-    type=click.Choice(get_args(NoiseName)),
-    default=None,
-    help="Instead of the best kind; a law that is named is proved, with bits.",
-)
-@click.option(
-    "--path",
-    type=click.Choice(get_args(PathName)),
-    default=None,
-    help="What full mode proves of vectors: rows their length, bits ranges and the law of noise.",
-)
-@click.option(
-    "--objective",
-    type=click.Choice(get_args(Objective)),
-    default="error",
-    show_default=True,
-    help="What to keep small.",
-)
-@click.option("--weighted", is_flag=True, help="The last coordinate is a private weight.")
-@click.option("--integers", is_flag=True, help="Inputs are integers: nothing is rounded.")
-@click.option("--steps", type=int, default=None, help="Grid steps, instead of the best ones.")
-@click.option(
-    "--recovery",
-    default="auto",
-    show_default=True,
-    help='Threshold of self-mask recovery, such as "2/3"; none, or auto: the best there is.',
-)
-@click.option(
-    "--beacon",
-    type=click.Choice(get_args(BeaconKind)),
-    default=None,
-    help="Where the coins come from; nonces, or drand for very many parties.",
-)
-@click.option("--charged", type=int, default=None, help="Charged retries; by the chance without.")
-@click.option(
-    "--attempts",
-    type=int,
-    default=None,
-    help=f"Attempts in all; {ATTEMPTS} where that costs nothing.",
-)
-@click.option(
-    "--least-chance",
-    type=float,
-    default=LEAST_CHANCE,
-    show_default=True,
-    help="Refuse plans that get a result more rarely; 0 takes any.",
-)
-@click.option(
-    "--mode",
-    type=click.Choice(get_args(PlannedMode)),
-    default="full",
-    show_default=True,
-    help="What it is for.",
-)
-@click.option(
-    "--trust",
-    type=click.Choice(get_args(PlannedTrust)),
-    default="malicious",
-    show_default=True,
-    help="Whom it withstands.",
-)
-@click.option(
-    "--anyone", is_flag=True, help="Admission is open: other parties may come to a retry."
-)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture.")
-def plan(  # noqa: PLR0913 - one argument for each option
-    *,
-    parties: int,
-    epsilon: str,
-    delta: str | None,
-    corrupt: float,
-    dropout: float,
-    low: str,
-    high: str,
-    dimension: int,
-    norm: str | None,
-    rounds: int,
-    mask: MaskLaw | None,
-    noise: NoiseName | None,
-    path: PathName | None,
-    objective: Objective,
-    weighted: bool,
-    integers: bool,
-    steps: int | None,
-    recovery: str,
-    beacon: BeaconKind | None,
-    charged: int | None,
-    attempts: int | None,
-    least_chance: float,
-    mode: PlannedMode,
-    trust: PlannedTrust,
-    anyone: bool,
-    as_json: bool,
-    plot: Path | None,
-) -> None:
+def plan(*, as_json: bool, plot: Path | None, **wanted: Any) -> None:
     """Choose neighbours, masks, noise and grid for a privacy target."""
     if plot is not None:
         from gopa.planning.explanation import check_picture, draw_plan
 
         check_picture(plot)
-    made = make_plan(
-        n=parties,
-        epsilon=epsilon,
-        delta=delta,
-        corrupt=corrupt,
-        dropout=dropout,
-        range=(low, high),
-        dimension=dimension,
-        norm=norm,
-        rounds=rounds,
-        mask=mask,
-        noise=noise,
-        path=path,
-        objective=objective,
-        steps=steps,
-        charged=charged,
-        attempts=attempts,
-        weighted=weighted,
-        integers=integers,
-        recovery=None if recovery == "none" else recovery,
-        beacon=beacon,
-        mode=mode,
-        trust=trust,
-        open_admission=anyone,
-        least_chance=least_chance,
-    )
-    warn(made)
+    made = plan_of(wanted, wanted["parties"])
     if made.terms.exact and not as_json:
         click.echo(f"{sentence(EXACT)}; {EXACT_DIFFERENCE}.")
     if plot is not None:
@@ -255,13 +152,13 @@ def plan(  # noqa: PLR0913 - one argument for each option
 
 
 def warn(made: Plan) -> None:
-    """Says what whoever runs the plan should know first."""
+    """Print what whoever runs the plan should know first."""
     for warning in made.warnings:
         click.echo(f"gopa: warning: {warning}", err=True)
 
 
 def as_record(made: Plan) -> dict[str, object]:
-    """Shows the plan to programs: exact numbers as integers and decimal strings."""
+    """The plan for programs: exact numbers as integers and decimal strings."""
     terms = {
         name: str(value) if isinstance(value, Decimal) else value
         for name, value in asdict(made.terms).items()
@@ -317,12 +214,26 @@ def _table(made: Plan) -> Table:
 
 
 def _lines(made: Plan) -> Group:
-    """The same for a terminal that has no room for three columns."""
+    """The rows of a plan for a terminal that has no room for three columns."""
     found: list[RenderableType] = []
     for name, value, why in _rows(made):
         found.append(Text(f"{name}: {value}", style="bold"))
         found.append(Padding(Text(why, style="dim"), (0, 0, 0, 2)))
     return Group(*found)
+
+
+def setting_option(
+    name: str, words: str, *, without: Collection[str] = ()
+) -> Callable[[_Command], _Command]:
+    """A decorator that adds the option for a keyword, in words of the command's own."""
+    keyword = KEYWORDS[name]
+    return click.option(
+        _option(name),
+        type=click.Choice([each for each in keyword.choices if each not in without]),
+        default=keyword.default,
+        show_default=True,
+        help=words,
+    )
 
 
 _NOT_HERE: Final = frozenset({"as_json", "plot", "mode", "trust", "anyone", "weighted"})
@@ -331,7 +242,7 @@ _NOT_HERE: Final = frozenset({"as_json", "plot", "mode", "trust", "anyone", "wei
 def plan_options(
     *, without: Collection[str] = (), optional: Collection[str] = ()
 ) -> Callable[[click.Command], click.Command]:
-    """Adds the options of `gopa plan` behind a command's own: one place says what they mean."""
+    """A decorator that adds the options of `gopa plan` behind a command's own."""
 
     def add(command: click.Command) -> click.Command:
         for option in plan.params:
@@ -345,22 +256,14 @@ def plan_options(
     return add
 
 
-def plan_of(
-    options: Mapping[str, Any],
-    parties: int,
-    mode: PlannedMode,
-    trust: PlannedTrust,
-    *,
-    anyone: bool = False,
-) -> Plan:
-    """Makes the plan that these options ask for, in this mode."""
+def plan_of(options: Mapping[str, Any], parties: int, **fixed: Any) -> Plan:
+    """The plan that these options ask for, with keywords that a command fixes; it warns, too."""
     wanted = dict(options)
-    wanted.pop("parties", None)
-    low, high = wanted.pop("low"), wanted.pop("high")
-    if wanted.get("recovery") == "none":
+    del wanted["parties"]
+    wanted["range"] = wanted.pop("low"), wanted.pop("high")
+    if wanted["recovery"] == "none":
         wanted["recovery"] = None
-    made = make_plan(
-        n=parties, range=(low, high), mode=mode, trust=trust, open_admission=anyone, **wanted
-    )
+    spelled = {name: wanted.pop(option) for name, option in _NAMES.items() if option in wanted}
+    made = make_plan(n=parties, **{**wanted, **spelled, **fixed})
     warn(made)
     return made

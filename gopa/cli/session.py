@@ -16,9 +16,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from bulletin_board.display import visible
-from gopa.cli.enrolment import invite
 from gopa.cli.options import as_json_option, reporting
-from gopa.cli.roster import NOBODY, Names, names_in, roster, roster_option
+from gopa.cli.roster import NOBODY, Names, invite, names_in, roster, roster_option
 from gopa.cli.session_access import board_client
 from gopa.cli.session_create import create
 from gopa.cli.session_open import close, open_command

@@ -23,22 +23,16 @@ from gopa.cli.options import (
     read_text,
     reporting,
     show,
-    trust_option,
     undone,
 )
-from gopa.cli.plan import plan_of, plan_options
+from gopa.cli.plan import plan_of, plan_options, setting_option
 from gopa.cli.roster import read_roster, write_roster
-from gopa.cli.session_access import (
-    known_secret,
-    new_secret,
-    new_secret_options,
-    require_board,
-)
+from gopa.cli.session_access import known_secret, new_secret, new_secret_options, require_board
 from gopa.contract.beacon import LEAGUE_OF_ENTROPY, QUICKNET, DrandChain, parse_chain_info
 from gopa.contract.beacon.chain_info import LARGEST_INFO
 from gopa.contract.manifest import Beacon, CommitReveal, DrandBeacon, Mode, OpenAdmission, Trust
-from gopa.planning.defaults import PlannedMode, PlannedTrust
 from gopa.planning.result import Plan
+from gopa.planning.target import PlannedMode, PlannedTrust
 from gopa.protocol.organiser import SessionSetting, new_manifest
 from gopa.sessions.invitations import Invitation, InvitationAnswer, admitted
 from gopa.sessions.organising.storage import OrganiserPlace
@@ -104,14 +98,8 @@ _file = click.Path(path_type=Path, dir_okay=False)
     " it a new one is made. The session is sealed as it is.",
 )
 @click.option("--title", default="", help="What the session is about, for people.")
-@click.option(
-    "--mode",
-    type=click.Choice(["full", "signed"]),
-    default="full",
-    show_default=True,
-    help="Prove ranges and noise, or only sign.",
-)
-@trust_option("Whom it withstands; the second one needs --mode signed.")
+@setting_option("mode", "Prove ranges and noise, or only sign.", without={"off"})
+@setting_option("trust", "Whom it withstands; the second one needs --mode signed.")
 @click.option("--weighted", is_flag=True, help="The last coordinate is a private weight.")
 @click.option("--policy", "policy_path", type=_file, help="A tlog policy: which witnesses count.")
 @click.option(
@@ -247,7 +235,9 @@ def _planned(
     if keys is not None and parties not in {None, len(keys)}:
         raise UsageError(f"the roster has {len(keys)} keys: leave --parties out", "--parties")
     count = parties if keys is None else len(keys)
-    return plan_of(planned | {"weighted": weighted}, count, mode, trust, anyone=keys is None)
+    return plan_of(
+        planned, count, mode=mode, trust=trust, weighted=weighted, open_admission=keys is None
+    )
 
 
 @dataclass(frozen=True, slots=True)

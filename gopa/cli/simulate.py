@@ -21,8 +21,8 @@ from rich.text import Text
 from gopa.aggregation import LocalAggregator, RoundAborted
 from gopa.aggregation.engine import Mode, Trust
 from gopa.cli.exits import FAILED_EXIT
-from gopa.cli.options import reporting, trust_option
-from gopa.cli.plan import plan_of, plan_options
+from gopa.cli.options import reporting
+from gopa.cli.plan import plan_of, plan_options, setting_option
 from gopa.cli.simulate_output import (
     Inputs,
     RoundOutput,
@@ -87,14 +87,8 @@ class OutputPlaces:
 
 
 @click.command(help=_HELP)
-@click.option(
-    "--mode",
-    type=click.Choice(["full", "signed", "off"]),
-    default="full",
-    show_default=True,
-    help="Prove ranges and noise, only sign, or only compute.",
-)
-@trust_option("Whom it withstands; the second one needs another mode than full.")
+@setting_option("mode", "Prove ranges and noise, only sign, or only compute.")
+@setting_option("trust", "Whom it withstands; the second one needs another mode than full.")
 @click.option(
     "--values",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -107,7 +101,8 @@ class OutputPlaces:
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="Part of the parties that falls silent in every round (late ones if the plan recovers).",
+    help="Part of the parties that falls silent in every round: in any phase whose loss the plan "
+    "bears, in mode off from the start.",
 )
 @click.option("--out", type=_path, help="Keep the log as a board's directory, new or empty.")
 @click.option("--archive", type=_path, help="Write the log as a .gopa file.")
@@ -147,7 +142,7 @@ def simulate(  # noqa: PLR0913 - one argument for each option
     if given is not None and planned["integers"]:
         require_whole(given, values)
     planned["beacon"] = None if mode == "off" else "commit-reveal"
-    made = plan_of(planned, _count(planned["parties"], given), mode, trust)
+    made = plan_of(planned, _count(planned["parties"], given), mode=mode, trust=trust)
     inputs = _inputs(made, planned, seed) if given is None else given
     with reporting(), _checks_on(ray, jobs) as executor:
         aggregator = LocalAggregator(
@@ -156,7 +151,7 @@ def simulate(  # noqa: PLR0913 - one argument for each option
             trust=trust,
             storage=out,
             seed=seed,
-            script=silence(dropouts, made.terms, seed),
+            script=silence(dropouts, made.terms, seed, in_phases=mode != "off"),
             beacon="commit-reveal",
             progress=not as_json,
             clip=clip,

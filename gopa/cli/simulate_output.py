@@ -18,9 +18,8 @@ import numpy.typing as npt
 
 from bulletin_board import Submission
 from gopa.aggregation import Result
-from gopa.aggregation.result import report_lines
-from gopa.aggregation.result_record import privacy_record
-from gopa.aggregation.structure import flat
+from gopa.aggregation.result import privacy_record, report_lines
+from gopa.aggregation.values import flat
 from gopa.cli.options import read_value
 from gopa.contract.terms import Terms
 from gopa.planning import Plan
@@ -86,13 +85,17 @@ def random_inputs(terms: Terms, norm: str | None, seed: int | None, *, integers:
 
 
 def silence(
-    fraction: float, terms: Terms, seed: int | None
+    fraction: float, terms: Terms, seed: int | None, *, in_phases: bool
 ) -> Callable[[int], Mapping[int, str]] | None:
-    """Draws who falls silent in each round, a part of all parties, and from which phase on."""
+    """Who falls silent in each round, a part of all parties, and from which phase on.
+
+    Where there are no phases that is the first one.
+    """
     count = round(fraction * terms.parties)
     if not count:
         return None
-    phases = (*_BEFORE_UNMASKING, *(("unmask",) if terms.threshold_numerator else ()))
+    late = ("unmask",) if terms.threshold_numerator else ()
+    phases = (*_BEFORE_UNMASKING, *late) if in_phases else ("join",)
     fixed = secrets.randbits(64) if seed is None else seed
 
     @lru_cache(_CACHED_ROUNDS)

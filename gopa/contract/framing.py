@@ -112,7 +112,7 @@ class SignedMessage:
 
 
 def sign_message(body: bytes, place: MessageSlot, key: SigningKey) -> SignedMessage:
-    """Cut a body into chunks and sign each; `previous` chains them ([E1])."""
+    """Cut a body into chunks and sign each; `previous` chains them (04-E1)."""
     pieces = pieces_of(place.kind, body)
     if len(pieces) > 65_535:
         raise UsageError("the message is too large for the board", "body")

@@ -1,4 +1,4 @@
-"""Computes how long a message may be in one session. `specs/04-protocol.md`, [S4]; 14-M3, E6, E9.
+"""Computes how long a message may be in one session. 04-S4; 14-M3, E6, E9.
 
 Every bound is the length of the longest honest message, so a board that keeps to them
 refuses nobody who keeps the rules.
@@ -19,7 +19,6 @@ from gopa.contract.manifest import (
     Manifest,
     Mode,
     Path,
-    Trust,
     most_neighbours,
 )
 from gopa.contract.organiser import (
@@ -80,7 +79,7 @@ def largest_body(manifest: Manifest, phase: Phase, *, degree_bound: int | None =
     of neighbours of every party. The manifest itself, which comes before, is not covered
     by the organiser's bound.
     """
-    if manifest.trust is Trust.HONEST_BUT_CURIOUS and phase in _AGAINST_LIARS:
+    if phase is not Phase.ORGANISER and phase not in manifest.phases:
         return 0
     degree = most_neighbours(manifest.terms) if degree_bound is None else degree_bound
     largest = _LARGEST | _LARGEST_OF_ROWS if manifest.path is Path.ROWS else _LARGEST
@@ -121,19 +120,17 @@ def _publish(manifest: Manifest, _: int) -> int:
     return PUBLISH.min_size - 1 + value
 
 
-def _recover(manifest: Manifest, degree: int) -> int:
-    if manifest.terms.threshold is None:
-        return 0
+def _recover(_: Manifest, degree: int) -> int:
     return RECOVER.min_size + (degree - 1) * RECOVERED_SHARE.max_size
 
 
 def noise_proof_size(manifest: Manifest) -> int:
-    """The length of every proof of input and noise, if any, in full mode ([K3])."""
+    """The length of every proof of input and noise, if any, in full mode (04-K3)."""
     return _noise_proof_size(manifest, ristretto255())
 
 
 def weighing_size(manifest: Manifest) -> int:
-    """The length of every proof about weights ([K6]); 0 without."""
+    """The length of every proof about weights (04-K6); 0 without."""
     return _weighing_size(manifest, ristretto255()) if manifest.weighted else 0
 
 
@@ -197,8 +194,6 @@ def _bits(parties: int) -> bytes:
     return bytes(-(-parties // 8))
 
 
-_AGAINST_LIARS: Final = frozenset({Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK})
-
 _LARGEST: Final[dict[Phase, Callable[[Manifest, int], int]]] = {
     Phase.ORGANISER: _organiser,
     Phase.JOIN: _join,
@@ -210,7 +205,6 @@ _LARGEST: Final[dict[Phase, Callable[[Manifest, int], int]]] = {
     Phase.CONFIRM: lambda *_: CONFIRM.max_size,
     Phase.UNMASK: lambda *_: UNMASK.max_size,
     Phase.RECOVER: _recover,
-    Phase.PROVE: lambda *_: 0,
 }
 
 

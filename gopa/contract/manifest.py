@@ -1,7 +1,7 @@
 """Defines the manifest: everything a session is, fixed before anybody joins.
 
 `specs/04-protocol.md`, section 1, has its binary form and that of a plan's terms. Its parts owe
-each other what [S2] and [Z2] say: every rule stops a session that could not end well, one that
+each other what 04-S2 and 04-Z2 say: every rule stops a session that could not end well, one that
 overflows, that no message could serve, or that says of itself what it is not.
 """
 
@@ -31,6 +31,7 @@ from gopa.contract.parameters import (
     Trust,
 )
 from gopa.contract.party import MOST_NEIGHBOURS
+from gopa.contract.phases import Phase, Turn, course, turn_after
 from gopa.contract.row_terms import origin, require_no_rows, require_rows
 from gopa.contract.terms import MOST_SENSITIVITY, BeaconKind, MaskLaw, Terms
 from wire.brief import Brief
@@ -178,9 +179,9 @@ def _require_path(manifest: Manifest) -> None:
 
 
 def _require_words(manifest: Manifest) -> None:
-    """Require words that hold every sum, and the masks that stay in it where some do ([Z2]).
+    """Require words that hold every sum, and the masks that stay in it where some do (04-Z2).
 
-    The rest of [Z2] follows from other bounds: at most 2^20 parties with at most 2^40
+    The rest of 04-Z2 follows from other bounds: at most 2^20 parties with at most 2^40
     steps each, noise below 2^13, and masks of at most 2^36 edges below 2^20.
     """
     terms = manifest.terms
@@ -326,7 +327,7 @@ class Manifest(Brief):
     `policy` is the trust policy whose quorum the closes need, as text, or empty.
     `path` says how what is proved in full mode is committed to. `word_width` is the width of
     values in signed mode and with the path of rows, else 0. With `weighted` the last
-    coordinate is the weight of the others. An instance keeps [S2] and [Z2]: `UsageError`
+    coordinate is the weight of the others. An instance keeps 04-S2 and 04-Z2: `UsageError`
     names the field that does not fit.
     """
 
@@ -358,18 +359,18 @@ class Manifest(Brief):
 
     @property
     def session(self) -> bytes:
-        """The id of the session ([S1])."""
+        """The id of the session (04-S1)."""
         return session_id(self.to_bytes())
 
     @property
     def quorum(self) -> TrustPolicy | None:
-        """The policy whose quorum closes need; None where they need none ([C4])."""
+        """The policy whose quorum closes need; None where they need none (04-C4)."""
         policy = policy_of(self.policy)
         return policy if policy is not None and policy.needs_witnesses else None
 
     @property
     def releases_one_sum(self) -> bool:
-        """Whether at most one exact sum comes out of a logical round ([S5]).
+        """Whether at most one exact sum comes out of a logical round (04-S5).
 
         Where anybody may join others could come to the next attempt: then there is only one.
         """
@@ -382,18 +383,33 @@ class Manifest(Brief):
         return origin(self.terms) if self.path is Path.ROWS else 0
 
     @property
+    def phases(self) -> frozenset[Phase]:
+        """The phases that a round of the session may have."""
+        recovers = self.terms.threshold is not None
+        return frozenset(course(**self._sort, recovers=recovers))
+
+    def turn_after(self, phase: Phase, *, final: bool) -> Turn:
+        """What the close of a phase leaves to be done; `final` is what it says of its list."""
+        return turn_after(phase, final=final, **self._sort)
+
+    @property
+    def _sort(self) -> dict[str, bool]:
+        trusted = self.trust is Trust.HONEST_BUT_CURIOUS
+        return {"rows": self.path is Path.ROWS, "trusted": trusted}
+
+    @property
     def deals_seeds(self) -> bool:
         """Whether parties share the seeds of their self-masks; if they share, else the masks.
 
         A mask itself is shared where it is one scalar under Pedersen's commitment: the dealer
-        cannot deal another one then, since C_0 is the commitment to the mask ([K1]).
+        cannot deal another one then, since C_0 is the commitment to the mask (04-K1).
         """
         in_the_group = self.mode is Mode.FULL and self.path is Path.BITS
         masks = in_the_group and self.terms.one_number
         return self.terms.threshold is not None and not masks
 
     def coefficients(self, neighbours: int) -> int:
-        """How many coefficients a party with so many neighbours publishes ([K1])."""
+        """How many coefficients a party with so many neighbours publishes (04-K1)."""
         needed = self.terms.shares_needed(neighbours)
         if needed is None or not neighbours:
             return 0

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from gopa.contract.phases import Kind, Phase
+from gopa.contract.phases import CLOSED, Kind, Phase
 from wire.codec import (
     Case,
     Codec,
@@ -104,7 +104,7 @@ class Close:
     content: Content
 
     def __post_init__(self) -> None:
-        if self.phase in {Phase.ORGANISER, Phase.ACCUSE}:
+        if self.phase not in CLOSED:
             raise UsageError(f"{self.phase.name.lower()} is not closed", "phase")
         if type(self.content) is not _CONTENT_OF.get(self.phase, Members):
             raise UsageError("the content of a close of this phase", "content")

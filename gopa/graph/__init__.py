@@ -1,9 +1,18 @@
-"""Draws and judges communication graphs: who masks with whom, how well the honest are connected.
+"""Communication graphs: who masks with whom, and how well the honest parties are connected.
 
-Which graph a session has is decided in integers and is the same everywhere. What
-follows from it (spectra, resistances, flows) is floating point, rounded the safe way.
-Specification: `specs/03-privacy.md`, sections 1, 5 and 7. For algorithms in which agents talk
-along edges there are families of graphs and mixing matrices: `specs/17-graphs-and-clocks.md`.
+Which graph a session has is decided in integers and is the same everywhere. What follows from it
+(spectra, resistances, flows) is floating point, rounded the safe way. Read `structure`, `choices`
+(how coins choose neighbours), then what the planner asks: `spectrum`, `resistance`, `flows`.
+Learning uses `families` and `mixing`.
+
+    >>> from gopa.graph import k_out_graph, ring
+    >>> graph = ring(6)
+    >>> graph.neighbours(0).tolist()
+    [1, 5]
+    >>> k_out_graph([bytes([party]) * 32 for party in range(6)], 6, k=2).is_connected()
+    True
+
+Specifications: `specs/03-privacy.md`, sections 1, 5 and 7; `specs/17-graphs-and-clocks.md`.
 """
 
 from gopa.graph.articulation import smallest_piece_without_one

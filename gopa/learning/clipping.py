@@ -1,7 +1,8 @@
-"""Clips vectors: shortens those that are longer than a bound, in exact arithmetic too.
+"""Vectors that are shortened to a bound, and put on a grid on which noise is added exactly.
 
-Sensitivities rest on it, so a clipped vector is never longer than the bound, not even by a
-rounding error. Specification: `specs/17-graphs-and-clocks.md`, section 5.
+Sensitivities rest on clipping, so a clipped vector is never longer than the bound, not even by a
+rounding error. Specifications: `specs/17-graphs-and-clocks.md`, section 5; of the grid
+`specs/18-correlated-noise.md` and `specs/19-without-replacement.md`, section 1 of each.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.learning.checks import number
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 Norm: TypeAlias = float
 """1, 2 or `math.inf`: the sum of the moduli, the Euclidean length, the largest modulus."""
@@ -97,3 +97,18 @@ def _relative(vectors: Floats, largest: Floats, order: _Order) -> Floats:
     if order == 2:
         return np.asarray(np.sqrt((scaled * scaled).sum(axis=-1)))
     return np.asarray(scaled.max(axis=-1, initial=0.0))
+
+
+DEVIATION: Final = 2**13
+"""Of the noise, in steps of the grid."""
+
+_LARGEST: Final = 2.0**45
+"""In steps of the grid: roundings of floats stay below a hundredth of a step."""
+
+
+def on_grid(values: Floats, unit: Floats | float) -> Floats:
+    """The nearest whole numbers of `unit`; `UsageError` where floats would swallow the noise."""
+    found = np.rint(values / unit)
+    if not np.abs(found).max() < _LARGEST:
+        raise UsageError("lost in the roundings of what it hides: take more, or longer", "noise")
+    return found

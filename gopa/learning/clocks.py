@@ -21,10 +21,10 @@ from gopa import UsageError
 from gopa.graph import Graph
 from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws, Seed, thresholds_of
 
 Agents: TypeAlias = npt.NDArray[np.int32]
-Floats: TypeAlias = npt.NDArray[np.float64]
 Rates: TypeAlias = float | Sequence[float] | Floats
 
 _SLOWEST: Final = 1e-200

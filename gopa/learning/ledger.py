@@ -23,10 +23,9 @@ import numpy as np
 
 from gopa import UsageError
 from gopa.accounting import Loss, gaussian_sigma
-from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
 from gopa.learning.history import History
-from gopa.learning.privacy import Privacy, Spent
+from gopa.learning.privacy import Charge, Privacy, Spent
 
 FORMAT: Final = "gopa-privacy-ledger/v1"
 THEOREM: Final = "composition of loss distributions"

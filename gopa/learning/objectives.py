@@ -20,8 +20,8 @@ import numpy.typing as npt
 from gopa import UsageError
 from gopa.learning.clipping import Norm, finite, length, require_norm
 from gopa.learning.rows import AgentRows, widening
+from gopa.support.arrays import Floats
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 _T = TypeVar("_T", bound=np.generic)
 Which: TypeAlias = npt.NDArray[np.integer] | None
 """The agents that models belong to, one for each; None: all of them in order."""

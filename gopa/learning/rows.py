@@ -8,15 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.learning.clipping import Norm, clip, finite, length, require_norm
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

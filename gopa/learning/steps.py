@@ -32,16 +32,6 @@ class Steps:
             raise UsageError("steps are counted from 1", "k")
         return np.asarray(self.scale / (number + self.offset) ** self.power)
 
-    @property
-    def reaches_everywhere(self) -> bool:
-        """Whether all steps together are infinitely long: no start is too far away."""
-        return self.power <= 1
-
-    @property
-    def square_summable(self) -> bool:
-        """Whether the squares have a finite sum: independent noise dies out."""
-        return self.power > 0.5
-
 
 def constant(scale: float) -> Steps:
     """Every step as long as the first."""
@@ -56,15 +46,3 @@ def harmonic(scale: float, offset: float = 0.0) -> Steps:
 def root(scale: float) -> Steps:
     """Step k is scale / sqrt(k)."""
     return Steps(scale, 0.5)
-
-
-def from_smoothness(smoothness: float, share: float = 1.0) -> Steps:
-    """Constant steps of share / smoothness: descent for a share below 2.
-
-    `UsageError` where the gradient may jump, and for shares that may lead away.
-    """
-    if not 0 < smoothness < math.inf:
-        raise UsageError("a gradient that may jump has no such step: choose one", "smoothness")
-    if not 0 < share <= 2:
-        raise UsageError("a share lies above 0 and is at most 2", "share")
-    return Steps(share / smoothness)

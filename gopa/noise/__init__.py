@@ -1,11 +1,18 @@
-"""Draws exact integers from seeds: noise of known laws, randomised answers, noise that cancels.
+"""Exact integers from seeds: noise of known laws, randomised answers, noise that cancels.
 
-The same seed gives the same integers on every machine. A law knows its exact table, and what
-that adds to delta:
+The same seed gives the same integers on every machine. A law knows its exact table, and what that
+adds to delta. Read `seeds`, `laws` (`laplace` has the tables of one), `responses`, `cancelling`.
 
-    law = noise.discrete_laplace(Fraction(sensitivity) / Fraction(epsilon))
-    noisy = values + law.draw(noise.subseed(seed, "noise", step), values.shape)
-    delta = law.charged(values.size, epsilon)
+    >>> from gopa.noise import discrete_laplace, subseed
+    >>> from fractions import Fraction
+    >>> import numpy as np
+    >>> law = discrete_laplace(Fraction(3))
+    >>> seed = bytes(32)  # of os.urandom(32) outside examples
+    >>> noisy = np.arange(4) + law.draw(subseed(seed, "noise", 1), (4,))
+    >>> bool((noisy == np.arange(4) + law.draw(subseed(seed, "noise", 1), (4,))).all())
+    True
+    >>> 0 <= law.charged(4, epsilon=1) < 1e-9
+    True
 
 Specification: `specs/15-noise.md`.
 """

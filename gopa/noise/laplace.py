@@ -23,7 +23,7 @@ def laplace_bounds(scale: Fraction, base: int | None = None) -> tuple[int, ...]:
     """F_1, F_2, .. of the whole law, which has a scale of at most 8, or of its digit below `base`.
 
     Each is the nearest integer. Precision doubles until all are decided, which happens: halfway
-    between two integers lies no such value ([N9]).
+    between two integers lies no such value (15-N9).
     """
     precision = 2 * BITS + 2 * ceil(scale).bit_length()
     while (bounds := _decided(scale, base, precision)) is None:

@@ -102,7 +102,7 @@ class TableLaw:
         return Fraction(_mass(self.digits, value), TOTAL ** len(self.digits))
 
     def charged(self, draws: int, epsilon: float) -> Fraction:
-        """What so many draws in one release add to its delta at this epsilon ([N6]).
+        """What so many draws in one release add to its delta at this epsilon (15-N6).
 
         Raises:
             UsageError: draws are no integer from 0 on, or epsilon is no number from 0 on.
@@ -133,7 +133,7 @@ class TableLaw:
         return drawn.reshape(sizes)
 
     def draw_from(self, group: Group, stream: Stream, count: int) -> Integers:
-        """Draws from a stream: all of the coarsest digit first, then of the next one ([N5])."""
+        """Draws from a stream: all of the coarsest digit first, then of the next one (15-N5)."""
         if count * len(self.digits) > _MOST_DRAWS:
             raise UsageError("a seed gives 2^34 draws at most: take several seeds", "shape")
         drawn: Integers = np.zeros(count, dtype=np.int64)
@@ -183,7 +183,7 @@ def _discrete_laplace(scale: Fraction) -> TableLaw:
 
 
 def _rounding(digits: Sequence[Digit]) -> Fraction:
-    """Every bound is the nearest integer, and what is cut off rounds to zero ([N4])."""
+    """Every bound is the nearest integer, and what is cut off rounds to zero (15-N4)."""
     return Fraction(sum(digit.radius + 1 for digit in digits), TOTAL)
 
 

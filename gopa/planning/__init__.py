@@ -1,4 +1,16 @@
-"""Plans the privacy of sessions and accounts for it. Specification: `specs/03-privacy.md`."""
+"""Plans of sessions, and what they are worth: how much noise, how many neighbours, which epsilon.
+
+Read `request` (what is asked), `planner` (`plan` decides epsilon, noise and graph), `defaults`
+(what it assumes), `result` and `explanation`; then `worth`, the judge of other people's terms,
+and `outcome`, the privacy statement of a finished round.
+
+    >>> from gopa.planning import plan
+    >>> found = plan(1000, epsilon=1, delta=1e-6, corrupt=0.2)
+    >>> found.terms.epsilon <= 1
+    True
+
+Specification: `specs/03-privacy.md`; in plain words: `docs/privacy.md`.
+"""
 
 from gopa.contract.terms import Terms
 from gopa.planning.outcome import DeltaClaim, PrivacyStatement, RoundFacts, privacy

@@ -1,4 +1,4 @@
-"""Bounds how likely a random k-out graph is to be worse than a plan assumes.
+"""How likely a random k-out graph is to be worse than a plan assumes, rounded upwards.
 
 All bounds are analytic union bounds over the parties' own independent choices, for a
 corrupt set fixed before the choices, and hold for every exclusion of honest parties,
@@ -97,7 +97,7 @@ class Population:
 
 
 def degree_tail(population: Population, most: int) -> float:
-    """Computes P(one honest party has at most `most` honest neighbours), rounded upwards.
+    """P(one honest party has at most `most` honest neighbours), rounded upwards.
 
     Honest parties it chose are hypergeometric; each other honest party chose it
     independently with probability k / (n - 1). Fewer parties to choose from make corrupt
@@ -169,7 +169,7 @@ def _log_binomial_cdf(
 
 @lru_cache(maxsize=4096)
 def disconnected(population: Population) -> float:
-    """Bounds P(some allowed exclusion disconnects the honest survivors).
+    """A bound on P(some allowed exclusion disconnects the honest survivors).
 
     If it does, some set A of at most half of the honest parties has no member with more
     than `loss` honest neighbours outside A, or, for a party whose self-mask others recover,
@@ -187,7 +187,7 @@ def disconnected(population: Population) -> float:
 
 
 def runs_of_sizes(most: int) -> list[tuple[int, int]]:
-    """Gives first and last size of each run of those above `_MOST_SIZES`, up to `most`.
+    """The first and last size of each run of those above `_MOST_SIZES`, up to `most`.
 
     A run that begins with a ends with a + floor(a / 64).
     """
@@ -310,7 +310,7 @@ def _choose(total: int, part: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class FlowBound:
-    """Bounds the sum of squares of m units that flow between any two survivors: `energy`.
+    """A bound on the sum of squares of m units that flow between any two survivors: `energy`.
 
     `drop` is the potential difference behind it, `failure` the probability that the
     graph is one of those for which this is not shown.
@@ -327,7 +327,7 @@ class FlowBound:
 
 
 def flow_bound(population: Population, units: int, chance: float) -> FlowBound | None:
-    """Bounds the integral flow between the worst two survivors; None if growth stalls.
+    """A bound on the integral flow between the worst two survivors; None if growth stalls.
 
     Level sets of an optimal potential grow like neighbourhoods in the graph, minus the
     edges that carry flow, minus the lost neighbours; once both ends reach more than half
@@ -404,7 +404,7 @@ _ALMOST_ALL: Final = 0.999
 
 
 def log_choose(total: Floats | int, part: Floats | int) -> Floats:
-    """Takes the logarithm of the number of ways to choose `part` of `total`; -inf for none.
+    """The logarithm of the number of ways to choose `part` of `total`; -inf for none.
 
     Rounded to nearest; callers add `log_slack` to what they build from it.
     """
@@ -418,7 +418,7 @@ def log_choose(total: Floats | int, part: Floats | int) -> Floats:
 
 
 def log_avoiding(total: int, avoided: Floats | int, draws: int) -> Floats:
-    """Bounds ln(C(total - avoided, draws) / C(total, draws)): all draws miss the avoided.
+    """A bound on ln(C(total - avoided, draws) / C(total, draws)): all draws miss the avoided.
 
     A sum of logarithms of one sign has a small *relative* error, so the result may be
     multiplied by any number of parties and stays an upper bound; a difference of
@@ -438,12 +438,12 @@ def log_avoiding(total: int, avoided: Floats | int, draws: int) -> Floats:
 
 
 def log_slack(largest: int, terms: int) -> float:
-    """Bounds the rounding of `terms` logarithms of factorials of numbers up to `largest`."""
+    """A bound on the rounding of `terms` logarithms of factorials of numbers up to `largest`."""
     return float(terms * ROUNDING * (1 + gammaln(largest + 2.0)))
 
 
 def log_sum(logs: Floats, axis: int = -1) -> Floats:
-    """Takes the logarithm of a sum of exponentials; -inf for an empty or impossible sum."""
+    """The logarithm of a sum of exponentials; -inf for an empty or impossible sum."""
     top = np.max(logs, axis=axis, keepdims=True)
     safe = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
@@ -452,7 +452,7 @@ def log_sum(logs: Floats, axis: int = -1) -> Floats:
 
 
 def log_at_most(population: int, marked: Floats | int, draws: int, most: int) -> Floats:
-    """Computes ln P(at most `most` marked items among `draws` taken without replacement).
+    """ln P(at most `most` marked items among `draws` taken without replacement).
 
     Exact up to rounding; of too many cases together an upper bound, by Chernoff.
     """
@@ -471,7 +471,7 @@ def log_at_most(population: int, marked: Floats | int, draws: int, most: int) ->
 
 
 def log_binomial_at_most(trials: Floats, chance: Floats, most: Floats) -> Floats:
-    """Bounds ln P(Binomial <= most): exp(-trials KL), and 0 past the mean.
+    """A bound on ln P(Binomial <= most): exp(-trials KL), and 0 past the mean.
 
     It also bounds sums of hypergeometric counts with the same draws and chances, whose
     moment generating function is smaller (Hoeffding 1963, theorem 4).

@@ -1,4 +1,4 @@
-"""Explains a plan to people: why each number of it is what it is, and three pictures.
+"""The words of a plan for people: why each number is what it is, and three pictures.
 
 Pictures need matplotlib (the extra `plot`), which is imported here only.
 """
@@ -16,7 +16,6 @@ from gopa.planning.attendance import worst_energy
 from gopa.planning.liveness import Liveness
 from gopa.planning.request import Request
 from gopa.planning.result import Errors, Plan, PlanReason
-from gopa.planning.row_reasons import row_reasons
 from gopa.planning.worth import Guarantee, attendance_of, units_of
 from gopa.support.extras import missing
 from gopa.support.wording import EXACT, EXACT_DIFFERENCE, counted, hidden_among
@@ -24,7 +23,10 @@ from wire.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
+from gopa.contract.row_terms import equation_points
+from gopa.planning.row_noise import AimedNoise
+from gopa.support.wording import sentence
+from zkp.rows.shape import RowShape
 
 NORM_UNPROVED: Final = (
     "the claim rests on it, and full mode proves the range of every coordinate but not the length: "
@@ -33,14 +35,9 @@ NORM_UNPROVED: Final = (
 
 
 def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
-    request: Request,
-    terms: Terms,
-    worth: Guarantee,
-    method: str,
-    errors: Errors,
-    alive: Liveness,
+    request: Request, terms: Terms, worth: Guarantee, method: str, errors: Errors, alive: Liveness
 ) -> tuple[PlanReason, ...]:
-    """Gives one line for each number, in the order in which they depend on each other."""
+    """One line for each number, in the order in which they depend on each other."""
     return (
         PlanReason(
             "parties that join",
@@ -63,17 +60,9 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
             f"a party loses more neighbours with probability below 0.001 when each fails "
             f"with probability {request.dropout:g}; withheld coins count for all",
         ),
-        PlanReason(
-            "neighbours k",
-            str(terms.k),
-            _why_neighbours(worth, method),
-        ),
+        PlanReason("neighbours k", str(terms.k), _why_neighbours(worth, method)),
         *_recovery(request, terms, worth),
-        PlanReason(
-            "grid steps m",
-            str(terms.steps),
-            _why_steps(request),
-        ),
+        PlanReason("grid steps m", str(terms.steps), _why_steps(request)),
         *_idle_norm(request),
         *_less_epsilon(request, terms),
         PlanReason("noise", terms.noise.words, _why_noise(terms)),
@@ -87,22 +76,18 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
             f"{counted(terms.rounds * terms.attempts, 'attempt')}",
         ),
         *_chances(request, terms, alive),
-        PlanReason(
-            "error of the mean",
-            f"{errors.planned:.4g}",
-            _why_error(terms, errors),
-        ),
+        PlanReason("error of the mean", f"{errors.planned:.4g}", _why_error(terms, errors)),
     )
 
 
 def _idle_norm(request: Request) -> tuple[PlanReason, ...]:
-    """That a norm bounds nothing, where somebody named one."""
+    """The line that a norm bounds nothing, where the caller named one."""
     why = "no vector in the range is longer, so the plan is the one for the range alone"
     return (PlanReason("norm", request.idle_norm, why),) if request.idle_norm else ()
 
 
 def _less_epsilon(request: Request, terms: Terms) -> tuple[PlanReason, ...]:
-    """That the plan keeps less epsilon than was asked for, and so that as well."""
+    """The line that the plan keeps less epsilon than was asked for, and so that as well."""
     if request.wished is None:
         return ()
     why = (
@@ -135,7 +120,7 @@ def _why_error(terms: Terms, errors: Errors) -> str:
 
 
 def describe_masks(terms: Terms) -> str:
-    """Names the law of the masks in one phrase."""
+    """The law of the masks in one phrase."""
     if terms.mask == "uniform":
         return "uniform"
     return f"rounded Gaussian, deviation {terms.mask_deviation} steps"
@@ -178,7 +163,7 @@ def _why_charged(terms: Terms) -> str:
 
 
 def advice(terms: Terms, alive: Liveness) -> str:
-    """Says what makes a result likelier."""
+    """What makes a result likelier."""
     withheld = terms.parties * alive.dropout / 8
     if terms.beacon == "commit-reveal" and withheld > terms.loss / 2:
         return "take coins from a beacon (beacon='drand'), as too many would withhold theirs"
@@ -268,7 +253,7 @@ def check_picture(out: Path) -> None:
 
 
 def model_errors(plan: Plan, parties: int, epsilon: float) -> tuple[float, float, float]:
-    """Estimates the error of the mean for local privacy, GOPA and a curator, by the Gaussian limit.
+    """Estimated errors of the mean for local privacy, GOPA and a curator, by the Gaussian limit.
 
     The plan's ratios of honest to all parties and of releases are kept.
     """
@@ -330,3 +315,122 @@ def _masks_by_neighbours(axes: Axes, plan: Plan) -> None:
     axes.set_xlabel("chosen neighbours k")
     axes.set_ylabel("mask deviation sufficient, in ranges")
     axes.set_title("Gaussian masks")
+
+
+_ROWS: Final = (
+    "proved are lengths, of inputs and of noise, at a small cost for each coordinate; for ranges "
+    "and the law of a liar's noise, which are not proved, take path='bits'"
+)
+_BITS: Final = (
+    "proved is the range of every number{}, at a cost for each number; lengths are not proved"
+)
+
+FAR: Final = 5
+"""Deviations beyond which chances of honest and of other noise are compared."""
+
+_HONESTLY: Final = 5.8e-7
+"""Of normal noise to be so far out, to both sides."""
+
+
+def row_reasons(request: Request, terms: Terms) -> tuple[PlanReason, ...]:
+    """One line for the path, and for rows one for each bound that they prove."""
+    if not terms.squared_norm:
+        law = "" if terms.exact else " and the law of everybody's noise"
+        why = f"{_BITS.format(law)}: {request.why_bits}"
+        return (PlanReason("path", "bits", why),) if request.why_bits else ()
+    return (
+        PlanReason("path", "rows", _ROWS),
+        _inputs(request, terms),
+        *_noise(terms),
+        _late(terms),
+    )
+
+
+def _inputs(request: Request, terms: Terms) -> PlanReason:
+    value = f"at most {math.sqrt(terms.squared_norm):.6g} steps"
+    if request.counts:
+        return PlanReason("length", value, "that of a single count, which is proved, is all")
+    if terms.bounds_length:
+        why = "the norm on this grid, proved for everybody"
+        if not request.integers:
+            why += "; a party rounds again where that made it longer, hardly ever"
+        if request.weighted:
+            why += "; and each vector is as short as its weight is small"
+            centre = (float(request.low) + float(request.high)) / 2
+            why += f"; measured from the middle of the range, {centre:.6g}" if centre else ""
+        return PlanReason("length", value, why)
+    farther = math.sqrt(terms.dimension)
+    why = (
+        "the ball around the range is proved, and no range: one coordinate of a liar may be "
+        f"{farther:.3g} times as far from the middle as the range ends, if the others are there; "
+        "where that matters take path='bits'"
+    )
+    return PlanReason("length", value, why)
+
+
+def noise_of_liars(terms: Terms) -> str:
+    """What is proved of the noise of those who lie, with numbers; nothing without rows."""
+    if not terms.squared_norm:
+        return ""
+    liars = counted(terms.corrupt, "liar")
+    if terms.exact or not terms.noise.variance:
+        return f"nobody adds noise; each of {liars} may move one coordinate, at random, by one step"
+    aimed = AimedNoise.of(terms)
+    out = math.sqrt(terms.survivors * float(terms.noise.variance))
+    return (
+        f"along a direction fixed before the coins, the noise of {liars} is {FAR} of its "
+        f"deviations out with a chance of at most {aimed.chance_beyond(FAR):.2g}, in one "
+        f"coordinate {2 * aimed.coordinate_beyond(FAR):.2g}, of honest noise {_HONESTLY:.2g}; "
+        f"the best of 2^{aimed.choices_bits:.0f} choices of coins and of who stays moves one "
+        f"coordinate of the sum by {aimed.best_choice * aimed.deviation / out:.2g} of its standard "
+        f"errors on average, leaving alone by {aimed.best_stay * aimed.deviation / out:.2g}"
+    )
+
+
+def proved_bounds(terms: Terms) -> str:
+    """How long vectors and their noise may be, and what that is of the planned noise."""
+    points = _points(terms)
+    said = f"Vectors are at most {math.sqrt(terms.squared_norm):.6g} steps long"
+    deviation = math.sqrt(float(terms.noise.variance))
+    if deviation:
+        square = terms.noise_square / terms.dimension / deviation**2
+        said += (
+            f"; squares of noise come to {square:.4g} times what they are on average, its largest "
+            f"number to {terms.spike / deviation:.3g} deviations"
+        )
+    return f"{said}; at most {terms.late} go missing late, sums hold at {counted(points, 'point')}."
+
+
+def _points(terms: Terms) -> int:
+    losses = min(terms.late, terms.parties - terms.survivors)
+    return equation_points(terms.parties, losses, RowShape(terms.dimension).bits)
+
+
+def _noise(terms: Terms) -> tuple[PlanReason, ...]:
+    if terms.exact:
+        return (PlanReason("noise of liars", "at most 1 step", noise_of_liars(terms)),)
+    deviation = math.sqrt(float(terms.noise.variance))
+    longest = math.sqrt(terms.noise_square / terms.dimension) / deviation
+    bounds = (
+        f"squares of a vector's noise come to {longest:.4g}^2 times what they are on average, its "
+        f"largest number to {terms.spike / deviation:.3g} deviations; an honest party draws anew "
+        "beyond that, once in 2^64 times"
+    )
+    aims = (
+        "proved are the length of noise and that coins place it; its law is not, for liars: they "
+        "may add none, which accuracy may gain by and privacy never counts on. "
+        f"{sentence(noise_of_liars(terms))}"
+    )
+    return (
+        PlanReason("length of noise", f"{math.sqrt(terms.noise_square):.6g} steps", bounds),
+        PlanReason("noise of liars", "isotropic, law not proved", aims),
+    )
+
+
+def _late(terms: Terms) -> PlanReason:
+    points = _points(terms)
+    why = (
+        "missing after their value is published before the round ends: all corrupt parties, and "
+        f"honest ones but once in 1,000 rounds; so sums are checked at {counted(points, 'point')}"
+    )
+    return PlanReason("late losses", f"at most {terms.late}", why)

@@ -17,8 +17,8 @@ from typing import Final
 
 from gopa.contract.lengths import WeightedLength, boxed_norm, squared_norm
 from gopa.contract.terms import MOST_SENSITIVITY, MOST_SQUARE, check_integer
-from gopa.planning.defaults import EXACT_STEPS, EXACT_VECTOR_STEPS
 from gopa.planning.request import Request
+from gopa.planning.target import EXACT_STEPS, EXACT_VECTOR_STEPS
 from wire.errors import UsageError
 
 FEWEST_STEPS: Final = 8

@@ -16,8 +16,7 @@ from gopa.accounting.gaussian import gaussian_mu, renyi_mu
 from gopa.planning.exposure import Exposure, delta_of
 from gopa.planning.grids import PlannedGrid
 from gopa.planning.request import Request
-from gopa.planning.result import LawName
-from gopa.planning.worth import TOLERANCE
+from gopa.planning.target import TOLERANCE, NoiseName
 from wire.errors import UsageError
 from zkp.noise import (
     DEFAULT_BITS,
@@ -91,7 +90,7 @@ class Ladder:
     law: Callable[[int], NoiseLaw]
 
 
-def laws_for(request: Request) -> tuple[LawName, ...]:
+def laws_for(request: Request) -> tuple[NoiseName, ...]:
     """The kind that was asked for, or those to try in turn; tables are not for vectors of bits."""
     if request.noise is not None and not request.rows:
         return (request.noise,)
@@ -100,12 +99,12 @@ def laws_for(request: Request) -> tuple[LawName, ...]:
     return ("gaussian", "irwin-hall")
 
 
-def widest_deviation(names: tuple[LawName, ...]) -> float:
+def widest_deviation(names: tuple[NoiseName, ...]) -> float:
     """The largest deviation of one party's noise that laws of these names have."""
     return max(LADDERS[name].widest for name in names)
 
 
-def choose_noise(names: tuple[LawName, ...], need: NoiseTarget) -> NoiseLaw:
+def choose_noise(names: tuple[NoiseName, ...], need: NoiseTarget) -> NoiseLaw:
     """The law with the smallest variance found that meets the target, of the first kind that can.
 
     `UsageError` from the last kind where none can.
@@ -195,7 +194,7 @@ def _irwin_hall(index: int) -> NoiseLaw:
     return irwin_hall(_UNIFORMS[index][1], _UNIFORMS[index][2])
 
 
-LADDERS: Final[dict[LawName, Ladder]] = {
+LADDERS: Final[dict[NoiseName, Ladder]] = {
     "gaussian": Ladder(
         NoiseKind.GAUSSIAN_TABLE,
         widest=(MOST_ROWS - 1) / 2 / _TABLE_DEVIATIONS,

@@ -287,7 +287,7 @@ class _Model:
     def _confirmed(
         self, final: Counts, late: Counts, gone: Counts, spare: Counts, near: Chances
     ) -> Truths:
-        """[F2]: enough confirm, and nobody in the final list misses too many neighbours."""
+        """04-F2: enough confirm, and nobody in the final list misses too many neighbours."""
         exceeds = _more(spare, gone + late, near) - _more(spare, gone, near)
         exceeds = np.clip(exceeds, 0.0, _ALMOST_ONE)
         nobody = np.exp(np.maximum(final, 0) * np.log1p(-exceeds))
@@ -295,7 +295,7 @@ class _Model:
         return np.asarray(enough & (self._draws.random(len(final)) < nobody))
 
     def _unmasked(self, members: Counts, sealed: Numbers, dead: Numbers, near: Chances) -> Truths:
-        """[U2], [U4]: every self-mask in the result is opened, by its party or its neighbours."""
+        """04-U2, 04-U4: every self-mask in the result is opened, by its party or its neighbours."""
         tau = self._rules.threshold
         if tau is None:
             return np.asarray(sealed == 0)

@@ -17,8 +17,7 @@ from gopa.planning.attendance import (
 )
 from gopa.planning.expansion import Population, degree_tail, disconnected, flow_bound
 from gopa.planning.request import Request
-from gopa.planning.result import decimal_below
-from gopa.planning.worth import TOLERANCE
+from gopa.planning.target import TOLERANCE, decimal_below
 from wire.errors import UsageError
 
 _TOLERANCE: Final = float(TOLERANCE)

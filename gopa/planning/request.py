@@ -1,15 +1,13 @@
-"""Checks what the caller of `plan` asked for."""
+"""The checked target of a plan: what the caller of `plan` asked for, in the planner's own types."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, Final, get_args
-
-import numpy as np
 
 from gopa.accounting.gaussian import check_target
 from gopa.contract.lengths import ENDS
@@ -31,64 +29,29 @@ from gopa.contract.terms import (
     graphs_of_attempt,
     releases_with_recovery,
 )
-from gopa.planning.defaults import (
+from gopa.planning.liveness import OwedMessages, PlannedDropouts, plan_dropouts
+from gopa.planning.target import (
     ATTEMPTS,
     CHARGED,
     EXACT_DELTA,
     MOST_WITHHELD,
+    NO_DELTA,
+    NoiseName,
+    Number,
+    Objective,
+    PathName,
     PlannedMode,
     PlannedTrust,
     colluding,
+    float_below,
 )
-from gopa.planning.liveness import OwedMessages, PlannedDropouts, plan_dropouts
-from gopa.planning.paths import counts_only
-from gopa.planning.result import NoiseName, Objective, PathName, float_below
-from gopa.support.wording import counted, meant
+from gopa.support.wording import counted
 from wire.errors import UsageError
-
-Number = float | str | Decimal
-
-
-NO_DELTA: Final = "the chance that more than epsilon gets out: name it, such as delta=1e-6"
-_RANGE: Final = "range=(low, high)"
-_OTHER_NAMES: Final = {
-    "bounds": _RANGE,
-    "limits": _RANGE,
-    "lower": _RANGE,
-    "upper": _RANGE,
-    "low": _RANGE,
-    "high": _RANGE,
-    "eps": "epsilon",
-    "parties": "n",
-    "dim": "dimension",
-    "d": "dimension",
-    "sensitivity": "norm",
-    "max_norm": "norm",
-}
-"""What others call the keywords of a plan, and of whatever makes one."""
-
-
-def no_such_keyword(name: str, known: Iterable[str]) -> UsageError:
-    """The error of a keyword that there is not, with the one that may be meant."""
-    names = [each for each in known if each != "unknown"]
-    other = _OTHER_NAMES.get(name)
-    hint = f"did you mean {other}?" if other else meant(name, names, "there are")
-    return UsageError(f"there is no such keyword: {hint}", name)
-
-
-def python_number(value: Any) -> Any:
-    """Turns a numpy scalar into the Python number that is written alike; the rest stays as it is.
-
-    A float of 32 bits that prints as 0.1 means one tenth, as a decimal does.
-    """
-    if isinstance(value, np.floating):
-        return float(str(value))
-    return value.item() if isinstance(value, np.generic) else value
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Holds a target in the planner's own types. `Request.checked` makes one.
+    """A target in the planner's own types. `Request.checked` makes one.
 
     `more_charged` says that the planner may add charged retries: nobody named a number.
     Without an epsilon the exact sum is asked for. `wished` is an epsilon that was asked for where
@@ -125,103 +88,29 @@ class Request:
     wished: Decimal | None = None
 
     @classmethod
-    def checked(  # noqa: PLR0913 - mirrors `plan`
-        cls,
-        *,
-        parties: int,
-        epsilon: Number | None,
-        delta: Number | None,
-        corrupt: float,
-        dropout: float,
-        low: Number,
-        high: Number,
-        dimension: int,
-        norm: Number | None,
-        rounds: int,
-        mask: MaskLaw | None,
-        noise: NoiseName | None,
-        objective: Objective,
-        steps: int | None,
-        charged: int | None,
-        attempts: int | None,
-        integers: bool,
-        recovery: Fraction | str | None,
-        beacon: BeaconKind | None,
-        mode: PlannedMode,
-        trust: PlannedTrust,
-        open_admission: bool,
-        weighted: bool = False,
-        path: PathName = "bits",
-        why_bits: str = "",
-        idle_norm: str = "",
-    ) -> Request:
-        """The same target with every field checked; the first wrong one is named."""
-        _check_parties(parties)
-        check_integer(dimension, 1, MOST_DIMENSION, "dimension")
-        check_integer(rounds, 1, MOST_ROUNDS, "rounds")
-        check_name(mode, get_args(PlannedMode), "mode")
-        check_name(trust, get_args(PlannedTrust), "trust")
-        if mode == "full" and trust != "malicious":
-            raise UsageError("full mode trusts nobody: take mode='signed' or 'off'", "trust")
-        for name, flag in (
-            ("integers", integers),
-            ("open_admission", open_admission),
-            ("weighted", weighted),
-        ):
-            if type(flag) is not bool:
-                raise UsageError("must be true or false", name)
-        _check_exact(epsilon, delta, mask=mask, noise=noise, charged=charged, trust=trust)
-        unasked = charged is None
-        charged = CHARGED if charged is None else charged
-        check_integer(charged, 0, MOST_CHARGED, "charged")
-        if attempts is None:
-            once = open_admission and (recovery is not None or epsilon is None)
-            several = charged + 1 if once else ATTEMPTS
-            attempts = max(several, charged + 1)
-        check_integer(attempts, charged + 1, MOST_ATTEMPTS, "attempts")
-        if steps is not None:
-            check_integer(steps, 1, MOST_STEPS, "steps")
-        chance = _probability(dropout)
-        if mask is None:
-            mask = "uniform" if trust == "malicious" else "gaussian"
-        check_name(mask, get_args(MaskLaw), "mask")
-        if beacon is None:
-            beacon = _beacon(parties, chance, recovery)
-        check_name(beacon, get_args(BeaconKind), "beacon")
-        check_name(objective, get_args(Objective), "objective")
-        if weighted and path == "rows":
-            low, high, norm = _weighted_ball(norm, low, high, dimension)
-        elif weighted:
-            norm = _unproved_norm(norm, (low, high), mode)
-        request = cls(
-            parties=parties,
-            exact_epsilon=None if epsilon is None else _decimal(epsilon, "epsilon"),
-            exact_delta=EXACT_DELTA if delta is None else _decimal(delta, "delta"),
-            corrupt=_corrupt(corrupt, parties),
-            dropout=chance,
-            low=_decimal(low, "range"),
-            high=_decimal(high, "range"),
-            dimension=dimension,
-            norm=None if norm is None else _decimal(norm, "norm"),
-            rounds=rounds,
-            mask=mask,
-            noise=noise,
-            objective=objective,
-            steps=steps,
-            charged=charged,
-            more_charged=unasked and recovery is None and epsilon is not None,
-            attempts=attempts,
-            integers=integers,
-            threshold=_threshold(recovery, trust),
-            beacon=beacon,
-            mode=mode,
-            trust=trust,
-            open_admission=open_admission,
-            weighted=weighted,
-            path=path,
-            why_bits=why_bits,
-            idle_norm=idle_norm,
-        )
+    def checked(cls, asked: Mapping[str, Any]) -> Request:
+        """The target with every field checked; the first wrong one is named."""
+        _check_kinds(asked)
+        _check_exact(asked)
+        found = {**asked, **_retries(asked)}
+        if found["steps"] is not None:
+            check_integer(found["steps"], 1, MOST_STEPS, "steps")
+        found["dropout"] = _probability(found["dropout"])
+        found |= _mask_and_beacon(found)
+        check_name(found["objective"], get_args(Objective), "objective")
+        found |= _lengths(found)
+        epsilon, delta, norm = found["epsilon"], found["delta"], found["norm"]
+        found |= {
+            "exact_epsilon": None if epsilon is None else _decimal(epsilon, "epsilon"),
+            "exact_delta": EXACT_DELTA if delta is None else _decimal(delta, "delta"),
+            "corrupt": _corrupt(found["corrupt"], found["parties"]),
+            "low": _decimal(found["low"], "range"),
+            "high": _decimal(found["high"], "range"),
+            "norm": None if norm is None else _decimal(norm, "norm"),
+            "threshold": _threshold(found["recovery"], found["trust"]),
+        }
+        names = {each.name for each in fields(cls)}
+        request = cls(**{name: value for name, value in found.items() if name in names})
         request._check()
         return request
 
@@ -276,7 +165,7 @@ class Request:
             raise UsageError("words are masked uniformly where lengths are proved", "mask")
 
     def lowered(self, epsilon: Decimal) -> Request:
-        """The same with less epsilon than was asked for, which keeps what was asked for."""
+        """The request for less epsilon than was asked for, which keeps what was asked for."""
         wished = self.exact_epsilon if self.wished is None else self.wished
         return replace(self, exact_epsilon=epsilon, wished=wished)
 
@@ -366,30 +255,78 @@ class Request:
         return box if self.norm is None else min(box, 2 * float(self.norm))
 
 
-def _check_exact(  # noqa: PLR0913 - what is asked for that may contradict it
-    epsilon: Number | None,
-    delta: Number | None,
-    *,
-    mask: MaskLaw | None,
-    noise: NoiseName | None,
-    charged: int | None,
-    trust: PlannedTrust,
-) -> None:
-    """Refuse options that an exact sum leaves no room for ([V41]), and an epsilon without delta."""
-    if epsilon is not None:
-        if delta is None:
+def counts_only(*, integers: bool, low: Decimal, high: Decimal, norm: Decimal | None) -> bool:
+    """Whether a party contributes a one and zeros: nothing else has a norm that is less."""
+    return integers and low == 0 and high == 1 and norm is not None and norm < 1
+
+
+def _check_kinds(asked: Mapping[str, Any]) -> None:
+    """Refuse counts, names and flags that are none."""
+    _check_parties(asked["parties"])
+    check_integer(asked["dimension"], 1, MOST_DIMENSION, "dimension")
+    check_integer(asked["rounds"], 1, MOST_ROUNDS, "rounds")
+    check_name(asked["mode"], get_args(PlannedMode), "mode")
+    check_name(asked["trust"], get_args(PlannedTrust), "trust")
+    if asked["mode"] == "full" and asked["trust"] != "malicious":
+        raise UsageError("full mode trusts nobody: take mode='signed' or 'off'", "trust")
+    for name in ("integers", "open_admission", "weighted"):
+        if type(asked[name]) is not bool:
+            raise UsageError("must be true or false", name)
+
+
+def _check_exact(asked: Mapping[str, Any]) -> None:
+    """Refuse options that an exact sum has no room for (03-V41), and an epsilon without delta."""
+    if asked["epsilon"] is not None:
+        if asked["delta"] is None:
             raise UsageError(NO_DELTA, "delta")
         return
-    if noise is not None:
+    if asked["noise"] is not None:
         raise UsageError("an exact sum has no noise: leave it out", "noise")
-    if trust != "malicious":
+    if asked["trust"] != "malicious":
         message = "masks that stay in the sum would blur it: take trust='malicious'"
         raise UsageError(message, "trust")
-    if mask == "gaussian":
+    if asked["mask"] == "gaussian":
         raise UsageError("an exact sum has uniform masks: leave it out", "mask")
-    if charged:
+    if asked["charged"]:
         message = "two exact sums of one round would show who differs: no charged retries, 0"
         raise UsageError(message, "charged")
+
+
+def _retries(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The charged retries and the attempts, and whether the planner may add charged ones."""
+    charged, attempts, recovery = asked["charged"], asked["attempts"], asked["recovery"]
+    exact, unasked = asked["epsilon"] is None, charged is None
+    charged = CHARGED if charged is None else charged
+    check_integer(charged, 0, MOST_CHARGED, "charged")
+    if attempts is None:
+        once = asked["open_admission"] and (recovery is not None or exact)
+        several = charged + 1 if once else ATTEMPTS
+        attempts = max(several, charged + 1)
+    check_integer(attempts, charged + 1, MOST_ATTEMPTS, "attempts")
+    more = unasked and recovery is None and not exact
+    return {"charged": charged, "attempts": attempts, "more_charged": more}
+
+
+def _mask_and_beacon(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The law of masks and where coins come from; the usual ones where nobody says."""
+    mask, beacon = asked["mask"], asked["beacon"]
+    if mask is None:
+        mask = "uniform" if asked["trust"] == "malicious" else "gaussian"
+    check_name(mask, get_args(MaskLaw), "mask")
+    if beacon is None:
+        beacon = _beacon(asked["parties"], asked["dropout"], asked["recovery"])
+    check_name(beacon, get_args(BeaconKind), "beacon")
+    return {"mask": mask, "beacon": beacon}
+
+
+def _lengths(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The range and the length of vectors together with their weights, where they have any."""
+    low, high, norm = asked["low"], asked["high"], asked["norm"]
+    if asked["weighted"] and asked["path"] == "rows":
+        low, high, norm = _weighted_ball(norm, low, high, asked["dimension"])
+    elif asked["weighted"]:
+        norm = _unproved_norm(norm, (low, high), asked["mode"])
+    return {"low": low, "high": high, "norm": norm}
 
 
 def _decimal(value: Number, field: str) -> Decimal:

@@ -1,42 +1,32 @@
-"""Holds what a plan is: numbers for a manifest, and the reason for each."""
+"""The plan that `gopa.plan` returns: numbers for a manifest, and the reason for each."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context, Decimal
-from fractions import Fraction
+from decimal import Decimal
 from textwrap import fill
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from gopa.contract.terms import Terms
-from gopa.planning.defaults import CORRUPT, GOOD_CHANCE
 from gopa.planning.exposure import Exposure, epsilon_by_release
 from gopa.planning.liveness import Liveness
+from gopa.planning.target import CORRUPT, GOOD_CHANCE, PathName
 from gopa.planning.usefulness import terms_warning
 from gopa.support.rounding import blur
 from gopa.support.wording import hidden_among, promise_of
 from wire.brief import Brief
 
-LawName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
-
-NoiseName: TypeAlias = Literal["gaussian", "binomial", "irwin-hall"]
-"""A kind of law, or noise in long vectors of which lengths are proved."""
-
-PathName: TypeAlias = Literal["bits", "rows"]
-
-Objective: TypeAlias = Literal["error", "peers", "masks"]
-
-
 _WIDTH: Final = 100
+"""Columns of an explanation."""
+
 _FEW: Final = 3
 """With fewer honest parties in an exact sum each of them knows the other's value."""
-"""Columns of an explanation."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlanReason(Brief):
-    """Explains one number of a plan: what it is and why."""
+    """One number of a plan with its name and its reason."""
 
     name: str
     value: str
@@ -45,7 +35,7 @@ class PlanReason(Brief):
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Holds standard errors of the mean, in units of the input's range."""
+    """Standard errors of the mean, in units of the input's range."""
 
     planned: float
     curator: float
@@ -54,7 +44,7 @@ class Errors:
 
 @dataclass(frozen=True, slots=True)
 class PlanCost:
-    """Estimates what one party pays in one round, from measured costs of single steps."""
+    """What one party pays in one round, estimated from measured costs of single steps."""
 
     peers: float
     bytes_posted: int
@@ -63,7 +53,7 @@ class PlanCost:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan:
-    """Holds a plan that meets its target. `gopa.plan` makes it; `terms` goes into the manifest.
+    """A plan that meets its target. `gopa.plan` makes it; `terms` goes into the manifest.
 
     Where `terms.epsilon` is None the exact sum is released, and what follows about delta is
     the chance that more than that sum gets out (`specs/03-privacy.md`, section 13). Else:
@@ -138,7 +128,7 @@ class Plan:
         return str(Markup("<table>{}</table>").format(Markup().join(rows)))
 
     def explain(self) -> str:
-        """Says what each number of the plan is and why, below its warnings."""
+        """What each number of the plan is and why, below its warnings."""
         width = max(len(reason.name) for reason in self.reasons)
         warned = [f"warning: {warning}" for warning in self.warnings]
         lines = [
@@ -183,14 +173,3 @@ class Plan:
         )
         found = epsilon_by_release(exposure, terms.noise, self.noise_delta)
         return found[terms.composed - 1 :: terms.composed]
-
-
-def float_below(value: Decimal) -> float:
-    """The largest float that is not above `value`: targets are met as written, not as rounded."""
-    nearest = float(value)
-    return math.nextafter(nearest, -math.inf) if Fraction(nearest) > Fraction(value) else nearest
-
-
-def decimal_below(value: float, digits: int = 3) -> Decimal:
-    """A short decimal that is at most `value`."""
-    return Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value))

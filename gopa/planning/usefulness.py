@@ -1,4 +1,4 @@
-"""Says when noise drowns or blurs an answer, and how many parties or which epsilon would do.
+"""Whether noise drowns or blurs an answer, and how many parties or which epsilon would do.
 
 The error of another target is estimated from that of the terms at hand. It falls with the honest
 parties that are certain to remain, with those that take part, and with the shift that epsilon and
@@ -16,8 +16,8 @@ from typing import Final
 
 from gopa.accounting.gaussian import gaussian_delta, gaussian_mu, renyi_mu, zcdp_delta
 from gopa.contract.terms import FEWEST_PARTIES, LARGEST_EPSILON, LEAST_DELTA, MOST_PARTIES, Terms
-from gopa.planning.defaults import CORRUPT, DROPOUT, colluding
 from gopa.planning.liveness import fewest_survivors
+from gopa.planning.target import CORRUPT, DROPOUT, colluding
 from gopa.support.rounding import blur, known
 from gopa.support.wording import counted
 
@@ -47,7 +47,7 @@ DROPOUTS: Final = (0.5, 0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002
 
 @dataclass(frozen=True, slots=True)
 class BlurredAnswer:
-    """Holds what the error of an answer depends on; `error` is the standard error in ranges.
+    """What the error of an answer depends on; `error` is the standard error in ranges.
 
     `retried` is by how many times more releases may be composed with more parties. `colluding` is
     how the number of corrupt parties was asked for, as a count or a part, and `dropout` what the
@@ -113,7 +113,7 @@ class BlurredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WhatWouldDo:
-    """Holds changes each of which alone brings the error down to the goal.
+    """The changes that bring the error down to the goal, each of them alone.
 
     None stands where no sensible change of that kind does.
     """
@@ -227,13 +227,9 @@ def is_mostly_noise(terms: Terms, error: float) -> bool:
 
 
 def terms_warning(
-    terms: Terms,
-    error: float,
-    *,
-    colluding: float | None = None,
-    dropout: float | None = None,
+    terms: Terms, error: float, *, colluding: float | None = None, dropout: float | None = None
 ) -> str:
-    """The same for an answer under these terms, with an error in the units of the values."""
+    """What whoever plans with these terms should know; `error` is in the units of the values."""
     if terms.exact:
         return ""
     answer = BlurredAnswer.of(terms, error, colluding=colluding, dropout=dropout)

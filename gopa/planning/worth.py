@@ -17,8 +17,8 @@ from typing import Final
 from gopa.contract.terms import Terms
 from gopa.planning.attendance import Attendance, never_above, worst_energy, worst_tries
 from gopa.planning.exposure import Exposure, delta_of, most_summed
-from gopa.planning.result import float_below
 from gopa.planning.row_noise import bounds_margin, shown_by_proofs
+from gopa.planning.target import TOLERANCE, float_below
 from wire.errors import UsageError
 
 
@@ -52,9 +52,6 @@ class Guarantee:
 _LEAST_CHANCE: Final = 1e-300
 """Terms that grant bad graphs no chance are granted this one."""
 
-TOLERANCE: Final = Fraction(1, 1000)
-"""Half of the band around delta in which nothing is decided, and of that around beta."""
-
 NOTHING: Final = Guarantee(1.0, 1.0, 1.0, 1)
 
 
@@ -85,7 +82,7 @@ class Worth(Enum):
 
 
 def judge(terms: Terms) -> Worth:
-    """Whether the terms keep their delta: decided in the same way by everybody ([V35] to [V40]).
+    """Whether the terms keep their delta: decided in the same way by everybody (03-V35 to 03-V40).
 
     Between the two answers lies a band that no rounding crosses. A party joins no session
     whose terms lie in it, and an audit does not decide.
@@ -129,7 +126,7 @@ def _guarantee(terms: Terms, *, generous: bool = False) -> Guarantee:
         recovery = chance
     noise = 0.0
     try:
-        # Masks of a connected graph show an exact sum and nothing else ([V42]): no noise counts.
+        # Masks of a connected graph show an exact sum and nothing else (03-V42): no noise counts.
         if not terms.exact:
             noise = delta_of_component(terms, terms.honest, energy, terms.releases)
     except UsageError:

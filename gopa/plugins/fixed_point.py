@@ -44,7 +44,7 @@ class FixedPoint:
     def finest(cls, bits: int, clip: float, count: int) -> FixedPoint:
         """With at most so many bits, and so that a session can have `count` of the numbers.
 
-        The squared sensitivity of the vector is below 2^64 (04, [Z2]).
+        The squared sensitivity of the vector is below 2^64 (04-Z2).
         """
         most = min(bits, _WIDEST, (_SENSITIVITY - count.bit_length()) // 2)
         # An even number of steps, so that zero is a point and rows can measure lengths from it.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from bulletin_board import KeyKind, NoteSigner
 from gopa.aggregation.encoding import ValueEstimate
-from gopa.aggregation.errors import RoundAborted, exact_remark
+from gopa.aggregation.engine import RoundAborted, exact_remark
 from gopa.aggregation.transcript import SessionTranscript
 from gopa.aggregation.weighting import largest_weight
 from gopa.contract.manifest import Manifest

@@ -76,7 +76,7 @@ class RoundContext:
         return SelfContext(self.session, self.round, party)
 
     def transcript(self, purpose: Domain, acts_on: bytes, party: bytes) -> Transcript:
-        """A transcript bound to session, round, the close acted on, and one party ([J3], [K3])."""
+        """A transcript bound to session, round, close acted on, and one party (04-J3, 04-K3)."""
         transcript = Transcript(purpose)
         transcript.absorb(b"session", self.session)
         transcript.absorb_int(b"round", self.round)

@@ -32,7 +32,7 @@ def graph_of_round(  # noqa: PLR0913, PLR0917 - the signature of `toolkit.GraphO
     coins: Coins,
     joint: bytes,
 ) -> Graph:
-    """The graph over the positions of the roll ([V2], [V4]).
+    """The graph over the positions of the roll (04-V2, 04-V4).
 
     Parties that are no members have no edges. Where fewer than k others are on the roll
     everybody chooses all of them.
@@ -79,7 +79,7 @@ def _chosen(choosers: _Choosers, k: int) -> Graph:
 
 
 def losses(graph: Graph, inside: Iterable[int], withheld: int) -> Positions:
-    """lost_u of every party of the roll, for the list `inside` ([L1])."""
+    """lost_u of every party of the roll, for the list `inside` (04-L1)."""
     gone = np.ones(graph.parties, dtype=np.int64)
     gone[list(inside)] = 0
     before = np.concatenate(([0], np.cumsum(gone[graph.targets])))
@@ -88,7 +88,7 @@ def losses(graph: Graph, inside: Iterable[int], withheld: int) -> Positions:
 
 
 def peel(graph: Graph, inside: Iterable[int], withheld: int, most: int) -> tuple[int, ...]:
-    """Remove whoever lost more than `most`, again and again, until nobody did ([L2])."""
+    """Remove whoever lost more than `most`, again and again, until nobody did (04-L2)."""
     kept = sorted(inside)
     while True:
         lost = losses(graph, kept, withheld)

@@ -1,6 +1,6 @@
 """Makes and checks the proofs of every real session.
 
-`specs/04-protocol.md`, [J3], [K3], [K6] and [A2]; `specs/14-long-vectors.md`, [E1] and [E8].
+04-J3, 04-K3, 04-K6 and 04-A2; 14-E1 and 14-E8.
 """
 
 from __future__ import annotations

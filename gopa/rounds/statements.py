@@ -1,6 +1,6 @@
 """Builds the statements that parties prove, from public bytes.
 
-`specs/04-protocol.md`, [J3], [K3], [K6] and [A2]. All raise `MalformedMessage` for bytes
+04-J3, 04-K3, 04-K6 and 04-A2. All raise `MalformedMessage` for bytes
 that are no points.
 """
 
@@ -19,14 +19,14 @@ from zkp.sigma import LinearRelation
 
 
 def possession_statement(context: RoundContext, key: bytes) -> LinearRelation:
-    """States that a party knows the logarithm of its key ([J3])."""
+    """States that a party knows the logarithm of its key (04-J3)."""
     return sigma.discrete_log(context.group, context.group.decode_point(key))
 
 
 def shared_key_statement(
     context: RoundContext, own: bytes, other: bytes, shared: bytes
 ) -> LinearRelation:
-    """States that one secret makes `own` of the generator and `shared` of `other` ([A2])."""
+    """States that one secret makes `own` of the generator and `shared` of `other` (04-A2)."""
     group = context.group
     images = group.points([group.decode_point(own), group.decode_point(shared)])
     return sigma.dleq(group, images, group.points([group.decode_point(other)]))
@@ -43,7 +43,7 @@ def require_provable(context: RoundContext) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Coins:
-    """The public coins of one party in one round ([V6])."""
+    """The public coins of one party in one round (04-V6)."""
 
     context: RoundContext
     joint: bytes
@@ -58,13 +58,13 @@ class _Coins:
 
 
 def noise_coins(context: RoundContext, joint: bytes, party: bytes) -> PublicCoins:
-    """The public half of the noise of a party ([V6])."""
+    """The public half of the noise of a party (04-V6)."""
     law = context.manifest.terms.noise
     return law.coins(context.noise_setting, _Coins(context, joint, party))
 
 
 def weighing_statement(context: RoundContext, given: bytes) -> LastLargestStatement:
-    """What `weighing` of a commit is about; `given` is C_x ([K6])."""
+    """What `weighing` of a commit is about; `given` is C_x (04-K6)."""
     return LastLargestStatement(_one(context, given), context.manifest.terms.steps)
 
 

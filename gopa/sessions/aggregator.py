@@ -9,15 +9,21 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 
-from gopa.aggregation.account import Account
 from gopa.aggregation.aggregator import AggregatorBase
 from gopa.aggregation.engine import Carried, Mode
 from gopa.aggregation.engine import Trust as EngineTrust
-from gopa.aggregation.intake import Absent, Values, entries_of, values_of, weights_of
-from gopa.aggregation.reading import Reading, result_of
-from gopa.aggregation.result import Result
-from gopa.aggregation.structure import Structure, Value
+from gopa.aggregation.result import Reading, Result, result_of
+from gopa.aggregation.sessions import Account
 from gopa.aggregation.transcript import SessionTranscript
+from gopa.aggregation.values import (
+    Absent,
+    Structure,
+    Value,
+    Values,
+    entries_of,
+    values_of,
+    weights_of,
+)
 from gopa.aggregation.weighting import largest_weight
 from gopa.contract.manifest import Manifest, Roster, Trust
 from gopa.contract.manifest import Mode as ManifestMode

@@ -34,7 +34,7 @@ class SharedState:
     """Keeps one `ClientState` for many parties, and evidence of a fork in the vault of each.
 
     `main` keeps what changes all the time. Every state that was added gets a copy of what
-    convicts the board, so that its party stops also when it comes back alone ([W6]).
+    convicts the board, so that its party stops also when it comes back alone (12-W6).
     """
 
     def __init__(self, main: ClientState, log: VerifierKey) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Final, Self, TypeAlias, TypeVar
 from bulletin_board import LogReader
 from bulletin_board.display import visible
 from gopa.aggregation.encoding import Encoding
-from gopa.aggregation.structure import Value
+from gopa.aggregation.values import Value
 from gopa.aggregation.weighting import largest_weight
 from gopa.contract.framing import NO_LEAF
 from gopa.contract.manifest import Manifest
@@ -470,7 +470,7 @@ class Membership(Guarded):
         if self._kept is None:
             return None
         given, decided = self._kept
-        # Rounding may differ by a step; another value would break [J5] (`changed-input-in-retry`).
+        # Rounding may differ by a step; another value would break 04-J5 (`changed-input-in-retry`).
         most = _FARTHEST + self._manifest.weighted
         if any(abs(a - b) > most for a, b in zip(row, given, strict=True)):
             message = (

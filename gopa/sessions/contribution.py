@@ -16,11 +16,9 @@ import numpy as np
 
 from commitments import ristretto255
 from gopa.aggregation.encoding import Encoded, Encoding, NoisySum, Plain
-from gopa.aggregation.errors import RoundAborted, exact_remark
-from gopa.aggregation.reading import warnings_of
-from gopa.aggregation.result import numbers
-from gopa.aggregation.seeds import fresh_stream
-from gopa.aggregation.structure import Structure, Value, flat
+from gopa.aggregation.engine import RoundAborted, exact_remark, fresh_stream
+from gopa.aggregation.result import numbers, warnings_of
+from gopa.aggregation.values import Structure, Value, flat
 from gopa.aggregation.weighting import Weights, encoding_with
 from gopa.contract.framing import Posted
 from gopa.contract.manifest import Manifest, Mode
@@ -122,7 +120,7 @@ class Contribution:
 
     def _repr_html_(self) -> str:
         """The same summary as a table, for notebooks."""
-        from gopa.aggregation.result_html import summary_table
+        from gopa.aggregation.showing import summary_table
 
         return summary_table(self._lines())
 
@@ -140,7 +138,7 @@ class Contribution:
         Arrays and tuples become lists, keys of dicts become text, and what is not a number
         becomes None. `clipped` and `scaled` tell about one's own value, and are not in it.
         """
-        from gopa.aggregation.result_record import plain_data
+        from gopa.aggregation.showing import plain_data
 
         found = {
             "format": FORMAT,

@@ -20,13 +20,13 @@ from wire.randomness import Rng
 class DurableParty(SteppedParty):
     """Runs a `Party` with a vault: what a step returns is on disk, and a restart repeats it.
 
-    Event and posts are stored as one record ([H3]). When a round is over, halted or left, memory
-    and journal are replaced ([H5]). After an error of the vault make a new one with the vault
+    Event and posts are stored as one record (12-H3). When a round is over, halted or left, memory
+    and journal are replaced (12-H5). After an error of the vault make a new one with the vault
     opened again.
 
     Raises:
         Refusal: the manifest does not satisfy the policy. Nothing was said.
-        StateDiverged: the journal, told again, says other bytes than it did ([R3]).
+        StateDiverged: the journal, told again, says other bytes than it did (12-R3).
         UsageError: the vault is that of another key or session.
     """
 

@@ -1,4 +1,4 @@
-"""Encodes the records of a party's journal: an event, and what the party posted then ([H3], [R3]).
+"""Encodes the records of a party's journal: an event, and what it posted then (12-H3, 12-R3).
 
 Items stand behind their size in bytes, in any number: a journal is bounded by its size alone.
 """

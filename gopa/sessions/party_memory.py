@@ -1,4 +1,4 @@
-"""Writes down what a party keeps between rounds ([H2]), and makes its state from that again.
+"""Writes down what a party keeps between rounds (12-H2), and makes its state from that again.
 
 All of its state is kept but a round's secrets. A party in the middle of a round is never written
 down: it is what its journal makes of it. Why a party stopped is kept, too.
@@ -205,10 +205,10 @@ class KeptInput(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PartyMemory(Guarded):
-    """Holds the memory of one generation. `secret` is the round secret ([R1]).
+    """Holds the memory of one generation. `secret` is the round secret (12-R1).
 
     `own_leaf` is that of the last entry this party made, `spoken` are rounds in which its
-    key has said what this memory knows nothing of ([R4]), `last` the last round that ended.
+    key has said what this memory knows nothing of (12-R4), `last` the last round that ended.
     """
 
     version: int

@@ -168,11 +168,11 @@ class PartyRunner(Guarded):
             self._announce()
 
     async def _renew(self) -> None:
-        """Get a newer checkpoint after a failure: the phase may be over meanwhile ([W7])."""
+        """Get a newer checkpoint after a failure: the phase may be over meanwhile (12-W7)."""
         self._horizon = await self._shown(self._log.grown(self._horizon.size - 1))
 
     async def _erase(self) -> None:
-        """Erase the secrets of the round: behind a fork nothing is said any more ([H5], [W6])."""
+        """Erase the secrets of the round: behind a fork nothing is said any more (12-H5, 12-W6)."""
         if self._takes_part:
             with suppress(VaultError):  # the caller has to hear of the fork, not of the vault
                 number = self._party.state.chain.round
@@ -251,7 +251,7 @@ class PartyRunner(Guarded):
             self._notice()
 
     async def _catch_up(self) -> None:
-        """Give the party everything below the horizon, in order of the log ([W2], [W4], [W5])."""
+        """Give the party all below the horizon, in order of the log (12-W2, 12-W4, 12-W5)."""
         horizon = self._horizon
         if not horizon.size:
             return
@@ -356,7 +356,7 @@ class PartyRunner(Guarded):
             if mine.entry.author.data == self._author and mine.leaf not in landed:
                 self._follow(await self._call(partial(self._party.step, mine)))
         if self._party.wanted != wanted:
-            return ()  # it has left the round ([R4])
+            return ()  # it has left the round (12-R4)
         return await self._call(lambda: self._party.step(Fetched(wanted.phase, others)))
 
     async def _supply(self) -> None:
@@ -371,7 +371,7 @@ class PartyRunner(Guarded):
             await self._tell(Supplied(logical, offer.row))
 
     async def _send(self) -> None:
-        """Post what was said in the open round and is not in the log yet ([W4], [W7])."""
+        """Post what was said in the open round and is not in the log yet (12-W4, 12-W7)."""
         for post in self._party.remembered:
             landed = {leaf for leaf, _ in self._party.state.landed}
             leaves = set(map(leaf_hash, post.entries))

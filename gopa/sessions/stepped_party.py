@@ -2,7 +2,7 @@
 
 What is common to a party with a vault (`durable_party`) and to one that is called with a sealed
 state (`tunnel`). The randomness of a step follows from what the party was told and a secret of the
-round (`specs/12-sessions.md`, [R1]).
+round (12-R1).
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class SteppedParty(Guarded, ABC):
     """Runs a `Party` so that nothing leaves before it is kept: `_store` says how it is kept.
 
     The state machine is stepped first, then what it says is stored, then the outputs are
-    returned ([H3]). `rng` makes the round secrets, and all other chance follows from them and the
-    events ([R1]). One caller at a time; after a `VaultError` the object is of no use.
+    returned (12-H3). `rng` makes the round secrets, and all other chance follows from them and the
+    events (12-R1). One caller at a time; after a `VaultError` the object is of no use.
 
     Raises `Refusal` if the manifest does not satisfy the policy. Nothing was said.
     """
@@ -171,7 +171,7 @@ class SteppedParty(Guarded, ABC):
 
     @property
     def remembered(self) -> tuple[Post, ...]:
-        """What it posted in the current round: after a restart, to be sent again ([W4])."""
+        """What it posted in the current round: after a restart, to be sent again (12-W4)."""
         return self._state.sent
 
     @property
@@ -194,7 +194,7 @@ class SteppedParty(Guarded, ABC):
 
     @property
     def stale_round(self) -> int | None:
-        """The current round, if the party left it for what its key has said there ([R4]).
+        """The current round, if the party left it for what its key has said there (12-R4).
 
         Or in an attempt before, of the same logical round.
         """
@@ -203,14 +203,14 @@ class SteppedParty(Guarded, ABC):
 
     @property
     def stale(self) -> bool:
-        """Whether the party is older than what it said in the current round ([R4])."""
+        """Whether the party is older than what it said in the current round (12-R4)."""
         return self.stale_round is not None
 
     def step(self, event: Event) -> tuple[Output, ...]:
         """What follows from one event; it may leave the process.
 
         If the event shows that this party is older than what it said, it leaves the round
-        and nothing follows ([R4]).
+        and nothing follows (12-R4).
 
         Raises:
             UsageError: the caller passed what it may not; nothing has changed.
@@ -248,7 +248,7 @@ class SteppedParty(Guarded, ABC):
         return Step(self._steps, event, parts, chain, state, outputs, spoken)
 
     def _unknown(self, event: Event) -> frozenset[int]:
-        """The round of an own entry that was not made here, if it is not over ([R4]).
+        """The round of an own entry that was not made here, if it is not over (12-R4).
 
         This vault is older than what its key has said: to go on could sign two entries for one
         slot, which convicts an honest party (attack `equivocate`).
@@ -284,7 +284,7 @@ class SteppedParty(Guarded, ABC):
         self._steps += 1
 
     def _ends(self, step: Step) -> bool:
-        """Whether the secrets of a round are over with this step ([H5], 04-X6)."""
+        """Whether the secrets of a round are over with this step (12-H5, 04-X6)."""
         if any(isinstance(each, Finished | Halted) for each in step.outputs):
             return True
         left = isinstance(step.state.stage, Outside)
@@ -332,7 +332,7 @@ class Step(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Attempt(Guarded):
-    """Holds a step that can still be thrown away ([W3])."""
+    """Holds a step that can still be thrown away (12-W3)."""
 
     outputs: tuple[Output, ...]
     keep: Callable[[], None]
@@ -349,7 +349,7 @@ class Attempt(Guarded):
 
 
 def _retried(state: PartyState, spoken: frozenset[int]) -> frozenset[int]:
-    """The open round, if in an earlier attempt the key said what this vault does not know ([R4]).
+    """The open round, if in an earlier attempt the key said what this vault does not know (12-R4).
 
     The input that was given there may be gone: another one would pass for the attack
     `changed-input-in-retry`, and convict an honest party.
@@ -373,7 +373,7 @@ def lacking(wanted: Fetch, entries: Iterable[Posted]) -> bool:
 
 
 def blames(output: Output) -> bool:
-    """Whether a step accuses somebody or stops for what it was shown ([W3])."""
+    """Whether a step accuses somebody or stops for what it was shown (12-W3)."""
     return isinstance(output, Halted) or (isinstance(output, Post) and output.phase is Phase.ACCUSE)
 
 

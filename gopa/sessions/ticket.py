@@ -33,7 +33,7 @@ _LONGEST_ADDRESS = 2048
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ticket(Brief):
-    """Says where a session is and what to trust: the same for all parties ([T1], [T3]).
+    """Says where a session is and what to trust: the same for all parties (12-T1, 12-T3).
 
     `board` is the address of the board, `log` the verifier key of its log, `session` the
     id, `policy` the text of a trust policy about this log or empty for the log alone.
@@ -192,7 +192,7 @@ def _policy(text: bytes) -> TrustPolicy:
 
 
 def checked_manifest(ticket: Ticket, body: bytes) -> Manifest:
-    """Decode a manifest and require that it is the one of the ticket's session ([T2]).
+    """Decode a manifest and require that it is the one of the ticket's session (12-T2).
 
     Else a board could lead a party into another session than the one it was invited to.
 

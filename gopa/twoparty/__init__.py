@@ -1,13 +1,23 @@
-"""Lets two parties compute one integer of their secrets, with noise that neither of them knows.
+"""One integer of what two parties hold, with noise that neither of them knows.
 
-Half-gates garbled circuits with oblivious transfer, for parties that are honest but curious:
+Half-gates garbled circuits with oblivious transfer, for parties that are honest but curious. Read
+`kernels` (circuits that are ready), `circuits` and `arithmetic` (how to build one), `noise`,
+`parties` (`Garbler`, `Evaluator`, `converse`), then `labels` and `transfer`.
 
-    circuit = comparison(16, randomised_answer(2, epsilon=1))
-    garbler = Garbler(circuit, [x], context=b"round 7, users 3 and 8", rng=os.urandom)
-    kernel = converse(garbler, connection)
+    >>> import os, socket, threading
+    >>> from gopa.twoparty import Evaluator, Garbler, comparison, converse
+    >>> circuit = comparison(16)
+    >>> garbler = Garbler(circuit, [480], context=b"example", rng=os.urandom)
+    >>> evaluator = Evaluator(circuit, [512], context=b"example", rng=os.urandom)
+    >>> here, there = socket.socketpair()
+    >>> other = threading.Thread(target=converse, args=(evaluator, there))
+    >>> other.start()
+    >>> converse(garbler, here)  # is 480 less than 512?
+    1
+    >>> other.join(), here.close(), there.close()
+    (None, None, None)
 
-and `Evaluator(circuit, [y], ..)` at the other end. Specification:
-`specs/21-two-parties.md`.
+Specification: `specs/21-two-parties.md`; with noise: `docs/learning/two-parties.md`.
 """
 
 from gopa.twoparty.circuits import Builder, Circuit, Wire, Word

@@ -22,8 +22,6 @@ from wire.randomness import Rng, draw
 
 BLOCK: Final = 16
 TABLE: Final = 2 * BLOCK
-TAGS: Final = 2 * BLOCK
-
 _VALUE: Final = np.array([1] + 15 * [0], np.uint8)
 
 

@@ -50,7 +50,7 @@ def _base64(text: str) -> bytes:
 
 
 def _is_name(name: str) -> bool:
-    """[N1]."""
+    """05-N1."""
     strange = any(each == "+" or each.isspace() or not each.isprintable() for each in name)
     return 1 <= len(name.encode()) <= 255 and not strange
 
@@ -67,7 +67,7 @@ def parse_key(encoded: bytes, kind: int) -> Record:
 
 
 def open_note(data: bytes, *keys: Record, lax: bool = False) -> Record:
-    """[N1] to [N5]: size, root, signers. The first key is the log's; `lax`: [K3] of 11."""
+    """05-N1 to 05-N5: size, root, signers. The first key is the log's; `lax`: 11-K3."""
     content = strict(bytes.decode, data)
     text, _, rest = content.rpartition("\n\n")
     *lines, end = rest.split("\n")
@@ -83,21 +83,21 @@ def open_note(data: bytes, *keys: Record, lax: bool = False) -> Record:
         signature = _base64(encoded)
         require(dash == "\N{EM DASH}" and _is_name(name) and len(signature) > 4)
         for key in keys:
-            if (name, signature[:4]) == (key.name, key.id):  # [N4]: every line of a known key
+            if (name, signature[:4]) == (key.name, key.id):  # 05-N4: every line of a known key
                 time, said, signature = 0, text + "\n", signature[4:]
-                if key.data[0] == 4:  # [N5]
+                if key.data[0] == 4:  # 05-N5
                     time, signature = int.from_bytes(signature[:8]), signature[8:]
                     said = f"cosignature/v1\ntime {time}\n{text}\n"
                 good = time < 2**63 and curve.signed(key.data[1:], said.encode(), signature)
                 require(good or (lax and key.data[0] == 4), "05-N4")
                 signers |= {key.data} if good else set()
     for log in keys[:1]:
-        require(head[0] == log.name and log.data in signers, "05-N4")  # and [N3]
+        require(head[0] == log.name and log.data in signers, "05-N4")  # and 05-N3
     return Record(size=size, root=root, signers=signers)
 
 
 class Policy:
-    """[P1], [P2] and C2SP tlog-policy: one log, witnesses, groups, one quorum."""
+    """05-P1, 05-P2 and C2SP tlog-policy: one log, witnesses, groups, one quorum."""
 
     def __init__(self, text: bytes) -> None:
         require(re.fullmatch(rb"(?:[\t\x20-\x7e\x80-\xff]*\n)*", text) and len(text) <= 262_144)
@@ -132,7 +132,7 @@ class Policy:
             self.quorum = name
 
     def open(self, data: bytes, *, lax: bool = False) -> Record:
-        """[P2]: a checkpoint that the log signed; `enough` if the quorum cosigned it."""
+        """05-P2: a checkpoint that the log signed; `enough` if the quorum cosigned it."""
         found = open_note(data, self.log, *self.witnesses, lax=lax)
         return found.changed(enough=self._is_quorum(found.signers, self.quorum))
 
@@ -148,7 +148,7 @@ class Policy:
 
 
 def read_archive(data: bytes) -> tuple[Record, bytes, list[bytes]]:
-    """[A1] to [A3] but for the signatures: header, note, entries."""
+    """05-A1 to 05-A3 but for the signatures: header, note, entries."""
     if data[:16] != b"gopa-archive/v1\n":
         if data[:13] == b"gopa-archive/" and len(data) > 15:
             raise Unsupported("an archive of a version that is not known")
@@ -158,11 +158,11 @@ def read_archive(data: bytes) -> tuple[Record, bytes, list[bytes]]:
     header, note = decode("ArchiveHeader", reader.part(4, 1061)), reader.part(4, 65_536)
     signed = open_note(note)
     require(header.log == note.split(b"\n")[0], "05-A1")
-    while len(entries) < signed.size:  # [A2]: the checkpoint says how many bundles, how wide
+    while len(entries) < signed.size:  # 05-A2: the checkpoint says how many bundles, how wide
         bundle = Reader(reader.part(4, 16_777_472))
         held = [bundle.part(2, 65_535) for _ in range(min(256, signed.size - len(entries)))]
         require(bundle.at == len(bundle.data))
-        for raw in held:  # 11, [I5]: before anything else about the log
+        for raw in held:  # 11-I5: before anything else about the log
             if len(raw) > 2 and int.from_bytes(raw[:2]) > 1:
                 raise Unsupported("an entry of a version that is not known")
         entries += held
@@ -175,24 +175,24 @@ def read_archive(data: bytes) -> tuple[Record, bytes, list[bytes]]:
 
 
 def read_entry(index: int, leaf: bytes, raw: bytes) -> Record:
-    """[E1] to [E3]: decoded, and signed by its author; with `index` and `leaf`."""
+    """05-E1 to 05-E3: decoded, and signed by its author; with `index` and `leaf`."""
     payload = raw[:-64]
     entry: Record = decode("Entry", payload)
     curve.decode_key(entry.author)
     require(entry.version == 1 and entry.chunk < entry.chunks)
     kind = b"application/vnd.gopa.entry.v1"
-    message = b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)  # 00 [P1]
+    message = b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)  # 00-P1
     require(curve.signed(entry.author, message, raw[-64:]), "05-E3")
     return entry.changed(index=index, first=index, leaf=leaf)
 
 
 def chunks_of(size: int) -> int:
-    """04, [E1]: how many entries a body takes of which all but the last are full."""
+    """04-E1: how many entries a body takes of which all but the last are full."""
     return max(1, -(-size // LARGEST_BODY))
 
 
 def cut_of(kind: int, beginning: bytes, chunks: int) -> tuple[int, int]:
-    """04, [E1]: where what stands alone in the first chunk ends, and where sums do; or 0."""
+    """04-E1: where what stands alone in the first chunk ends, and where sums do; or 0."""
     end = 43 + int.from_bytes(beginning[40:43])
     if kind == 4 and end > LARGEST_BODY:
         return 43, end
@@ -200,7 +200,7 @@ def cut_of(kind: int, beginning: bytes, chunks: int) -> tuple[int, int]:
 
 
 def end_of_head(kind: int, beginning: bytes) -> int:
-    """04, [E1]: where the head of a commit or a prove message ends; 0 unless it fits a chunk."""
+    """04-E1: where the head of a commit or a prove message ends; 0 unless it fits a chunk."""
     form, count = {18: ("Commit", 5), 25: ("Prove", 3)}.get(kind, ("Commit", 0))
     reader = Reader(beginning[:LARGEST_BODY])
     try:
@@ -212,7 +212,7 @@ def end_of_head(kind: int, beginning: bytes) -> int:
 
 
 def place_of(chunk: int, first: int, sums: int) -> int:
-    """04, [E1]: where a chunk begins in its body, with what `cut_of` gives."""
+    """04-E1: where a chunk begins in its body, with what `cut_of` gives."""
     if not first or not chunk:
         return chunk * LARGEST_BODY
     place = first + (chunk - 1) * LARGEST_BODY
@@ -222,7 +222,7 @@ def place_of(chunk: int, first: int, sums: int) -> int:
 
 
 class Assembler:
-    """04, [E1], [E3]: what each entry of a session, in order, completes or shows."""
+    """04-E1, 04-E3: what each entry of a session, in order, completes or shows."""
 
     def __init__(self) -> None:
         self.slots: dict[Any, Record] = {}

@@ -67,7 +67,7 @@ def _formats() -> dict[str, Any]:
     """Enumerations as {number: name}; structs as fields and, for a select, {name: struct}."""
     found: dict[str, Any] = {}
     pages = [*SPECS.glob("0[3459]-*.md"), *SPECS.glob("14-*.md")]
-    for path in pages:  # 03 [V6], 04, 05, 09 [D1] and 14 [M1]
+    for path in pages:  # 03-V6, 04, 05, 09-D1 and 14-M1
         text = path.read_text(encoding="utf-8")
         for members, name in re.findall(r"enum : uint8 \{([^}]*)\} (\w+);", text):
             numbers = re.findall(r"(\w+)\((\d+)\)", members)
@@ -87,7 +87,7 @@ class Reader:
         self.data, self.at = data, 0
 
     def take(self, size: int) -> bytes:
-        """The next bytes ([C13]: the size is compared before anything is read)."""
+        """The next bytes (00-C13: the size is compared before anything is read)."""
         require(size <= len(self.data) - self.at)
         self.at += size
         return self.data[self.at - size : self.at]
@@ -99,7 +99,7 @@ class Reader:
         return self.take(size)
 
     def read(self, form: str) -> Any:
-        """[C1] to [C3], [C9], [C10]: an integer, the name of a member, or a record."""
+        """00-C1 to 00-C3, 00-C9, 00-C10: an integer, the name of a member, or a record."""
         if form in WIDTHS:
             value = int.from_bytes(self.take(WIDTHS[form]), signed=form == "int64")
             require(form != "boolean" or value < 2)
@@ -116,7 +116,7 @@ class Reader:
         return record
 
     def field(self, form: str, item: str, _: str, *sizes: str) -> Any:
-        """[C4], [C5], [C7]."""
+        """00-C4, 00-C5, 00-C7."""
         fixed, low, high, most = (int(size or 0) for size in sizes)
         if not high:
             return self.take(fixed) if fixed else self.read(form)
@@ -131,7 +131,7 @@ class Reader:
 
 
 def decode(form: str, data: bytes) -> Any:
-    """[C15]: the whole input, exactly."""
+    """00-C15: the whole input, exactly."""
     reader = Reader(data)
     value = reader.read(form)
     require(reader.at == len(data))

@@ -74,7 +74,7 @@ def square_root(u: int, v: int) -> tuple[bool, int]:
 
 @cache
 def decode_point(data: bytes) -> Point:
-    """[G3], [G4] of 01; Wrong for other bytes and for the identity."""
+    """01-G3, 01-G4; Wrong for other bytes and for the identity."""
     s = int.from_bytes(data, "little")
     require(len(data) == 32 and 0 < s < P and not s & 1)
     u1, u2 = (1 - s * s) % P, (1 + s * s) % P
@@ -106,7 +106,7 @@ def encode_point(point: Point) -> bytes:
 
 
 def decode_scalar(data: bytes) -> int:
-    """[G2] of 01."""
+    """01-G2."""
     value = int.from_bytes(data, "little")
     require(len(data) == 32 and value < Q)
     return value
@@ -126,7 +126,7 @@ def _map(t: int) -> Point:
 
 @cache
 def base(family: bytes, index: int = 0, dimension: int = 0) -> Point:
-    """[B1], [B2] of 01."""
+    """01-B1, 01-B2."""
     name = bytes([len(family)]) + family + dimension.to_bytes(4) + index.to_bytes(4)
     tag = b"gopa/v1/commitments/generators"
     suffix = tag + bytes([len(tag)])
@@ -141,7 +141,7 @@ def base(family: bytes, index: int = 0, dimension: int = 0) -> Point:
 
 @cache
 def decode_key(data: bytes) -> Point:
-    """[E1] to [E4] of 00; Wrong for other bytes."""
+    """00-E1 to 00-E4; Wrong for other bytes."""
     require(len(data) == 32)
     y, odd = int.from_bytes(data, "little") % 2**255, data[-1] >> 7
     require(y < P and not (odd and y in {1, P - 1}))
@@ -156,8 +156,8 @@ def decode_key(data: bytes) -> Point:
 
 @refusing
 def signed(key: bytes, message: bytes, signature: bytes) -> bool:
-    """[E1] to [E8] of 00."""
-    rx, ry, _, _ = decode_key(signature[:32])  # [E5], [E6]; an R off the curve fails [E8]
+    """00-E1 to 00-E8."""
+    rx, ry, _, _ = decode_key(signature[:32])  # 00-E5, 00-E6; an R off the curve fails 00-E8
     x, y, _, t = decode_key(key)
     s = int.from_bytes(signature[32:], "little")
     require(len(signature) == 64 and s < Q)

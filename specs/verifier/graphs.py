@@ -11,8 +11,8 @@ from operator import mul
 
 from codec import Record  # noqa: TC002
 
-RARE = -120  # [V37]: of recovery, no rarer event is looked into
-MANY = 500_000  # [V37]: so many cases are taken one by one
+RARE = -120  # 03-V37: of recovery, no rarer event is looked into
+MANY = 500_000  # 03-V37: so many cases are taken one by one
 
 
 def ways(total: int, part: int) -> float:
@@ -29,7 +29,7 @@ def log_sum(logs: list[float]) -> float:
 
 
 def left(t: Record) -> int:
-    """[V24c]: neighbours that a recovered party of a complete graph has a mask with."""
+    """03-V24c: neighbours that a recovered party of a complete graph has a mask with."""
     return int(t.survivors - t.corrupt - min(t.loss, min(t.parties, t.k + 1) - t.survivors))
 
 
@@ -60,7 +60,7 @@ def lost(t: Record, high: int) -> int:
 
 
 def opened(t: Record, high: int) -> int:
-    """[V24c]: what a recovered party may have opened itself."""
+    """03-V24c: what a recovered party may have opened itself."""
     return lost(t, high) if t.threshold_numerator else 0
 
 
@@ -94,7 +94,7 @@ def choices(marked: int, others: int, k: int) -> list[float]:
 
 
 def degree(t: Record, low: int, high: int, most: int) -> float:
-    """P(degree <= most), by [V24a]."""
+    """P(degree <= most), by 03-V24a."""
     return few(low - t.corrupt - 1, low - 1, t.k, t.k / (high - 1), most)
 
 
@@ -134,7 +134,7 @@ def avoiding(total: int, avoided: int, draws: int, sizes: int = 1) -> float:
 
 
 def disconnected(t: Record, low: int, high: int) -> float:
-    """[V23] for an interval."""
+    """03-V23 for an interval."""
     h, f, k, r, M = high - t.corrupt, low - t.corrupt, t.k, lost(t, high), high - 1
     p, most = 1 - (1 - k / M) ** 2, (high - t.corrupt) // 2
     logs = [log(h) + log(max(1e-300, degree(t, low, high, r + opened(t, high))))]
@@ -179,7 +179,7 @@ def binomial(trials: int, chance: float) -> list[float]:
 
 
 def outvoted(t: Record, low: int, high: int, tau: Fraction) -> float:
-    """[V25a] for an interval."""
+    """03-V25a for an interval."""
     w, r = (1 if t.beacon == "drand" else 2**64), lost(t, high)
     return float(min(1.0, (high - t.corrupt) * open_(t.corrupt, t.k, r, low, high, tau, w)))
 
@@ -205,7 +205,7 @@ def open_(c: int, k: int, r: int, low: int, high: int, tau: Fraction, w: int) ->
 
 
 def growth(t: Record, low: int, high: int, size: int, b: float) -> int:
-    """[V24]: so many honest neighbours outside of every set of this size."""
+    """03-V24: so many honest neighbours outside of every set of this size."""
     h, f, k = high - t.corrupt, low - t.corrupt, t.k
 
     def fails(width: int) -> bool:
@@ -229,13 +229,13 @@ def levels(m: int) -> list[int]:
 
 
 def flow(t: Record, low: int, high: int, b: float) -> float:
-    """[V16] along level sets: the energy for an interval."""
+    """03-V16 along level sets: the energy for an interval."""
     m = t.steps if t.dimension == 1 else 1
     h, size, drop, steps = high - t.corrupt, 1, 0, 0
     while 2 * size <= h:
         fresh = growth(t, low, high, size, b) - min(lost(t, high) * size, high - t.survivors)
         start, best = size, None
-        if size == 1 and opened(t, high):  # [V24c]: who is recovered stays outside
+        if size == 1 and opened(t, high):  # 03-V24c: who is recovered stays outside
             start, fresh = 0, fresh - opened(t, high)
         for i in levels(m):
             grown = start + fresh - m // (i + 1)
@@ -253,7 +253,7 @@ def flow(t: Record, low: int, high: int, b: float) -> float:
 
 
 def detours(m: int, others: int) -> int:
-    """The least energy of m units, i of them straight and the rest over the others ([V36])."""
+    """The least energy of m units, i of them straight and the rest over the others (03-V36)."""
 
     def with_straight(i: int) -> int:
         q, more = divmod(m - i, others)
@@ -277,7 +277,7 @@ def energy(t: Record, b: float) -> float:
     full: float = 0
     if t.survivors <= t.k + 1:
         full = detours(m, N - 2)
-        if t.threshold_numerator:  # [V24c]
+        if t.threshold_numerator:  # 03-V24c
             q, more = divmod(m, left(t))
             full = max(full, 2 * (q * q * (left(t) - more) + (q + 1) ** 2 * more))
     low, high = max(t.survivors, t.k + 2), t.parties

@@ -20,18 +20,18 @@ class Outside(Exception):
 
 
 def beacon(name: bytes, *fields: bytes) -> bytes:
-    """F of 09, [D13]."""
+    """F of 09-D13."""
     label = b"gopa/v1/beacon/" + name
     return bytes([len(label)]) + label + b"".join(fields)
 
 
 def hashed(name: bytes, *fields: bytes) -> bytes:
-    """H of 09, [D13]."""
+    """H of 09-D13."""
     return sha256(beacon(name, *fields)).digest()
 
 
 def choices(seed: bytes, u: int, n: int, k: int) -> set[int]:
-    """[V1] of 03."""
+    """03-V1."""
     stream = shake_128(b"gopa/v1/protocol/graph" + seed + u.to_bytes(4) + n.to_bytes(4))
     chosen: set[int] = set()
     data, at = b"", 0
@@ -46,7 +46,7 @@ def choices(seed: bytes, u: int, n: int, k: int) -> set[int]:
 
 
 def join_due(r: Record, cut: int) -> Record:
-    """[J1] to [J7]: the roll."""
+    """04-J1 to 04-J7: the roll."""
     early = [u for number, phase, u in r.early if (number, phase) == (r.number, "join")]
     posted = {u: message.index for (_, u), message in r.inbox.items()}
     below = {u for u in (*early, *posted) if posted.get(u, -1) < cut}
@@ -65,35 +65,35 @@ def join_due(r: Record, cut: int) -> Record:
     refuse(r, read, "04-J1", lambda u: u not in room, fault=False)
     if len(read) < r.terms.survivors:
         return due_abort(r, "too_few_joined")
-    r.roll = sorted(read)  # [J6]
+    r.roll = sorted(read)  # 04-J6
     r.place = {u: at for at, u in enumerate(r.roll)}
     r.parties = {u: read[u].changed(id=party_id(u)) for u in r.roll}
     r.inputs = {u: read[u].input for u in r.roll} | r.inputs
     rows = [Record(author=u, key=read[u].key, nonce_hash=read[u].nonce_hash) for u in r.roll]
-    named = {} if r.manifest.beacon.tag == "drand" else {"beacon_round": 0}  # [J7]
+    named = {} if r.manifest.beacon.tag == "drand" else {"beacon_round": 0}  # 04-J7
     r.next, r.members = "coins", r.roll
     return Record(kind="close", phase="join", parties=rows, **named)
 
 
 def coins_due(r: Record, cut: int) -> Record:
-    """[V1], [V3], [L3]: who revealed, and what."""
+    """04-V1, 04-V3, 04-L3: who revealed, and what."""
     if r.manifest.beacon.tag == "drand":
         raise Outside("coins of drand are not checked here")
     nonces: dict[bytes, bytes] = {}
     members, roll_leaf = r.roll, r.opened.leaf
-    r.joint = hashed(b"simulation-coins", r.tag, roll_leaf)  # [V5]
+    r.joint = hashed(b"simulation-coins", r.tag, roll_leaf)  # 04-V5
     if r.manifest.beacon.tag == "commit_reveal":
         nonces = sort(r, cut, r.roll, "04-V1", _read_reveal)
         members = list(nonces)
         r.withheld = len(r.roll) - len(members)
-        if r.withheld > r.terms.loss:  # [L3]
+        if r.withheld > r.terms.loss:  # 04-L3
             return due_abort(r, "too_many_withheld")
         if len(members) < r.terms.survivors:
             return due_abort(r, "too_few_left")
         count = len(nonces).to_bytes(4)
-        r.joint = hashed(b"joint-coins", r.tag, roll_leaf, count, *nonces.values())  # [V3]
+        r.joint = hashed(b"joint-coins", r.tag, roll_leaf, count, *nonces.values())  # 04-V3
     seeds = dict.fromkeys(members, hashed(b"graph-seed", r.joint))
-    for u, nonce in nonces.items():  # [V2]; 09, [D15] and [D19]
+    for u, nonce in nonces.items():  # 04-V2; 09-D15 and 09-D19
         seeds[u] = hashed(b"choices", r.tag, roll_leaf, nonce)
     r.graph = _drawn(r, seeds)
     said = list(nonces.values())
@@ -101,14 +101,14 @@ def coins_due(r: Record, cut: int) -> Record:
 
 
 def _read_reveal(r: Record, author: bytes, said: Record) -> Any:
-    """[V1]."""
+    """04-V1."""
     party = r.parties[author]
     require(hashed(b"reveal-hash", r.tag, party.id, said.nonce) == party.nonce_hash)
     return said.nonce
 
 
 def _drawn(r: Record, seeds: dict[bytes, bytes]) -> dict[bytes, set[bytes]]:
-    """[V2]: the graph."""
+    """04-V2: the graph."""
     n, graph = len(r.roll), {u: set[bytes]() for u in r.roll}
     for u, seed in seeds.items():
         for at in choices(seed, r.place[u], n, min(r.terms.k, n - 1)):
@@ -119,13 +119,13 @@ def _drawn(r: Record, seeds: dict[bytes, bytes]) -> dict[bytes, set[bytes]]:
 
 
 def commit_due(r: Record, cut: int) -> Record:
-    """[K4]."""
+    """04-K4."""
     read = sort(r, cut, r.members, "04-K1", _read_commit, "04-K4")
     members = peel(r, read)
     if len(members) < r.terms.survivors:
         return due_abort(r, "too_few_left")
     r.commits, r.edges, r.live = {u: read[u] for u in members}, {}, {}
-    for u in members:  # [K5]: what both ends posted
+    for u in members:  # 04-K5: what both ends posted
         for v, mine in zip(sorted(r.graph[u]), read[u].edges, strict=True):
             if u < v and v in r.commits:
                 theirs = read[v].edges[sorted(r.graph[v]).index(u)]
@@ -136,7 +136,7 @@ def commit_due(r: Record, cut: int) -> Record:
 
 
 def _read_commit(r: Record, author: bytes, made: Record) -> Record:
-    """[K1], [K6], [K2], [K3]."""
+    """04-K1, 04-K6, 04-K2, 04-K3."""
     m, degree = r.manifest, len(r.graph[author])
     if m.rows:
         made = made.changed(output=b"", weighing=b"")
@@ -146,7 +146,7 @@ def _read_commit(r: Record, author: bytes, made: Record) -> Record:
     require(m.rows or bool(made.proof) == m.full, "04-K1")
     require(bool(made.weighing) == (m.bits and m.weighted), "04-K6")
     require(not m.curious or made.self_mask == bytes(32), "04-K1")
-    if m.bits and m.exact:  # [P1]: without noise D_u is C_x
+    if m.bits and m.exact:  # 04-P1: without noise D_u is C_x
         made = made.changed(output=r.parties[author].input)
     points = [made.self_mask, made.output] if m.bits else []
     require(are_points(*points, *made.coefficients), "04-K2")
@@ -157,7 +157,7 @@ def _read_commit(r: Record, author: bytes, made: Record) -> Record:
 
 
 def _proved(r: Record, author: bytes, made: Record) -> Any:
-    """[K3], [V6] and [K6]."""
+    """04-K3, 04-V6 and 04-K6."""
     m, party = r.manifest, r.parties[author]
     drawn, points = r.joint + r.tag + party.id, (party.input, party.seed, made.output)
     script = transcript(r, b"input-and-noise", author)
@@ -173,11 +173,11 @@ def _proved(r: Record, author: bytes, made: Record) -> Any:
     if not m.vector:
         bits = m.law.T.bit_length() - 1
         stream = shake_128(beacon(b"draw-coin", drawn, bytes(4), bytes([bits])))
-        coin = int.from_bytes(stream.digest(8)) >> 64 - bits  # [D20]
+        coin = int.from_bytes(stream.digest(8)) >> 64 - bits  # 09-D20
         return table_noise_holds(script, m.law, coin, *about)
     count = d * len(m.law.weights)
     data = shake_128(beacon(b"flip-coins", drawn, count.to_bytes(4))).digest(-(-count // 8))
-    coins = [data[i // 8] >> 7 - i % 8 & 1 for i in range(count)]  # [D21]
+    coins = [data[i // 8] >> 7 - i % 8 & 1 for i in range(count)]  # 09-D21
     if not bit_noise_holds(script, m.law, coins, *about):
         return False
     script = transcript(r, b"weighing", author)

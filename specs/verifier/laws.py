@@ -24,7 +24,7 @@ def nearest(value: Decimal) -> int:
 
 
 def noise_law(given: Record) -> Record:
-    """[V3] to [V6]: masses m of -R .. R, F, T, and a weight for each bit where there are bits."""
+    """03-V3 to 03-V6: masses m of -R .. R, F, T, and a weight for each bit where there are bits."""
     weights: list[int] = []
     if given.tag == "none":
         digest = sha256(b"gopa/v1/zkp/noise-table" + given.raw + b"\1").digest()
@@ -44,7 +44,7 @@ def noise_law(given: Record) -> Record:
 
 
 def _gaussian_masses(given: Record) -> list[int]:
-    """[V4]."""
+    """03-V4."""
     a, b = given.square_numerator, given.square_denominator
     require(0 < a < 2**63 and 0 < b < 2**63 and gcd(a, b) == 1)
     require(Fraction(1, 16) <= Fraction(a, b) <= 2**20)
@@ -57,7 +57,7 @@ def _gaussian_masses(given: Record) -> list[int]:
 
 
 def _weights(given: Record) -> list[int]:
-    """[V5]."""
+    """03-V5."""
     runs = given.runs
     require(all(one.weight < other.weight for one, other in pairwise(runs)))
     require(all(run.weight and run.count for run in runs) and sum(r.count for r in runs) <= 1024)
@@ -68,7 +68,7 @@ def _weights(given: Record) -> list[int]:
 
 @cache
 def mask_table(deviation: int) -> list[int]:
-    """08 [M6] and 01 [S5]: F_0 .. F_(2R+1); row i is the value i - R.
+    """08-M6 and 01-S5: F_0 .. F_(2R+1); row i is the value i - R.
 
     1 - Phi(x) = 1/2 - phi(x) (x + x^3/3 + x^5/(3 5) + ..), term by term to 75 digits.
     """

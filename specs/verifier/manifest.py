@@ -1,4 +1,4 @@
-"""The manifest: [S2], [S4], [S5] and [Z2] of 04, and what follows from its terms."""
+"""The manifest: 04-S2, 04-S4, 04-S5 and 04-Z2, and what follows from its terms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROW_TERMS = (
 
 
 def read_manifest(body: bytes, author: bytes) -> Record:
-    """A manifest that keeps [S2], and what follows; Wrong for any other. [S3] is not judged."""
+    """A manifest that keeps 04-S2, and what follows; Wrong for any other. 04-S3 is not judged."""
     if int.from_bytes(body[:2]) != 6:
         raise Unsupported("a version of the manifest that is not known")
     m: Record = decode("Manifest", body)
@@ -39,7 +39,7 @@ def read_manifest(body: bytes, author: bytes) -> Record:
     m.log_policy = Policy(m.policy) if m.policy else None
     require(m.log_policy is None or m.log_policy.log == m.log_key)
     m.quorum = m.log_policy if m.log_policy and m.log_policy.quorum != b"none" else None
-    m.degree = min(m.terms.parties - 1, 4 * m.terms.k + 64)  # g of [S4]
+    m.degree = min(m.terms.parties - 1, 4 * m.terms.k + 64)  # g of 04-S4
     _require_terms(m)
     _require_agreement(m)
     if m.rows:
@@ -55,7 +55,7 @@ def read_manifest(body: bytes, author: bytes) -> Record:
 
 
 def one_sum(m: Record) -> bool:
-    """[S5]: a logical round without noise releases one sum at most."""
+    """04-S5: a logical round without noise releases one sum at most."""
     t = m.terms
     most = 2 * t.survivors > t.parties + t.corrupt
     once = m.admission.tag == "roster" or t.attempts == 1
@@ -63,12 +63,12 @@ def one_sum(m: Record) -> bool:
 
 
 def needed(m: Record, degree: int) -> int:
-    """[K1]: T_u."""
+    """04-K1: T_u."""
     return int(m.terms.threshold_numerator * degree // m.terms.threshold_denominator) + 1
 
 
 def _require_terms(m: Record) -> None:
-    """The numbers of 03, [V32a], and their bounds."""
+    """The numbers of 03-V32a, and their bounds."""
     t = m.terms
     box = t.dimension * t.steps**2
     bounds = (
@@ -101,7 +101,7 @@ def _decimal(data: bytes) -> Decimal:
 
 
 def _require_agreement(m: Record) -> None:
-    """[S2], [Z2]: what beacon, admission, mode, trust, noise and words owe each other."""
+    """04-S2, 04-Z2: what beacon, admission, mode, trust, noise and words owe each other."""
     t, width, roster = m.terms, m.word_width, getattr(m.admission, "keys", [])
     drand = m.beacon.tag == "drand"
     require(m.simulation if m.beacon.tag == "test" else t.beacon == drand)
@@ -112,7 +112,7 @@ def _require_agreement(m: Record) -> None:
         require(t.survivors <= m.admission.most <= t.parties)
         require(not t.threshold_numerator or t.attempts == t.charged + 1)
     require(not m.weighted or t.dimension >= 2)
-    if m.rows:  # [L1] of 14
+    if m.rows:  # 14-L1
         require(m.full and not m.curious and t.mask == 1 and t.dimension >= 2 and 16 <= width <= 64)
     elif m.full:
         require(not width and not m.curious and (t.dimension == 1 or m.vector))
@@ -125,7 +125,7 @@ def _require_agreement(m: Record) -> None:
 
 
 def _require_rows(m: Record) -> None:
-    """14: [L5], [M6] with [K2] and [W1]."""
+    """14: 14-L5, 14-M6 with 04-K2 and 14-W1."""
     t, n, w = m.terms, m.terms.parties, m.word_width
     d, B, S, K, steps = t.dimension, t.squared_norm, t.noise_square, t.spike, t.steps
     M2, missing = t.squared_sensitivity, n - t.survivors
@@ -148,11 +148,11 @@ def _require_rows(m: Record) -> None:
             square = (Decimal(k * steps) / D) ** 2 + steps**2
             length = square.sqrt()
             hardly = square + Decimal(d) / 4 + (2 * length + root) * spread
-            require(min(hardly, (length + root) ** 2) < B + 1)  # [W1]
+            require(min(hardly, (length + root) ** 2) < B + 1)  # 14-W1
         C, more = Fraction(k * steps, D), Fraction(2 * sigma, D)
-        require(max((2 * C + more) ** 2, (C + more) ** 2 + steps**2) <= M2)  # [W3]
+        require(max((2 * C + more) ** 2, (C + more) ** 2 + steps**2) <= M2)  # 14-W3
         m.weight = [steps, k, D, sigma]
-    if m.weighted or (not counts and d * steps**2 == M2):  # the middle: [W1], [Y4]
+    if m.weighted or (not counts and d * steps**2 == M2):  # the middle: 14-W1, 14-Y4
         require(steps % 2 == 0)
     else:
         require(origin.denominator == 1 and 0 <= origin <= steps)
@@ -167,7 +167,7 @@ def _positions(m: Record) -> tuple[int, int]:
 
 
 def _largest(m: Record) -> dict[str, int]:
-    """[S4]: the longest body of an honest message of each phase; 0 where there is none."""
+    """04-S4: the longest body of an honest message of each phase; 0 where there is none."""
     t, g, n, hidden = m.terms, m.degree, m.terms.parties, not m.curious
     nonce, bits = 32 * (m.beacon.tag == "commit_reveal"), -(-m.terms.parties // 8)
     head = 43 + 1 + 65_535 * (m.quorum is not None)
@@ -179,7 +179,7 @@ def _largest(m: Record) -> dict[str, int]:
         commit += 32 * (needed(m, g) - 1 + m.seeds) + 64 * g
     words = -(-t.dimension * m.word_width // 8)
     join, publish, prove = 131 + (64 - 32 * m.exact) * m.full, 37 + words, 0
-    if m.rows:  # [M3] of 14
+    if m.rows:  # 14-M3
         rows, pads = 32 * m.shape.h, 32 * m.shape.pads
         join, publish = 137 + 2 * rows + pads, 41 + words + rows + pads
         commit += 5475 - 78 + lengths_size(m.shape, m.bounds, m.weight)

@@ -17,7 +17,7 @@ LABEL = b"gopa/v1/masks/"
 
 
 class Stream:
-    """[S1] of 01: ChaCha20 (RFC 8439) under a seed and a label."""
+    """01-S1: ChaCha20 (RFC 8439) under a seed and a label."""
 
     def __init__(self, seed: bytes, label: bytes) -> None:
         nonce = sha256(label).digest()[:12]
@@ -76,11 +76,11 @@ class Masks:
         return hmac.digest(extracted, LABEL + purpose + self.round + info + b"\x01", "sha256")
 
     def _hash(self, purpose: bytes, info: bytes) -> bytes:
-        """[M17]."""
+        """08-M17."""
         return sha256(LABEL + purpose + self.session + self.round + info).digest()
 
     def _drawn(self, key: bytes, whose: bytes, table: list[int]) -> tuple[list[int], int]:
-        """Values and, with scalars, their blinding: [S2] or, with a table, [S5] of 01."""
+        """Values and, with scalars, their blinding: 01-S2 or, with a table, 01-S5."""
         stream = Stream(key, LABEL + whose + (b"-words" if self.width else b"-values"))
         size = 16 if table else 64 if not self.width else 4 if self.width <= 32 else 8
         values = [stream.number(size) for _ in range(self.dimension)]
@@ -90,38 +90,38 @@ class Masks:
         return values if self.width else [value % Q for value in values], blinding % Q
 
     def edge_key(self, shared: bytes, one: bytes, other: bytes) -> bytes:
-        """[M1], [M3]."""
+        """08-M1, 08-M3."""
         return self._key(shared, b"edge-key", min(one, other) + max(one, other))
 
     def edge(self, key: bytes) -> tuple[list[int], int]:
-        """[M9], [M10], or [M15] for words."""
+        """08-M9, 08-M10, or 08-M15 for words."""
         return self._drawn(key, b"edge", mask_table(self.deviation) if self.deviation else [])
 
     def edge_hash(self, key: bytes, one: bytes, other: bytes) -> bytes:
-        """[M17]."""
+        """08-M17."""
         return self._hash(b"edge-hash", min(one, other) + max(one, other) + key)
 
     def own(self, seed: bytes, party: bytes) -> tuple[list[int], int]:
-        """[M13], [M14], or [M16] for words."""
+        """08-M13, 08-M14, or 08-M16 for words."""
         return self._drawn(self.self_key(seed, party), b"self", [])
 
     def self_key(self, seed: bytes, party: bytes) -> bytes:
-        """[M13]."""
+        """08-M13."""
         return self._key(seed, b"self-key", party)
 
     def seed_hash(self, seed: bytes, party: bytes) -> bytes:
-        """[M17]."""
+        """08-M17."""
         return self._hash(b"seed-hash", party + seed)
 
     def open_share(self, sealed: bytes, shared: bytes, dealer: bytes, recipient: bytes) -> bytes:
-        """[M4], [M21]."""
+        """08-M4, 08-M21."""
         key = self._key(shared, b"share-key", dealer + recipient)
         pad = Stream(key, LABEL + b"share-pad").take(64)
         return bytes(x ^ y for x, y in zip(sealed, pad, strict=True))
 
 
 def unpack(data: bytes, count: int, width: int) -> list[int]:
-    """[M18], [M19]."""
+    """08-M18, 08-M19."""
     require(len(data) == -(-count * width // 8))
     words: list[int] = []
     for at in range(0, len(data), 8 * width):  # of 64 words
@@ -134,14 +134,14 @@ def unpack(data: bytes, count: int, width: int) -> list[int]:
 
 @refusing
 def share_fits(share: bytes, at: int, commitments: list[bytes]) -> bool:
-    """[M22], [M23]: `commitments` are C_0 .. C_(T-1)."""
+    """08-M22, 08-M23: `commitments` are C_0 .. C_(T-1)."""
     y, r = decode_scalar(share[:32]), decode_scalar(share[32:])
     terms = [(pow(at, j, Q), decode_point(each)) for j, each in enumerate(commitments)]
     return same(multi(terms), commit([y], r, vector=False))
 
 
 def combine(shares: dict[int, bytes]) -> int:
-    """[M24]: b', by Lagrange's formula at 0."""
+    """08-M24: b', by Lagrange's formula at 0."""
     total = 0
     for z, share in shares.items():
         factor = decode_scalar(share[:32])

@@ -1,4 +1,4 @@
-"""The delta of noise and masks: [V38] to [V40] of 03.
+"""The delta of noise and masks: 03-V38 to 03-V40.
 
 Short laws are summed exactly. Long ones are smooth: their masses come from the inverse Fourier
 transform around the saddle point, and sums over them from every g-th term.
@@ -165,14 +165,14 @@ def law_of_sum(law: Record, N: int, variance: float, least: float) -> Masses:
 
 
 def curve(x: float, mu: float) -> float:
-    """[V7]."""
+    """03-V7."""
     if not mu:
         return max(0.0, -expm1(x)) if x < 0 else 0.0
     return PHI(mu / 2 - x / mu) - exp(min(x, 700)) * PHI(-mu / 2 - x / mu)
 
 
 def single(p: Masses, cut: float, m: int, mu: float, eps: float, sigma: float) -> float:
-    """[V38]."""
+    """03-V38."""
     lost, total = fsum(p[:m]) + cut, 0.0
     if not mu:
         for above, below in zip(p[m:], p, strict=False):
@@ -190,7 +190,7 @@ def single(p: Masses, cut: float, m: int, mu: float, eps: float, sigma: float) -
 
 
 def releases(p: Masses, cut: float, m: int, mu: float, Q: int, eps: float, step: float) -> float:
-    """[V39], composed by an inverse Laplace transform of the loss instead of convolutions."""
+    """03-V39, composed by an inverse Laplace transform of the loss instead of convolutions."""
     grid, infinite = defaultdict[int, float](float), fsum(p[:m]) + cut
     for above, below in zip(p[m:], p, strict=False):
         x = log(above / below) / step
@@ -307,7 +307,7 @@ def _saddle(factors: list[Tilted], Q: int, target: float) -> float:
 
 
 def largest(t: Record) -> int:
-    """R of [V40] before M bounds it: m, or [U3] of 14."""
+    """R of 03-V40 before M bounds it: m, or 14-U3."""
     m2, squared = t.steps**2, t.squared_sensitivity
     counts = (t.squared_norm, squared) == (m2, 2 * m2)
     if not t.squared_norm or counts or squared >= t.dimension * m2:
@@ -319,7 +319,7 @@ def vectors(
     p: Masses, cut: float, t: Record, variance: float, mu: float, Q: int, eps: float, N: int,
     orders: range,
 ) -> float:  # fmt: skip
-    """[V40]."""
+    """03-V40."""
     squared = t.squared_sensitivity
     R = min(largest(t), isqrt(squared))
     if len(p) <= R:

@@ -16,13 +16,13 @@ G, H = base(b"pedersen/value"), base(b"pedersen/blinding")
 
 
 def commit(values: list[int], blinding: int, *, vector: bool) -> Point:
-    """[P1] and [V1] of 01: the session's kind of commitment."""
+    """01-P1 and 01-V1: the session's kind of commitment."""
     bases = value_bases(len(values)) if vector else [G]
     return multi([(blinding, H), *zip(values, bases, strict=True)])
 
 
 def value_bases(size: int) -> list[Point]:
-    """[B2] of 01: the bases of this dimension."""
+    """01-B2: the bases of this dimension."""
     return [base(b"vector-pedersen/value", j, size) for j in range(size)]
 
 
@@ -45,7 +45,7 @@ def packed(values: Iterable[int]) -> bytes:
 
 
 class Sponge:
-    """[S1] to [S3]."""
+    """02-S1 to 02-S3."""
 
     def __init__(self, session: bytes) -> None:
         self.state, self.drawn = shake_128(session + bytes(136)), 0
@@ -61,12 +61,12 @@ class Sponge:
         return self.state.digest(self.drawn)[-size:]
 
     def challenge(self) -> int:
-        """[S3]."""
+        """02-S3."""
         return int.from_bytes(self.squeeze(48), "little") % Q
 
 
 class Transcript(Sponge):
-    """[F1] to [F7], bound to a purpose and what 04 binds a party's proofs to ([J3], [K3])."""
+    """02-F1 to 02-F7, bound to a purpose and what 04 binds a party's proofs to (04-J3, 04-K3)."""
 
     def __init__(
         self, purpose: bytes, session: bytes, number: int, leaf: bytes, party: bytes
@@ -75,23 +75,23 @@ class Transcript(Sponge):
         first.absorb(b"gopa/v1/zkp/transcript" + frame(b"gopa/v1/protocol/" + purpose))
         super().__init__(first.squeeze(32))
         self.bind(b"session", session)
-        self.bind(b"round", little(number, number.bit_length() // 8 + 1), 2)  # [F3]
+        self.bind(b"round", little(number, number.bit_length() // 8 + 1), 2)  # 02-F3
         self.bind(b"acts-on", leaf)
         self.bind(b"party", party)
 
     def bind(self, label: bytes, data: bytes, kind: int = 1) -> None:
-        """[F2]: 1 bytes, 2 an integer, 3 points, 4 scalars, 16 challenges, 17 a session."""
+        """02-F2: 1 bytes, 2 an integer, 3 points, 4 scalars, 16 challenges, 17 a session."""
         self.absorb(bytes([kind]) + frame(label) + frame(data))
 
     def challenges(self, label: bytes, count: int) -> list[int]:
-        """[F5], [F6]."""
+        """02-F5, 02-F6."""
         self.bind(label, frame(NAME) + little(count), 16)
         drawn = [self.challenge() for _ in range(count)]
         require(0 not in drawn)
         return drawn
 
     def session(self, label: bytes) -> bytes:
-        """[F7]."""
+        """02-F7."""
         self.bind(label, b"", 17)
         return self.squeeze(32)
 
@@ -113,11 +113,11 @@ def same_logarithm(
         relation += little(1) + little(0) + little(term) + little(1, 32)
     sponge = Sponge(transcript.session(b"DSFS-with-sigma-proofs_Shake128_" + NAME))
     sponge.absorb(relation + b"".join([*elements, *(X for _, X in pairs)]) + proof[:size])
-    c, z = sponge.challenge(), decode_scalar(proof[size:])  # [N1], [N3]
+    c, z = sponge.challenge(), decode_scalar(proof[size:])  # 02-N1, 02-N3
     for at, (given, image) in zip(range(0, size, 32), pairs, strict=True):
-        T, X = decode_point(proof[at : at + 32]), decode_point(image)  # [N2]
+        T, X = decode_point(proof[at : at + 32]), decode_point(image)  # 02-N2
         B = GENERATOR if given is None else decode_point(given)
-        require(same(add(T, multi([(c, X)])), multi([(z, B)])))  # [N4]
+        require(same(add(T, multi([(c, X)])), multi([(z, B)])))  # 02-N4
     return True
 
 
@@ -128,7 +128,7 @@ Triple: TypeAlias = tuple[bytes, bytes, bytes]
 
 
 class Row(NamedTuple):
-    """[A2]: a linear form on the bits plus a constant; coefficients by position."""
+    """06-A2: a linear form on the bits plus a constant; coefficients by position."""
 
     fixed: Entries
     constant: int = 0
@@ -136,7 +136,7 @@ class Row(NamedTuple):
 
 
 class Constraint(NamedTuple):
-    """[A2]: public without a point; else committed, or, if `vector`, one row a coordinate."""
+    """06-A2: public without a point; else committed, or, if `vector`, one row a coordinate."""
 
     rows: list[Row]
     point: bytes = b""
@@ -144,7 +144,7 @@ class Constraint(NamedTuple):
 
 
 def length(size: int) -> int:
-    """[A4], for all bits and coordinates. No session has vector constraints of two dimensions."""
+    """06-A4, for all bits, and one coordinate of each dimension of vectors."""
     while size.bit_count() > 3:
         size += 1
     return size
@@ -156,7 +156,7 @@ def proof_size(M: int) -> int:
 
 
 def _shape(bits: int, constraints: list[Constraint]) -> bytes:
-    """[A3]: the digest of what is fixed."""
+    """06-A3: the digest of what is fixed."""
     out = frame(b"gopa/v1/zkp/bit-shape") + frame(NAME)
     out += bits.to_bytes(4) + len(constraints).to_bytes(4)
     for each in constraints:
@@ -172,24 +172,41 @@ def _shape(bits: int, constraints: list[Constraint]) -> bytes:
 def bits_hold(
     script: Transcript, bits: int, constraints: list[Constraint], proof: bytes, early: bytes = b""
 ) -> bool:
-    """[A2], [A7] to [A10] and, if A was published early, [A12]; with the names of 06."""
-    require(all(each.point != bytes(32) for each in constraints))  # [A2]
-    d = max((len(each.rows) for each in constraints if each.vector), default=0)
-    M = length(bits + d)
-    require(len(proof) == proof_size(M))  # [A7]
-    require(early in {b"", proof[:32]})  # [A12]
+    """06-A2, 06-A7 to 06-A10 and, if A was published early, 06-A12; with the names of 06."""
+    require(early in {b"", proof[:32]})  # 06-A12
+    a = bits_read(script, bits, constraints, proof)
+    return polynomial_holds(a) and inner_product_holds(a)
+
+
+def bits_read(script: Transcript, bits: int, constraints: list[Constraint], proof: bytes) -> Record:
+    """06-A2, 06-A7, 06-A8 and step 2: a proof, its challenges, and what they combine."""
+    require(all(each.point != bytes(32) for each in constraints))  # 06-A2
+    dimensions = sorted({len(each.rows) for each in constraints if each.vector})
+    M = length(bits + sum(dimensions))
+    require(len(proof) == proof_size(M))  # 06-A7
     pieces = [proof[at : at + 32] for at in range(0, len(proof), 32)]
     points = [decode_point(each) for each in pieces[: 2 * M.bit_length() + 2]]
     scalars = [decode_scalar(each) for each in pieces[2 * M.bit_length() + 2 :]]
-    a = Record(M=M, N=M - d, points=points, scalars=scalars, pieces=pieces)
+    a = Record(M=M, N=M - sum(dimensions), points=points, scalars=scalars, pieces=pieces)
+    a.dimensions = dimensions
     script.bind(b"bits/shape", _shape(bits, constraints))
     _draw(a, script, constraints)
     _combine(a, constraints)
-    return same(multi(_polynomial(a)), IDENTITY) and same(multi(_inner_product(a)), IDENTITY)
+    return a
+
+
+def polynomial_holds(a: Record) -> bool:
+    """06-A9."""
+    return same(multi(_polynomial(a)), IDENTITY)
+
+
+def inner_product_holds(a: Record) -> bool:
+    """06-A10."""
+    return same(multi(_inner_product(a)), IDENTITY)
 
 
 def _draw(a: Record, script: Transcript, constraints: list[Constraint]) -> None:
-    """[A8]: sections 2 to 4, message by message ([A5])."""
+    """06-A8: sections 2 to 4, message by message (06-A5)."""
     rows = [row for each in constraints for row in each.rows]
     script.bind(b"bits/constants", packed(row.constant for row in rows), 4)
     script.bind(b"bits/varying", packed(value for row in rows for _, value in row.varying), 4)
@@ -197,8 +214,7 @@ def _draw(a: Record, script: Transcript, constraints: list[Constraint]) -> None:
         given = [each.point for each in constraints if each.vector == vector]
         script.bind(label, b"".join(given), 3)
     script.bind(b"bits/A", a.pieces[0], 3)
-    a.rho, a.eta, *xi = script.challenges(b"bits/rho eta xi", 2 + (a.M > a.N))
-    a.xi = xi[0] if xi else 1
+    a.rho, a.eta, *a.xi = script.challenges(b"bits/rho eta xi", 2 + len(a.dimensions))
     script.bind(b"bits/S", a.pieces[1], 3)
     a.y, a.z = script.challenges(b"bits/y z", 2)
     script.bind(b"bits/T", a.pieces[2] + a.pieces[3], 3)
@@ -223,27 +239,33 @@ def _draw(a: Record, script: Transcript, constraints: list[Constraint]) -> None:
 def _combine(a: Record, constraints: list[Constraint]) -> None:
     """Step 2: c, k, and the weights of the commitments, of V and of D."""
     a.c, a.k, a.V, a.vectors = [0] * a.M, 0, [], []
-    number, rank = 0, 1
-    single = sum(not each.vector for each in constraints)
-    for each in constraints:
-        for j, row in enumerate(each.rows):
-            number += not each.vector
-            n, factor = (single + 1 + j, rank) if each.vector else (number, 1)
-            weight = pow(a.rho, n, Q) * factor % Q
-            for position, value in row.fixed + row.varying:
-                a.c[position] = (a.c[position] + weight * value) % Q
-            a.k = (a.k + weight * row.constant) % Q
-        if each.vector:
-            a.vectors.append((rank, decode_point(each.point)))
-            rank = rank * a.eta % Q
-        elif each.point:
+    singles = [each for each in constraints if not each.vector]
+    for number, each in enumerate(singles, 1):
+        weight = pow(a.rho, number, Q)
+        _add(a, each.rows[0], weight)
+        if each.point:
             a.V.append((weight, decode_point(each.point)))
-    for j in range(a.M - a.N):  # step 4
-        a.c[a.N + j] = -pow(a.rho, single + 1 + j, Q) * pow(a.xi, -1, Q) % Q
+    number, start = len(singles), a.N
+    for d, xi in zip(a.dimensions, a.xi, strict=True):
+        weights = [pow(a.rho, number + 1 + j, Q) for j in range(d)]
+        vectors = [each for each in constraints if each.vector and len(each.rows) == d]
+        for s, each in enumerate(vectors):
+            rank = pow(a.eta, s, Q)
+            a.vectors.append((xi * rank, decode_point(each.point)))
+            for row, weight in zip(each.rows, weights, strict=True):
+                _add(a, row, weight * rank)
+        a.c[start : start + d] = [-weight * pow(xi, -1, Q) % Q for weight in weights]  # step 4
+        number, start = number + d, start + d
+
+
+def _add(a: Record, row: Row, weight: int) -> None:
+    for position, value in row.fixed + row.varying:
+        a.c[position] = (a.c[position] + weight * value) % Q
+    a.k = (a.k + weight * row.constant) % Q
 
 
 def _polynomial(a: Record) -> list[tuple[int, Point]]:
-    """[A9], with everything on one side."""
+    """06-A9, with everything on one side."""
     x, z = a.x, a.z
     delta = (z - z * z) * sum(pow(a.y, i, Q) for i in range(a.N)) - z**3 * sum(a.c)
     terms = [(z * z * weight, point) for weight, point in a.V]
@@ -252,9 +274,9 @@ def _polynomial(a: Record) -> list[tuple[int, Point]]:
 
 
 def _inner_product(a: Record) -> list[tuple[int, Point]]:
-    """[A10]: step 7 and the folds, less what the scalars unroll to."""
+    """06-A10: step 7 and the folds, less what the scalars unroll to."""
     terms = [(1, a.points[0]), (a.x, a.points[1]), (-a.scalars[2], H)]
-    terms += [(a.xi * rank, point) for rank, point in a.vectors]
+    terms += a.vectors
     product = a.scalars[0] - a.last[0] * a.last[1]
     l, r, at = [a.last[0]], [a.last[1]], len(a.points)
     for step in reversed(a.steps):  # back from the last fold or odd step to the first
@@ -268,7 +290,8 @@ def _inner_product(a: Record) -> list[tuple[int, Point]]:
             r = [step * each % Q for each in r] + [inverse * each % Q for each in r]
     terms.append((product * a.w, base(b"bits/inner")))
     back, factor = pow(a.y, -1, Q), 1
-    bases = [base(b"bits/left", i) for i in range(a.N)] + value_bases(a.M - a.N)
+    bases = [base(b"bits/left", i) for i in range(a.N)]
+    bases += [point for d in a.dimensions for point in value_bases(d)]
     for i, point in enumerate(bases):
         on_right = factor * (a.z**2 * a.c[i] - r[i]) + (a.z if i < a.N else 0)
         terms += [(-a.z - l[i], point), (on_right, base(b"bits/right", i))]
@@ -280,7 +303,7 @@ def _inner_product(a: Record) -> list[tuple[int, Point]]:
 
 
 def weights(span: int) -> list[int]:
-    """[R1], for the interval [0, span]."""
+    """07-R1, for the interval [0, span]."""
     t = span.bit_length() - 1
     return [1 << j for j in range(t)] + [span + 1 - (1 << t)]
 
@@ -293,7 +316,7 @@ def _on(values: list[int], start: int, sign: int = 1) -> Entries:
 def table_noise_holds(
     script: Transcript, law: Record, coin: int, steps: int, points: Triple, proof: bytes
 ) -> Any:
-    """[R6] to [R9] for one draw: `points` are C_x, C_y and D."""
+    """07-R6 to 07-R9 for one draw: `points` are C_x, C_y and D."""
     J, b = len(law.m), (max(law.m) - 1).bit_length()
     slack, powers = J + b, [1 << j for j in range(b)]
     given = _on(weights(steps), J + 2 * b + 1)
@@ -317,7 +340,7 @@ def table_bits(law: Record, steps: int) -> int:
 def bit_noise_holds(
     script: Transcript, law: Record, coins: list[int], steps: int, points: Triple, proof: bytes
 ) -> Any:
-    """[R11] to [R14]: `points` are C_x, the early A, and D; coins for all coordinates."""
+    """07-R11 to 07-R14: `points` are C_x, the early A, and D; coins for all coordinates."""
     w, c, own = law.weights, len(law.weights), weights(steps)
     d, given, output = len(coins) // c, [], []
     for j in range(d):
@@ -334,7 +357,7 @@ def bit_noise_holds(
 def range_holds(
     script: Transcript, d: int, steps: int, point: bytes, proof: bytes, *, vector: bool
 ) -> Any:
-    """[R2] and [R3] for one commitment, or [R4] and [R5] for one vector."""
+    """07-R2 and 07-R3 for one commitment, or 07-R4 and 07-R5 for one vector."""
     own = weights(steps)
     rows = [Row(_on(own, j * len(own))) for j in range(d)]
     whole = Constraint(rows, point, True) if vector else Constraint(rows, point)

@@ -20,7 +20,7 @@ LOST = Verdict("lost", "04-L2")
 
 
 def lengths_proved(r: Record, author: bytes, made: Record) -> bool:
-    """[P3]."""
+    """14-P3."""
     m, party = r.manifest, r.parties[author]
     if not r.coins:  # on the copy of the round
         r.coins = [input_tests(r.joint, r.tag, m.shape)]
@@ -31,7 +31,7 @@ def lengths_proved(r: Record, author: bytes, made: Record) -> bool:
 
 
 def read_words(r: Record, _: bytes, said: Record) -> Record:
-    """[P4]: what is well-formed."""
+    """14-P4: what is well-formed."""
     m = r.manifest
     words = unpack(said.value, m.terms.dimension, m.word_width)
     require_rows((said.carries, m.shape.h), (said.pads, m.shape.pads))
@@ -39,7 +39,7 @@ def read_words(r: Record, _: bytes, said: Record) -> Record:
 
 
 def words_due(r: Record, read: dict[bytes, Record]) -> Record:
-    """[P5]: the close of publish lists whose words are well-formed."""
+    """14-P5: the close of publish lists whose words are well-formed."""
     members = peel(r, read)
     r.published = {u: read[u] for u in members}
     r.values = {u: read[u].words for u in members}
@@ -49,7 +49,7 @@ def words_due(r: Record, read: dict[bytes, Record]) -> Record:
 
 
 def prove_due(r: Record, cut: int) -> Record:
-    """[P6], [P8]."""
+    """14-P6, 14-P8."""
     m, leaf, n = r.manifest, r.opened.leaf, len(r.members)
     r.spare = min(n - r.terms.survivors, r.terms.late)
     z = equation_points(r.tag, leaf, count_of_points(m.shape.v, n, r.spare), m.shape.v)
@@ -65,7 +65,7 @@ def prove_due(r: Record, cut: int) -> Record:
 
 
 def list_due(r: Record, members: list[bytes], *, final: bool) -> Record:
-    """[P11], then as in 04."""
+    """14-P11, then as in 04."""
     if r.manifest.rows and len(r.published) - len(members) > r.spare:
         return due_abort(r, "too_few_left")
     return due_list(r, members, final=final)
@@ -77,7 +77,7 @@ def posted(r: Record, u: bytes, v: bytes) -> bytes:
 
 
 def _read_proof(r: Record, author: bytes, said: Record) -> Record:
-    """[P6], [K4]."""
+    """14-P6, 14-K4."""
     m, published, joined = r.manifest, r.published[author], r.parties[author]
     neighbours = sorted(r.graph[author])
     require(len(said.edges) == len(neighbours) and are_points(said.self_mask))
@@ -101,18 +101,18 @@ def _read_proof(r: Record, author: bytes, said: Record) -> Record:
 
 
 def edge_follows(r: Record, u: bytes, v: bytes, key: bytes) -> bool:
-    """[P9]: whether what u posted about the edge follows from this key."""
+    """14-P9: whether what u posted about the edge follows from this key."""
     made = r.equations.edge(key, r.parties[u].id, r.parties[v].id)
     return bool(posted(r, u, v) == made)
 
 
 def seed_follows(r: Record, u: bytes, seed: bytes) -> bool:
-    """[P10]."""
+    """14-P10."""
     return bool(r.proofs[u].self_mask == r.equations.own(seed, r.parties[u].id))
 
 
 def convict(r: Record, u: bytes, *shown: int) -> None:
-    """[K6]: a false commitment; once is enough."""
+    """14-K6: a false commitment; once is enough."""
     if u not in r.convicted:
         evidence = r.inbox["commit", u].index, r.proofs[u].entry, *shown
         r.faults = [*r.faults, fault(r, "14-K6", u, *evidence)]
@@ -120,7 +120,7 @@ def convict(r: Record, u: bytes, *shown: int) -> None:
 
 
 def convicted_by_keys(r: Record, openings: dict[bytes, tuple[int, list[Record]]]) -> Out:
-    """[K6]: the keys in openings that count, against what both ends posted."""
+    """14-K6: the keys in openings that count, against what both ends posted."""
     guilty = set[bytes]()
     for u, (at, edges) in sorted(openings.items(), key=lambda each: each[1][0]):
         for each in edges:

@@ -20,11 +20,11 @@ USAGE, NO_RESULT, EMBEDDED = 2, 7, 8
 ONE_VIEW = {"14-P6"} | {f"04-{each}" for each in (
     "A1", "A5", "C1", "C2", "C3", "C4", "C7", "F2", "F3", "J6", "K1", "L3", "O1", "O3", "O4", "P1",
     "P3", "U2", "U3", "U4", "X1", "X2", "Z1", "Z3")}  # fmt: skip
-"""Rules that an honest author breaks in this log if it was shown another one ([E6])."""
+"""Rules that an honest author breaks in this log if it was shown another one (11-E6)."""
 
 
 def read_anchors(text: bytes) -> Record:
-    """11, [I2]: the policy and the hash of the manifest, as far as they are there."""
+    """11-I2: the policy and the hash of the manifest, as far as they are there."""
     lines = text.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").split(b"\n")
     lines += [b""] if lines[-1] else []
     says = [at for at, line in enumerate(lines) if line.strip() and line.lstrip()[:1] != b"#"]
@@ -51,7 +51,7 @@ def verify(data: bytes, anchors: Record, *, embedded: bool, since: bytes | None)
         session.faults |= _strays(entries)
         _describe(report, session, tree)
         policy, signed = anchors.policy, None
-        if policy is None and (manifest := session.manifest):  # 11, [I3]
+        if policy is None and (manifest := session.manifest):  # 11-I3
             policy = manifest.log_policy or Policy(b"log " + manifest.log + b"\nquorum none\n")
         if policy is not None:
             signed = policy.open(note)
@@ -67,7 +67,7 @@ def verify(data: bytes, anchors: Record, *, embedded: bool, since: bytes | None)
 
 
 def _follow(entries: list[Record], tree: Tree, header: Record, anchor: bytes | None) -> Session:
-    """[I7]: the rules over the session that the header names, or the anchor, or the only one."""
+    """11-I7: the rules over the session that the header names, or the anchor, or the only one."""
     named = any(header.session)
     found = []
     for each in [header.session] if named else dict.fromkeys(entry.session for entry in entries):
@@ -85,7 +85,7 @@ def _follow(entries: list[Record], tree: Tree, header: Record, anchor: bytes | N
 
 
 def _strays(entries: list[Record]) -> set[Fault]:
-    """05, [D1] to [D3] and [F6]: the board takes no entry twice, and two for one slot at most."""
+    """05-D1 to 05-D3 and 05-F6: the board takes no entry twice, and two for one slot at most."""
     slots: dict[Any, set[bytes]] = {}
     faults = set()
     for entry in entries:
@@ -122,9 +122,9 @@ def _describe(report: dict[str, Any], session: Session, tree: Tree) -> None:
 def _continues(
     report: dict[str, Any], since: bytes | None, policy: Policy, note: Record, tree: Tree
 ) -> None:
-    """11, [K1], [K3]: the log goes on from what was seen of it; who saw two histories is named."""
+    """11-K1, 11-K3: the log goes on from what was seen of it; who saw two histories is named."""
     try:
-        seen = note if since is None else policy.open(since, lax=True)  # [K3]
+        seen = note if since is None else policy.open(since, lax=True)  # 11-K3
     except Wrong:
         raise SystemExit("the saved state is no checkpoint of this log") from None
     if seen.size > note.size:
@@ -142,12 +142,12 @@ def _continues(
 def _verdict(
     missing: list[str], session: Session, anchors: Record, embedded: bool, note: Record | None
 ) -> str:
-    """11, [V1]; what stands in the way of a better one is missing."""
+    """11-V1; what stands in the way of a better one is missing."""
     manifest, policy = session.manifest, anchors.policy
     anchored = policy is not None and anchors.manifest is not None
     if note is None:
         missing.append("no key to check the note with")
-    elif not note.enough:  # 05, [P2]
+    elif not note.enough:  # 05-P2
         missing.append("too few witnesses cosigned the note")
     require(not (policy and manifest) or manifest.log_key == policy.log, "11-I3")
     expected = anchors.manifest in {None, sha256(session.body).digest()}
@@ -158,7 +158,7 @@ def _verdict(
         missing.append("keys not anchored")
     if session.outside or not session.complete:
         missing.append(session.outside or "a logical round has not ended by the rules")
-    if session.worth not in {"", "kept"}:  # 03, [V35]
+    if session.worth not in {"", "kept"}:  # 03-V35
         missing.append(f"whether the terms keep what they claim [04-S3]: {session.worth}")
     if missing or manifest is None:
         return "INCOMPLETE"
@@ -168,7 +168,7 @@ def _verdict(
 
 
 def _code(report: dict[str, Any], anchors: Record) -> int:
-    """11, [V1]: 0 is a result that stands on keys from outside."""
+    """11-V1: 0 is a result that stands on keys from outside."""
     code = CODES[report["verdict"]]
     if report["verdict"] not in {"VALID", "SIGNED-ONLY"}:
         return code

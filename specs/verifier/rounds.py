@@ -75,12 +75,12 @@ def new_round(session: Any, logical: int, attempt: int, opened: Record) -> Recor
 
 
 def releases(r: Record) -> int:
-    """[X4]: valid final closes of the logical round, this one's included."""
+    """04-X4: valid final closes of the logical round, this one's included."""
     return int(r.released + (r.final is not None))
 
 
 def route(r: Record, message: Record) -> None:
-    """[E2], [E4]: a message of this round by somebody who may be a party."""
+    """04-E2, 04-E4: a message of this round by somebody who may be a party."""
     phase, author = PHASES[message.phase], message.author
     if r.roll is not None and author not in r.place:
         return
@@ -103,7 +103,7 @@ def route(r: Record, message: Record) -> None:
 
 
 def _sow(r: Record, message: Record) -> None:
-    """[J5]: a C_y (or A) counts as used from its first well-formed join on, at any time."""
+    """04-J5: a C_y (or A) counts as used from its first well-formed join on, at any time."""
     try:
         seed = read_join(r, message.author, decode("Join", message.body)).seed
     except Wrong:
@@ -113,7 +113,7 @@ def _sow(r: Record, message: Record) -> None:
 
 
 def read_join(r: Record, _: bytes, join: Record) -> Record:
-    """[J2]; [L3] and [M1] of 14."""
+    """04-J2; 14-L3 and 14-M1."""
     if r.manifest.rows:
         return _read_row_join(r, join)
     size, nonce = 32 * r.manifest.bits, 32 * (r.manifest.beacon.tag == "commit_reveal")
@@ -132,7 +132,7 @@ def _read_row_join(r: Record, join: Record) -> Record:
 
 
 def require_rows(*vectors: tuple[list[bytes], int]) -> None:
-    """14, [M1], [L3]: so many rows each, none of them the identity."""
+    """14-M1, 14-L3: so many rows each, none of them the identity."""
     require(all(len(rows) == count for rows, count in vectors), "14-M1")
     require(all(are_points(*rows) for rows, _ in vectors), "14-L3")
 
@@ -170,7 +170,7 @@ def sort(
 
 
 def is_struck(r: Record, author: bytes, cut: int) -> bool:
-    """[E3]."""
+    """04-E3."""
     entry = r.struck.get((r.number, author), cut)
     if entry < cut:
         r.out[author] = Verdict("struck", "04-E3", entry)
@@ -180,7 +180,7 @@ def is_struck(r: Record, author: bytes, cut: int) -> bool:
 def judge(
     r: Record, message: Record, phase: str, opened: Record, rule: str, read: Reading | None = None
 ) -> Any:
-    """[E2], [E4], [S4], then what the phase demands: the content, or a Verdict."""
+    """04-E2, 04-E4, 04-S4, then what the phase demands: the content, or a Verdict."""
     at = message.index
     if (message.seq and phase not in REPEATABLE) or message.kind != 15 + PHASES.index(phase):
         return Verdict("invalid", "04-E2", at, True)
@@ -195,7 +195,7 @@ def judge(
 
 
 def form_of(r: Record, kind: str) -> str:
-    """[M1] of 14: with rows some kinds have bodies of their own."""
+    """14-M1: with rows some kinds have bodies of their own."""
     long = r.manifest.rows and kind in {"join", "commit", "publish"}
     return "Row" * long + kind.capitalize()
 
@@ -216,7 +216,7 @@ def index(r: Record, author: bytes) -> int:
 
 
 def transcript(r: Record, purpose: bytes, author: bytes, leaf: bytes = b"") -> Transcript:
-    """What binds a party's proof ([J3], [K3])."""
+    """What binds a party's proof (04-J3, 04-K3)."""
     return Transcript(purpose, r.session, r.number, leaf or r.opened.leaf, party_id(author))
 
 
@@ -231,7 +231,7 @@ def party_at(r: Record, position: int) -> bytes:
 
 
 def sign(r: Record, u: bytes, v: bytes) -> int:
-    """[P1]: + at the smaller id."""
+    """04-P1: + at the smaller id."""
     return 1 if r.parties[u].id < r.parties[v].id else -1
 
 
@@ -244,13 +244,13 @@ def crossing(r: Record, inside: Iterable[bytes]) -> Iterator[Pair]:
 
 
 def losing(r: Record, inside: Iterable[bytes], parties: Iterable[bytes]) -> set[bytes]:
-    """[L1]: who lost more than r neighbours, if these are the ones that are left."""
+    """04-L1: who lost more than r neighbours, if these are the ones that are left."""
     kept, most = set(inside), r.terms.loss
     return {u for u in parties if r.withheld + len(r.graph[u] - kept) > most}
 
 
 def peel(r: Record, members: Iterable[bytes]) -> list[bytes]:
-    """[L2]; whoever is peeled off gets a verdict."""
+    """04-L2; whoever is peeled off gets a verdict."""
     left = sorted(members)
     while gone := losing(r, left, left):
         left = [u for u in left if u not in gone]
@@ -259,7 +259,7 @@ def peel(r: Record, members: Iterable[bytes]) -> list[bytes]:
 
 
 def due_abort(r: Record, reason: str, culprits: list[bytes] | None = None) -> Record:
-    """[X1]: not those that only lost neighbours; [X2]."""
+    """04-X1: not those that only lost neighbours; 04-X2."""
     if culprits is None:
         culprits = [author for author, v in r.out.items() if v.cause != "lost"]
     places = sorted(r.place[each] for each in culprits if each in r.place)
@@ -276,7 +276,7 @@ def due_close(r: Record, phase: str, members: list[bytes], **more: Any) -> Recor
 
 
 def due_list(r: Record, members: list[bytes], *, final: bool) -> Record:
-    """[P3], [O3], [O4]: another rollback, or the final close."""
+    """04-P3, 04-O3, 04-O4: another rollback, or the final close."""
     if len(members) < r.terms.survivors:
         return due_abort(r, "too_few_left")
     if not final and r.step >= r.manifest.max_rollbacks:
@@ -288,7 +288,7 @@ def due_list(r: Record, members: list[bytes], *, final: bool) -> Record:
 
 
 def cut_off(r: Record, cut: int, end: int) -> dict[bytes, int]:
-    """[C6]: who posted in the phase from the cut on, below the message; the first index."""
+    """04-C6: who posted in the phase from the cut on, below the message; the first index."""
     posted = [message for (phase, _), message in r.inbox.items() if phase == r.phase]
     posted += [each for each in r.many if each.body[:32] == r.opened.leaf]
     found: dict[bytes, int] = {}
@@ -299,7 +299,7 @@ def cut_off(r: Record, cut: int, end: int) -> dict[bytes, int]:
 
 
 def late_by_cut(r: Record, again: Record, left: dict[bytes, int]) -> dict[bytes, int]:
-    """[C6]: with `again`, the round with the message's index as its cut, they are not absent."""
+    """04-C6: with `again`, the round with the message's index as its cut, they are not absent."""
     kept = {u for u in left if u not in again.out or again.out[u].cause == "lost"}
     if r.phase != "join":
         kept = {u for u in kept if u in r.out and r.out[u].cause == "absent"}
@@ -307,7 +307,7 @@ def late_by_cut(r: Record, again: Record, left: dict[bytes, int]) -> dict[bytes,
 
 
 def is_veto(r: Record, whole: Record, late: dict[bytes, int]) -> bool:
-    """[X7]: `whole` would be due with the message's index as its cut."""
+    """04-X7: `whole` would be due with the message's index as its cut."""
     at_recover = r.phase == "recover"
     spared = {r.place[u] for u in (r.spared if at_recover else late) if u in r.place}
     if whole.kind == "abort":
@@ -324,7 +324,7 @@ def accept(r: Record, message: Record, said: Record, kind: str, late: set[bytes]
         r.removed = r.removed | {u: (phase, v) for u, v in r.out.items()}
     elif phase in {"confirm", "unmask"}:
         r.laggards = r.laggards | (r.out.keys() - late)
-    if phase == "publish":  # [A5]: what was not heard is judged for later rounds
+    if phase == "publish":  # 04-A5: what was not heard is judged for later rounds
         r.late = r.late + [each for each in r.many if own or each.index >= said.cut]
     r.many, r.out = [], {}
     if kind == "close":

@@ -1,4 +1,4 @@
-"""What coins and closes decide about long vectors: 14, section 3, and [K2]."""
+"""What coins and closes decide about long vectors: 14, section 3, and 14-K2."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from masks import LABEL, Masks, Stream
 from proofs import commit
 
 MOST_POINTS = 64
-"""[K2]."""
+"""14-K2."""
 
 
 def framed(label: bytes, *fields: bytes) -> bytes:
-    """F of 09, [D13]."""
+    """F of 09-D13."""
     return bytes([len(label)]) + label + b"".join(fields)
 
 
@@ -40,19 +40,19 @@ def tests_of(source: Stream, shape: Shape, vectors: int) -> Coins:
 
 
 def input_tests(joint: bytes, tag: bytes, shape: Shape) -> Coins:
-    """[H1]; `tag` is session and round."""
+    """14-H1; `tag` is session and round."""
     return tests_of(stream(b"gopa/v1/beacon/input-tests", joint, tag), shape, 2)
 
 
 def carry_tests(tag: bytes, leaf: bytes, shape: Shape) -> Coins:
-    """[H3]."""
+    """14-H3."""
     return tests_of(stream(b"gopa/v1/protocol/carry-tests", tag, leaf), shape, 1)
 
 
 def signed_permutation(
     joint: bytes, tag: bytes, party: bytes, d: int
 ) -> tuple[list[int], list[int]]:
-    """[H2]: pi, and 1 where the sign is minus."""
+    """14-H2: pi, and 1 where the sign is minus."""
     source = stream(b"gopa/v1/beacon/signed-permutation", joint, tag, party)
     places = list(range(d))
     for i in range(d - 1, 0, -1):
@@ -65,7 +65,7 @@ def signed_permutation(
 
 
 def count_of_points(v: int, m: int, f: int) -> int:
-    """[K2], for m parties of which f may be missing; or MOST_POINTS + 1 where it is more."""
+    """14-K2, for m parties of which f may be missing; or MOST_POINTS + 1 where it is more."""
     subsets, more = 1, 1
     for i in range(1, f + 1):
         more = more * (m - i + 1) // i
@@ -76,7 +76,7 @@ def count_of_points(v: int, m: int, f: int) -> int:
 
 
 def equation_points(tag: bytes, leaf: bytes, t: int, v: int) -> list[list[int]]:
-    """[H4]."""
+    """14-H4."""
     label = b"gopa/v1/protocol/equation-points"
     data = shake_128(framed(label, tag, leaf, t.to_bytes(2))).digest(48 * t * v)
     drawn = [int.from_bytes(data[at : at + 48], "little") % Q for at in range(0, len(data), 48)]
@@ -84,7 +84,7 @@ def equation_points(tag: bytes, leaf: bytes, t: int, v: int) -> list[list[int]]:
 
 
 class Equations:
-    """What masks are at the points of a round: [P6] and [H5]."""
+    """What masks are at the points of a round: 14-P6 and 14-H5."""
 
     def __init__(self, masks: Masks, leaf: bytes, z: list[list[int]]) -> None:
         self.masks, self.leaf, self.z = masks, leaf, z

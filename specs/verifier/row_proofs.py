@@ -17,14 +17,14 @@ from proofs import (
 )  # fmt: skip
 
 TESTS = 360
-"""[L4]: kappa."""
+"""14-L4: kappa."""
 Terms: TypeAlias = "list[tuple[int, Point]]"
 Equation: TypeAlias = "tuple[list[tuple[int, int]], list[tuple[int, int, int]]]"
-"""[R1] of 02: an image of (element, factor), and terms of (secret, element, factor)."""
+"""02-R1: an image of (element, factor), and terms of (secret, element, factor)."""
 
 
 class Shape(NamedTuple):
-    """[L2]: a vector of d entries has h rows of 2^s; 2^r is the number of rows, rounded up."""
+    """14-L2: a vector of d entries has h rows of 2^s; 2^r is the number of rows, rounded up."""
 
     d: int
     s: int
@@ -44,7 +44,7 @@ class Shape(NamedTuple):
 
 
 def shape_of(d: int) -> Shape:
-    """[L2], [L4]."""
+    """14-L2, 14-L4."""
     s = max(5, ((d - 1).bit_length() + 3) // 2)
     h, pads = -(-d >> s), -(-TESTS >> s)
     return Shape(d, s, h, (max(h, pads) - 1).bit_length(), pads)
@@ -58,7 +58,7 @@ class Coins(NamedTuple):
 
 
 def read_tests(data: bytes) -> list[int]:
-    """[M1], [M2]."""
+    """14-M1, 14-M2."""
     require(len(data) == 15 * TESTS)
     values = [int.from_bytes(data[at : at + 15], signed=True) for at in range(0, len(data), 15)]
     require(all(-(2**113) < value < 2**113 for value in values))
@@ -104,7 +104,7 @@ class Reader:
         return self.script.challenges(b"long/" + label, count)
 
     def sumcheck(self, C: Terms, degree: int) -> Point:
-        """[E3]: C_v; the point is `p`."""
+        """14-E3: C_v; the point is `p`."""
         for _ in range(self.shape.v):
             sent = self.points(b"round", degree)
             (x,) = self.drawn(b"point", 1)
@@ -152,7 +152,7 @@ class Reader:
         self.script.bind(b"sigma proof", proof)
 
     def opening(self, rows: list[tuple[int, list[bytes]]], E: Terms) -> None:
-        """[E4], unrolled: `rows` are those of each vector, with its factor."""
+        """14-E4, unrolled: `rows` are those of each vector, with its factor."""
         s, (chi,) = self.shape.s, self.drawn(b"opening", 1)
         places, columns = spread(self.p[: self.shape.r]), self.p[self.shape.r :]
         P = [(chi * factor, point) for factor, point in E]
@@ -192,21 +192,21 @@ def weighed(values: list[int], gamma: int) -> int:
 
 
 def spans_of(bounds: list[int], weight: list[int]) -> list[int]:
-    """What the ranges of step 11 of [E1] end with."""
+    """What the ranges of step 11 of 14-E1 end with."""
     B, S, K = bounds
     more = [weight[0], (weight[1] * weight[0] + weight[3]) ** 2] if weight else []
     return [B, S, K**8, *more]
 
 
 def lengths_size(shape: Shape, bounds: list[int], weight: list[int]) -> int:
-    """[E6]."""
+    """14-E6."""
     bits = sum(len(weights(span)) for span in spans_of(bounds, weight))
     before = 3 + 8 * shape.v + 7 + 22 + 2 * shape.s + 3 + 7 * bool(weight)
     return 32 * before + proof_size(length(bits))
 
 
 def masks_size(shape: Shape, t: int) -> int:
-    """[E9]."""
+    """14-E9."""
     return 32 * (1 + 2 * shape.v + 4 + t + 2 * shape.s + 3)
 
 
@@ -215,7 +215,7 @@ def lengths_hold(
     script: Transcript, shape: Shape, bounds: list[int], weight: list[int],
     vectors: list[list[bytes]], tests: bytes, coins: Coins, proof: bytes,
 ) -> bool:  # fmt: skip
-    """[E1], with [W2] where there are weights: `vectors` are the rows of x, a and R."""
+    """14-E1, with 14-W2 where there are weights: `vectors` are the rows of x, a and R."""
     spans = spans_of(bounds, weight)
     require(len(proof) == lengths_size(shape, bounds, weight))
     by = Reader(script, shape, proof, tests)
@@ -259,7 +259,7 @@ def lengths_hold(
 
 
 def _ranges_hold(script: Transcript, points: list[Point], spans: list[int], proof: bytes) -> bool:
-    """[R2] of 07, for intervals that begin with 0."""
+    """07-R2, for intervals that begin with 0."""
     at, constraints = 0, []
     for point, span in zip(points, spans, strict=True):
         own = weights(span)
@@ -270,7 +270,7 @@ def _ranges_hold(script: Transcript, points: list[Point], spans: list[int], proo
 
 
 class Words(NamedTuple):
-    """What a party published, and what moves its noise: the words, w, and T_u of [H2]."""
+    """What a party published, and what moves its noise: the words, w, and T_u of 14-H2."""
 
     words: list[int]
     width: int
@@ -293,7 +293,7 @@ def masks_hold(
     script: Transcript, shape: Shape, said: Words, z: list[list[int]], vectors: list[list[bytes]],
     edges: Edges, tests: bytes, coins: Coins, proof: bytes,
 ) -> bool:  # fmt: skip
-    """[E8]: `vectors` are the rows of x, a, c and R'."""
+    """14-E8: `vectors` are the rows of x, a, c and R'."""
     t, width = len(z), said.width
     require(len(proof) == masks_size(shape, t))
     by = Reader(script, shape, proof, tests)

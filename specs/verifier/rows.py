@@ -1,4 +1,4 @@
-"""What terms say about long vectors: 14, [M7] with [Y1], [U2]."""
+"""What terms say about long vectors: 14-M7 with 14-Y1, 14-U2."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 20_000_000  # products: enough for 4,000 terms of the longest law
 
 
 def charged(t: Record, law: Record) -> float:
-    """[U2]."""
+    """14-U2."""
     if not t.squared_norm:
         return 0.0
     size = max(5, ((t.dimension - 1).bit_length() + 3) // 2)
@@ -27,7 +27,7 @@ def charged(t: Record, law: Record) -> float:
 
 
 def margin(t: Record, law: Record) -> float:
-    """[M7]: the least part of a logarithm by which a limit is kept; below 0 one is broken."""
+    """14-M7: the least part of a logarithm by which a limit is kept; below 0 one is broken."""
     if not t.squared_norm:
         return inf
     if not law.R:
@@ -48,7 +48,7 @@ def margin(t: Record, law: Record) -> float:
 
 
 def beyond(threshold: int, d: int, law: Law) -> float:
-    """[Y1]: the bound of P(sum of d values >= threshold)."""
+    """14-Y1: the bound of P(sum of d values >= threshold)."""
     top = max(value for value, _ in law)
     law, at = [(value / top, p) for value, p in law], threshold / top
     if at > d * (1 + 1e-12):

@@ -19,21 +19,21 @@ from codec import Record, Wrong, decode, require
 INSTEAD = {"too_few_joined": "04-J6", "too_many_withheld": "04-L3", "too_few_left": "04-L3",
            "too_many_rollbacks": "04-O4", "not_confirmed": "04-F2",
            "not_unmasked": "04-U4", "organiser": "04-X1"}  # fmt: skip
-"""[X1]: what is broken by a message that is no abort."""
+"""04-X1: what is broken by a message that is no abort."""
 RULES = {"phase": "04-C1", "parties": "04-J6", "beacon_round": "04-J7", "members": "04-C3",
          "nonces": "04-C3", "signature": "04-V4", "previous": "04-V4", "final": "04-O3",
          "sums": "04-Z1", "removed": "04-Z3", "attempt": "04-X3", "releases": "04-X4",
          "released": "04-X2", "reason": "04-X1", "culprits": "04-X1"}  # fmt: skip
-"""[C3], [X1]: what is broken by another value, in the order of the fields of what is due."""
+"""04-C3, 04-X1: what is broken by another value, in the order of the fields of what is due."""
 FINAL = {"publish": "04-P3", "prove": "14-P8"}
 """Who says wrongly that a list is the last one."""
 MOST_TRIED = 8
-"""[S1]: authors whose entries are tried until one of them is the manifest."""
+"""04-S1: authors whose entries are tried until one of them is the manifest."""
 
 
 @lru_cache(maxsize=64)
 def worth_of(body: bytes, author: bytes) -> tuple[Record, str]:
-    """[S2], [S3], [S5]: a manifest, and whether its terms keep what they claim."""
+    """04-S2, 04-S3, 04-S5: a manifest, and whether its terms keep what they claim."""
     manifest = read_manifest(body, author)
     if not one_sum(manifest):
         return manifest, "more than one sum"
@@ -65,7 +65,7 @@ class Session:
         if entry.seen_size:
             self.views.append((entry.seen_size, entry.seen_root, entry.index))
         own, manifest = self._is_own(entry), self.manifest
-        if manifest is None:  # [S1]: other entries do not count, but take their slots
+        if manifest is None:  # 04-S1: other entries do not count, but take their slots
             read = (entry.phase, entry.round) == (0, 0)
             if read and len(self.tried) < MOST_TRIED:
                 self.tried.add(entry.author)
@@ -75,16 +75,16 @@ class Session:
                 return
             known = (entry.phase == 0) == own and entry.phase < len(PHASES)
             read = known and (own or entry.round == len(self.rounds))
-        if not read:  # [E2]: part of nothing that is read
+        if not read:  # 04-E2: part of nothing that is read
             entry = entry.changed(body=b"", chunk=0, chunks=1)
-        elif manifest and entry.chunks > manifest.chunks[PHASES[entry.phase]]:  # [S4]
+        elif manifest and entry.chunks > manifest.chunks[PHASES[entry.phase]]:  # 04-S4
             self._blame("04-S4", entry, entry.index)
             entry = entry.changed(body=b"", chunk=1, chunks=2)  # of no message
         item = self.assembler.take(entry)
         if item and manifest is None:
             self._begin(item)
         elif item:
-            if item.what == "twice":  # [E3]
+            if item.what == "twice":  # 04-E3
                 self._blame("04-E3", item, item.first, item.index)
             (self._organiser if own else self._party)(item)
 
@@ -106,7 +106,7 @@ class Session:
         self.faults.add(Fault(entry.round, entries, rule, role, entry.author))
 
     def _begin(self, item: Record) -> None:
-        """[S1] to [S3], [S5]."""
+        """04-S1 to 04-S3, 04-S5."""
         place = item.what, item.phase, item.round, item.seq, item.kind
         first = place == ("message", 0, 0, 0, 1) and not self.failed
         own_id = sha256(b"gopa/v1/protocol/session" + item.body).digest()
@@ -124,9 +124,9 @@ class Session:
                 self.manifest, self.worth = manifest, worth
 
     def _organiser(self, item: Record) -> None:
-        """[E3]: of two entries the first stands."""
+        """04-E3: of two entries the first stands."""
         try:
-            if item.what != "twice" and item.phase:  # [E2]: it is no party
+            if item.what != "twice" and item.phase:  # 04-E2: it is no party
                 self._blame("04-E2", item, item.index)
                 return
             require(item.what != "broken", "04-E1")
@@ -140,7 +140,7 @@ class Session:
 
     def _party(self, item: Record) -> None:
         number = len(self.rounds)
-        if item.what == "twice":  # [E3], [X5]
+        if item.what == "twice":  # 04-E3, 04-X5
             self.equivocators.add(item.author)
             if item.round >= number:
                 self.struck.setdefault((item.round, item.author), item.index)
@@ -148,14 +148,14 @@ class Session:
             return
         elif not 0 < item.phase < len(PHASES):
             self._blame("04-E2", item, item.index)
-        elif item.round > number:  # [E4]: it takes its slot
+        elif item.round > number:  # 04-E4: it takes its slot
             if PHASES[item.phase] not in REPEATABLE:
                 place = item.round, PHASES[item.phase], item.author
                 self.early.setdefault(place, item.index)
         elif item.round == number > 0:
             route(self.rounds[-1], item)
 
-    # Rounds: [X3] to [X5]
+    # Rounds: 04-X3 to 04-X5
 
     def _due(self) -> tuple[int, int] | None:
         """The logical round and the attempt that are next."""
@@ -168,7 +168,7 @@ class Session:
         return None if last.logical + 1 >= terms.rounds else (last.logical + 1, 0)
 
     def _open(self, message: Record, logical: int, attempt: int) -> None:
-        """[X5]: what is known by now bars from the new round."""
+        """04-X5: what is known by now bars from the new round."""
         for book in self.rounds[-1:]:
             convicted, faults = too_late(book)
             self.faults |= {*book.faults, *faults}
@@ -179,7 +179,7 @@ class Session:
                     "14-P3",
                 }:
                     self.forever.add(author)
-                failed = verdict.cause != "lost" and author not in book.by_cut  # [C6]
+                failed = verdict.cause != "lost" and author not in book.by_cut  # 04-C6
                 if phase in {"publish", "prove", "rollback"} and failed:
                     self.retry.add(author)
             self.retry |= book.laggards
@@ -190,13 +190,13 @@ class Session:
         self.cut = message.first
 
     def barred(self) -> set[bytes]:
-        """[X5]."""
+        """04-X5."""
         return self.retry | self.forever | self.equivocators
 
     # The organiser's messages: sections 2 and 12
 
     def _control(self, message: Record) -> None:
-        """[C1], [E4], [X3], in the order of [C3]."""
+        """04-C1, 04-E4, 04-X3, in the order of 04-C3."""
         book = next((book for book in self.rounds[-1:] if not book.over), None)
         due = None if book else self._due()
         require(book or due, "04-X3")
@@ -219,7 +219,7 @@ class Session:
         self.seq = message.seq + message.chunks
 
     def _proceed(self, book: Record, message: Record, said: Record, kind: str) -> None:
-        """[C2], [C7], then what the rules make of the log below the cut."""
+        """04-C2, 04-C7, then what the rules make of the log below the cut."""
         if kind == "close":
             listed = {"join": "roll", "coins": "coins", "organiser": "", "accuse": ""}
             require(said.content.tag == listed.get(said.phase, "members"), "04-C1")
@@ -230,7 +230,7 @@ class Session:
             self._require_root(message, said)
         trial = book.changed()
         own = kind == "abort" and said.reason == "organiser"
-        due = due_abort(trial, "organiser") if own else DUE[book.phase](trial, said.cut)  # [X1]
+        due = due_abort(trial, "organiser") if own else DUE[book.phase](trial, said.cut)  # 04-X1
         if due.kind == "close":
             self._require_seen(book, message, said)
         self._require_due(due, said, kind)
@@ -239,7 +239,7 @@ class Session:
         self.rounds[-1], self.cut = trial, said.cut
 
     def _require_root(self, message: Record, said: Record) -> None:
-        """[C7], [E6]."""
+        """04-C7, 04-E6."""
         if message.seen_size != said.cut:
             self.views.append((said.cut, said.root, message.index))
         require(said.root == self.tree.root(said.cut), "04-C7")
@@ -248,7 +248,7 @@ class Session:
     def _late(
         book: Record, trial: Record, message: Record, said: Record, due: Record
     ) -> set[bytes]:
-        """[C6], [X1], [X7]: who is late by the cut; of an abort, whom to blame."""
+        """04-C6, 04-X1, 04-X7: who is late by the cut; of an abort, whom to blame."""
         own = due.kind == "abort" and due.reason == "organiser"
         if own and book.final is None:
             return set()
@@ -266,7 +266,7 @@ class Session:
         return set() if own else set(late)
 
     def _require_seen(self, book: Record, message: Record, said: Record) -> None:
-        """[J7], [C4]: what a close may hold beyond what the rules compute."""
+        """04-J7, 04-C4: what a close may hold beyond what the rules compute."""
         drand, checkpoint = book.manifest.beacon.tag == "drand", getattr(said, "checkpoint", b"")
         require(book.phase != "join" or not drand or getattr(said, "beacon_round", 0), "04-J7")
         if book.phase == "join" or book.manifest.quorum is None:
@@ -281,7 +281,7 @@ class Session:
 
     @staticmethod
     def _require_due(due: Record, said: Record, kind: str) -> None:
-        """[C3], [Z1], [Z3], [X1] to [X4]: the rule that another message breaks."""
+        """04-C3, 04-Z1, 04-Z3, 04-X1 to 04-X4: the rule that another message breaks."""
         if due.kind == "abort":
             require(kind == "abort", INSTEAD[due.reason])
         require(kind != "abort" or due.kind == "abort", "04-X1")

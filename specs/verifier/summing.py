@@ -22,7 +22,7 @@ from codec import Record, Wrong, decode, require
 
 
 def _convict(r: Record, accusations: list[Record]) -> Out:
-    """[A1] to [A5]: the first conviction of everybody, in the order of the log."""
+    """04-A1 to 04-A5: the first conviction of everybody, in the order of the log."""
     found: Out = {}
     for message in sorted(accusations, key=lambda each: int(each.index)):
         for author, rule in _hear(r, message):
@@ -57,7 +57,7 @@ def _hear(r: Record, message: Record) -> list[tuple[bytes, str]]:
 
 
 def _makes(r: Record, key: bytes, pair: Pair, data: bytes) -> bool:
-    """[O2], [A3]: whether these are the bytes that follow from the key of the edge."""
+    """04-O2, 04-A3: whether these are the bytes that follow from the key of the edge."""
     if not r.manifest.bits:
         return bool(data == r.masks.edge_hash(key, *(r.parties[u].id for u in pair)))
     point = commit(*r.masks.edge(key), vector=r.manifest.vector)
@@ -65,12 +65,12 @@ def _makes(r: Record, key: bytes, pair: Pair, data: bytes) -> bool:
 
 
 def publish_due(r: Record, cut: int) -> Record:
-    """[P2], [P3]."""
+    """04-P2, 04-P3."""
     read_value = read_words if r.manifest.rows else _read_value
     read = sort(r, cut, r.members, "04-P2", read_value)
     convicted = _convict(r, [each for each in r.many if each.index < cut])
     r.faults = r.faults + blamed(r, convicted)
-    for u in convicted.keys() & set(r.members):  # [A5]
+    for u in convicted.keys() & set(r.members):  # 04-A5
         read.pop(u, None)
         if u not in r.out or r.out[u].cause != "struck":
             r.out[u] = convicted[u]
@@ -94,7 +94,7 @@ def _read_value(r: Record, _: bytes, said: Record) -> tuple[list[int], int]:
 
 
 def _opens(r: Record, u: bytes, values: list[int], blinding: int) -> bool:
-    """[P1]."""
+    """04-P1."""
     if not r.manifest.full:
         return True
     terms = [(1, r.commits[u].output), (1, r.commits[u].self_mask)]
@@ -105,7 +105,7 @@ def _opens(r: Record, u: bytes, values: list[int], blinding: int) -> bool:
 
 
 def rollback_due(r: Record, cut: int) -> Record:
-    """[O1] to [O3]; [P9] of 14."""
+    """04-O1 to 04-O3; 14-P9."""
     owed = _owed(r)
     shown: dict[bytes, Any] = {}
 
@@ -116,7 +116,7 @@ def rollback_due(r: Record, cut: int) -> Record:
         require(all(_opened(r, u, each) for each in said.edges), "04-O2")
         return {pair_of(u, r.roll[each.neighbour]): each.key for each in said.edges}
 
-    heard: dict[bytes, Any] = {}  # [E2]: of each the first that acts on the close before
+    heard: dict[bytes, Any] = {}  # 04-E2: of each the first that acts on the close before
     for message in [each for each in r.many if each.index < cut and each.author in owed]:
         if message.author in heard:
             continue
@@ -140,7 +140,7 @@ def rollback_due(r: Record, cut: int) -> Record:
 
 
 def _owed(r: Record) -> dict[bytes, list[bytes]]:
-    """[O1]; [P9] of 14: in the first step also both ends of a disputed edge."""
+    """04-O1; 14-P9: in the first step also both ends of a disputed edge."""
     owed: dict[bytes, list[bytes]] = {u: [] for u in r.members}
     first = [each for pair in r.disputed for each in (pair, pair[::-1])] if r.step == 1 else []
     for u, v in (*crossing(r, r.members), *first):
@@ -150,13 +150,13 @@ def _owed(r: Record) -> dict[bytes, list[bytes]]:
 
 
 def _is_right(r: Record, u: bytes, edge: Record) -> bool:
-    """[O2]: the key of a live edge."""
+    """04-O2: the key of a live edge."""
     pair = pair_of(u, party_at(r, edge.neighbour))
     return pair in r.live and _makes(r, edge.key, pair, r.live[pair])
 
 
 def _opened(r: Record, u: bytes, edge: Record) -> bool:
-    """[O2]; [P9] of 14."""
+    """04-O2; 14-P9."""
     right = _is_right(r, u, edge)
     if right and r.manifest.rows:
         return edge_follows(r, u, party_at(r, edge.neighbour), edge.key)
@@ -164,7 +164,7 @@ def _opened(r: Record, u: bytes, edge: Record) -> bool:
 
 
 def confirm_due(r: Record, cut: int) -> Record:
-    """[F1], [F2]."""
+    """04-F1, 04-F2."""
     read = sort(r, cut, r.final, "04-F1", strikes=False)
     if len(read) < r.terms.survivors or losing(r, read, r.final):
         return due_abort(r, "not_confirmed")
@@ -173,11 +173,11 @@ def confirm_due(r: Record, cut: int) -> Record:
 
 
 def unmask_due(r: Record, cut: int) -> Record:
-    """[U1], [U2]."""
+    """04-U1, 04-U2."""
     read = sort(r, cut, r.final, "04-U1", strikes=False)
     refuse(r, read, "04-U1", lambda u: not _fits(r, u, read[u].seed))
     for u in [u for u in read if r.manifest.rows and not seed_follows(r, u, read[u].seed)]:
-        convict(r, u, index(r, u))  # [P10] of 14
+        convict(r, u, index(r, u))  # 14-P10
         del read[u]
         r.out[u] = Verdict("convicted", "14-K6")
     r.own = {u: r.masks.own(said.seed, r.parties[u].id)[0] for u, said in read.items()}
@@ -189,7 +189,7 @@ def unmask_due(r: Record, cut: int) -> Record:
 
 
 def _fits(r: Record, u: bytes, seed: bytes) -> bool:
-    """[U1]."""
+    """04-U1."""
     party, posted = r.parties[u].id, r.commits[u].self_mask
     if not r.manifest.bits:
         return bool(posted == r.masks.seed_hash(seed, party))
@@ -198,7 +198,7 @@ def _fits(r: Record, u: bytes, seed: bytes) -> bool:
 
 
 def recover_due(r: Record, cut: int) -> Record:
-    """[U3], [U4]."""
+    """04-U3, 04-U4."""
     missing = [u for u in r.final if u not in r.own]
     owed = {u: {r.place[v] for v in r.graph[u].intersection(missing)} if u in r.confirmed else set()
             for u in r.final}  # fmt: skip
@@ -224,7 +224,7 @@ def recover_due(r: Record, cut: int) -> Record:
 
 
 def _recovered(r: Record, u: bytes, shares: dict[int, bytes]) -> list[int] | None:
-    """[U4], [U5]: its self-mask, if there is one to be found."""
+    """04-U4, 04-U5: its self-mask, if there is one to be found."""
     count = needed(r.manifest, len(r.graph[u]))
     used = {z: shares[z] for z in sorted(shares)[:count]}
     if len(used) < count:
@@ -246,7 +246,7 @@ def _recovered(r: Record, u: bytes, shares: dict[int, bytes]) -> list[int] | Non
 
 
 def result_due(r: Record, _: int = 0) -> Record:
-    """[Z1], [Z3], [X3], [X4]."""
+    """04-Z1, 04-Z3, 04-X3, 04-X4."""
     rows = [r.values[u] for u in r.final]
     rows += [[-value for value in values] for values in r.own.values()]
     for u, v in crossing(r, r.final):
@@ -262,7 +262,7 @@ def result_due(r: Record, _: int = 0) -> Record:
 
 
 def too_late(r: Record) -> tuple[Out, list[Fault]]:
-    """[A5], [F3], [O5]: what came too late for a list and still convicts."""
+    """04-A5, 04-F3, 04-O5: what came too late for a list and still convicts."""
     convicted = _convict(r, r.late) if "commit" in r.closes else {}
     faults, inside = blamed(r, convicted), set(r.final or [])
     for message in r.stray:
@@ -276,7 +276,7 @@ def too_late(r: Record) -> tuple[Out, list[Fault]]:
         within = [each for each in edges if party_at(r, each.neighbour) in inside]
         if any(_is_right(r, u, each) for each in within):
             faults.append(fault(r, "04-O5", u, message.index))
-        first = r.inbox.get(("confirm", u), message)  # [F3]: below the cut or not
+        first = r.inbox.get(("confirm", u), message)  # 04-F3: below the cut or not
         final = next(r.closes[each] for each in LISTING if each in r.closes)
         said = judge(r, first, "confirm", final, "04-F1")
         if first.index < message.index and not isinstance(said, Verdict):

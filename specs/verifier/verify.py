@@ -2,7 +2,7 @@
 
     python specs/verifier/verify.py SESSION.gopa [--anchors FILE] [--trust-embedded] [--since STATE]
 
-It shares no code with the packages. FILE has the anchors of 11, [I2], STATE is that of [K1]. Not
+It shares no code with the packages. FILE has the anchors of 11-I2, STATE is that of 11-K1. Not
 checked here: receipts, coins of drand (INCOMPLETE).
 
 Exit codes: VALID 0, INVALID 1, wrong usage 2, INCOMPLETE 3, a version that is not known 4,

@@ -11,11 +11,11 @@ from graphs import covered, disconnected, energy, left, outvoted
 import rows
 from noise import Costly, law_of_sum, releases, single, vectors
 
-T = 1e-3  # half of the band, [V35]
+T = 1e-3  # half of the band, 03-V35
 
 
 def judged(t: Record, law: Record) -> str:
-    """[V35], or that this program does not find out."""
+    """03-V35, or that this program does not find out."""
     try:
         return _judged(t, law)
     except Costly:
@@ -36,12 +36,12 @@ def _judged(t: Record, law: Record) -> str:
 
 
 def granted(t: Record) -> float:
-    """[V35]: the chance of bad graphs that the terms grant, which is what they are charged."""
+    """03-V35: the chance of bad graphs that the terms grant, which is what they are charged."""
     return min(0.5, max(float(t.beta), 1e-300))
 
 
 def worth(t: Record, law: Record, b: float, known: dict[float, float] | None = None) -> float:
-    """[V36], [V37]: L(b), with what noise and masks are known to lose for an energy."""
+    """03-V36, 03-V37: L(b), with what noise and masks are known to lose for an energy."""
     known = {} if known is None else known
     N, tau = t.survivors - t.corrupt, Fraction(t.threshold_numerator, t.threshold_denominator)
     square = N * sum(m * i * i for i, m in zip(range(-law.R, law.R + 1), law.m, strict=True))
@@ -68,7 +68,7 @@ def worth(t: Record, law: Record, b: float, known: dict[float, float] | None = N
 
 
 def tries(t: Record) -> int:
-    """[V32]: A Q a, the graphs of which each may be a bad one."""
+    """03-V32: A Q a, the graphs of which each may be a bad one."""
     if t.beacon == "drand":
         a = (t.parties - t.corrupt) // (t.survivors - t.corrupt)
     else:
@@ -77,7 +77,7 @@ def tries(t: Record) -> int:
 
 
 def composed(t: Record) -> int:
-    """[V24d]: releases of one logical round."""
+    """03-V24d: releases of one logical round."""
     if not t.threshold_numerator:
         return int(t.charged + 1)
     confirmed = (t.charged + 1) * (t.parties - t.corrupt) // (t.survivors - t.corrupt)
@@ -85,7 +85,7 @@ def composed(t: Record) -> int:
 
 
 def noise(t: Record, law: Record, N: int, variance: float, E: float) -> float:
-    """nu: [V38] to [V40]."""
+    """nu: 03-V38 to 03-V40."""
     delta, eps, Q = float(t.delta), float(t.epsilon), t.rounds * composed(t)
     m, scale = isqrt(t.squared_sensitivity), t.mask_deviation or 1
     P, cut = law_of_sum(law, N, variance, delta * 1e-9 / N), 2e-9 * delta

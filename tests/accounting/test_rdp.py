@@ -6,20 +6,41 @@ import json
 import math
 import time
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from scipy.stats import binom
 
-from gopa.accounting import Loss, Rdp, Relation
+from gopa.accounting import (
+    Loss,
+    Rdp,
+    Relation,
+    composed_epsilon,
+    gaussian_sigma,
+    optimal_delta,
+    optimal_epsilon,
+)
+from gopa.accounting.atoms import Atoms, gridded, regridded
+from gopa.accounting.convolution import Masses
+from gopa.accounting.distribution import LossDistribution
+from gopa.accounting.fourier import LONGEST, Repeated, sum_of, window
 from gopa.accounting.gaussian import zcdp_delta
 from tests.accounting.foreign import FILE
 from tests.accounting.mechanisms import DELTAS, MECHANISMS, ORDERS
+from tests.planning.samples import exact_sum
 from wire.errors import UsageError
 
 FOREIGN = json.loads(FILE.read_text())
+
+
 WITH_CURVE = [name for name in MECHANISMS if FOREIGN[name]["rdp"] is not None]
+
+
 LOOSE = {"normal on samples", "normal on large samples"}
+
+
 """Below order 2 the other accountant takes the divergence of a higher order."""
 
 
@@ -125,7 +146,11 @@ def test_huge_and_tiny_divergences_stay_finite() -> None:
 
 
 NAN, INF = math.nan, math.inf
+
+
 GOOD = Rdp.gaussian(1.0)
+
+
 REFUSED: dict[str, Callable[[], object]] = {
     f"{field} {value}": (lambda make=make, value=value: make(value))  # type: ignore[misc]
     for field, make, values in [
@@ -164,3 +189,156 @@ def test_nonsense_is_refused(name: str) -> None:
     with pytest.raises(UsageError) as caught:
         REFUSED[name]()
     assert caught.value.field == name.split(maxsplit=1)[0]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-5), (8.0, 1e-3)])
+def test_noise_is_enough_and_hardly_more(epsilon: float, delta: float) -> None:
+    sigma = gaussian_sigma(epsilon, delta, 3.0)
+    assert Loss.gaussian(sigma, 3.0).delta(epsilon) <= delta * 1.001
+    assert Loss.gaussian(sigma * 0.999, 3.0).delta(epsilon) > delta
+
+
+def test_the_classical_noise_on_request() -> None:
+    assert gaussian_sigma(1.0, 1e-5, classical=True) == pytest.approx(4.8448, abs=1e-4)
+    assert gaussian_sigma(1.0, 1e-5) == pytest.approx(3.7306, abs=1e-4)
+    with pytest.raises(UsageError):
+        gaussian_sigma(30.0, 1e-5, classical=True)
+
+
+def published(epsilon: float, count: int, cut: int, delta: float) -> tuple[float, float]:
+    """Theorem 3.3 of Kairouz et al., word by word."""
+    total = (
+        sum(
+            math.comb(count, lies)
+            * (math.exp((count - lies) * epsilon) - math.exp((count - 2 * cut + lies) * epsilon))
+            for lies in range(cut)
+        )
+        / (1 + math.exp(epsilon)) ** count
+    )
+    return (count - 2 * cut) * epsilon, 1 - (1 - delta) ** count * (1 - total)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-4])
+@pytest.mark.parametrize(("epsilon", "count"), [(0.3, 6), (1.0, 11), (0.05, 60)])
+def test_the_published_composition(epsilon: float, count: int, delta: float) -> None:
+    for cut in range(count // 2 + 1):
+        total, exact = published(epsilon, count, cut, delta)
+        assert optimal_delta(epsilon, count, total, delta) == pytest.approx(exact, abs=1e-12)
+        if exact > 1e-9 + count * delta:
+            assert optimal_epsilon(epsilon, count, exact, delta) == pytest.approx(total, abs=1e-6)
+
+
+def test_a_bound_for_different_mechanisms() -> None:
+    epsilons = [0.1] * 50 + [0.3] * 10
+    loss = (
+        Loss.randomised_response(0.1).repeated(50).then(Loss.randomised_response(0.3).repeated(10))
+    )
+    for delta in (1e-3, 1e-6):
+        assert loss.epsilon(delta) <= composed_epsilon(epsilons, delta) < sum(epsilons)
+        assert optimal_epsilon(0.1, 50, delta) <= composed_epsilon([0.1] * 50, delta)
+    assert composed_epsilon(epsilons, 0.0) == pytest.approx(8.0)
+    assert composed_epsilon([2.0], 1e-6) == pytest.approx(2.0)
+    assert optimal_epsilon(0.5, 3, 0.0) == pytest.approx(1.5)
+    assert optimal_epsilon(0.01, 2, 0.5) == 0
+
+
+REFUSED_CALIBRATION: dict[str, Callable[[], object]] = {
+    f"{field} {value}": (lambda make=make, value=value: make(value))  # type: ignore[misc]
+    for field, make, values in [
+        ("epsilon", lambda v: gaussian_sigma(v, 1e-6), (0, -1.0, NAN, INF, 101.0)),
+        ("delta", lambda v: gaussian_sigma(1.0, v), (0, -1.0, 1.0, NAN)),
+        ("sensitivity", lambda v: gaussian_sigma(1.0, 1e-6, v), (0, -1.0, NAN, INF)),
+        ("epsilon", lambda v: optimal_delta(v, 2, 1.0), (0, -1.0, NAN, INF)),
+        ("count", lambda v: optimal_delta(1.0, v, 1.0), (0, 1.5, True, 10**7)),
+        ("total", lambda v: optimal_delta(1.0, 2, v), (-1.0, NAN, INF)),
+        ("delta", lambda v: optimal_delta(1.0, 2, 1.0, v), (-0.1, 1.0, NAN)),
+        ("total_delta", lambda v: optimal_epsilon(1.0, 2, v, 1e-3), (0.0, 1e-3, 1.0, NAN)),
+        ("epsilons", lambda v: composed_epsilon(v, 1e-6), ([], [0.0], [NAN], [1.0, -1.0])),
+        ("delta", lambda v: composed_epsilon([1.0], v), (1.0, -1.0, NAN)),
+    ]
+    for value in values
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_CALIBRATION)
+def test_nonsense_is_not_calibrated(name: str) -> None:
+    assert gaussian_sigma(1.0, 1e-6) > 0
+    assert composed_epsilon([1.0], optimal_delta(1.0, 2, 1.0, 0.1)) > 0
+    with pytest.raises(UsageError) as caught:
+        REFUSED_CALIBRATION[name]()
+    assert caught.value.field == name.split(maxsplit=1)[0]
+
+
+@pytest.mark.parametrize("law", [[1, 2, 3, 4, 5], [10**6, 0, 1], [1, 0, 0, 0, 0, 999_999]])
+@pytest.mark.parametrize("count", [1, 9, 60])
+def test_every_value_is_above_the_exact_one(law: list[int], count: int) -> None:
+    """Down to 1e-26 of the whole, where a plain transform has lost everything below 1e-16."""
+    part = Repeated(Masses(-2, np.array(law) / sum(law)), count)
+    found, exact = sum_of([part], 1e-26), exact_sum(law, count)
+    total, missing = Fraction(sum(law)) ** count, Fraction(0)
+    for place, mass in enumerate(exact, -2 * count):
+        share = Fraction(mass) / total
+        if not found.first <= place <= found.last:
+            missing += share if place > found.last else 0
+            continue
+        bound = Fraction(float(found.values[place - found.first])) * (1 + Fraction(found.error))
+        assert share <= bound
+    assert missing <= Fraction(found.lost)
+    top = [float(Fraction(mass) / total) for mass in exact][-3:]
+    if found.last == len(exact) - 1 - 2 * count and top[-1] > 1e-24:
+        assert found.values[-1] == pytest.approx(top[-1], rel=0.05)
+
+
+def test_what_parts_lost_is_lost() -> None:
+    part = Masses(0, np.array([0.5, 0.49]), error=1e-3, lost=0.01)
+    found = sum_of([Repeated(part, 3), Repeated(part, 2)], 1e-26)
+    assert 0.05 <= found.lost <= 0.0501
+    assert found.error >= 5e-3
+    assert sum_of([Repeated(Masses(0, np.zeros(1), lost=0.2), 2)], 1e-26).lost >= 0.4
+
+
+def test_what_lies_above_the_window_is_lost() -> None:
+    part = Repeated(Masses(0, np.full(2, 0.5)), 10_000)
+    first, last = window([part], 1e-20)
+    assert 4000 < first < last < 6000
+    assert sum_of([part], 1e-20).lost >= 1e-20
+
+
+@pytest.fixture
+def longest(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Sums may have 256 times fewer values than outside of tests, which saves time."""
+    for module in ("fourier", "loss"):
+        monkeypatch.setattr(f"gopa.accounting.{module}.LONGEST", LONGEST >> 8)
+    return LONGEST >> 8
+
+
+def test_sums_that_are_too_long_are_refused(longest: int) -> None:
+    wide = np.zeros(longest // 4)
+    wide[[0, -1]] = 0.5
+    assert len(sum_of([Repeated(Masses(0, wide), 2)], 1e-26).values) < longest
+    with pytest.raises(UsageError):
+        sum_of([Repeated(Masses(0, wide), 9)], 1e-26)
+
+
+def test_a_loss_that_would_be_too_long_gets_a_coarser_grid(longest: int) -> None:
+    values = np.zeros(2**10 + 1)
+    values[[0, -1]] = 0.5
+    step = 2.0**-12
+    found = Loss((LossDistribution(step, Masses(-(2**9), values)),)).repeated(15).repeated(15)
+    assert len(found.sides[0].masses.values) < longest
+    assert found.sides[0].step > step
+    sums = (2 * np.arange(226) - 225) * 2**9 * step
+    for epsilon in (0.5, 2.0, 5.0):
+        gained = np.maximum(-np.expm1(epsilon - sums), 0)
+        exact = float((binom.pmf(np.arange(226), 225, 0.5) * gained).sum())
+        assert exact * (1 - 1e-9) <= found.delta(epsilon) <= exact * 1.01
+
+
+def test_other_grids_keep_what_is_infinite_or_lost() -> None:
+    side = LossDistribution(0.1, Masses(0, np.full(4, 0.2), lost=0.05), infinite=0.1)
+    other = regridded(side, 0.07)
+    assert other.infinite == pytest.approx(0.15)
+    assert other.delta(0.15) >= side.delta(0.15)
+    assert gridded(Atoms(np.array([1e-30, 0.5]), np.array([9.0, 1.0]), 0.3)).infinite >= 0.3
+    nothing = gridded(Atoms(np.zeros(2), np.zeros(2), 0.3))
+    assert Loss((nothing,)).repeated(20).delta(1.0) == pytest.approx(1 - 0.7**20)

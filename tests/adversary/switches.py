@@ -23,18 +23,20 @@ from gopa.protocol.party.confirming import narrow
 from gopa.protocol.party.context import PartyContext
 from gopa.protocol.party.states import PartyState, Published
 from gopa.protocol.party.view import RoundView
-from gopa.protocol.rules.accusations import AccusationJudge
-from gopa.protocol.rules.commit import CommitContent, CommitRules
-from gopa.protocol.rules.cutting import CutOff
+from gopa.protocol.rules.closes import Bars, CutOff, Due, following
+from gopa.protocol.rules.commit import CommitRules
 from gopa.protocol.rules.final_phases import RecoverRules
-from gopa.protocol.rules.findings import BreaksRule, PartyVerdict, Removed, absent, invalid
+from gopa.protocol.rules.findings import Removed
 from gopa.protocol.rules.join import CoinsRules, JoinRules
 from gopa.protocol.rules.ledger import Ledger
-from gopa.protocol.rules.mailbox import Sorted, Sorter
-from gopa.protocol.rules.retry import Bars, Due, following
+from gopa.protocol.rules.mailbox import BreaksRule, PartyVerdict, Sorted, Sorter, absent, invalid
+from gopa.protocol.rules.numbers import NumberProving
+from gopa.protocol.rules.publish import AccusationJudge
+from gopa.protocol.rules.roll_and_edges import CommitContent, PublishedValues
 from gopa.protocol.rules.rollback import RollbackRules
 from gopa.protocol.rules.round_state import CloseInputs, Failure, PhaseDecision, RoundState
 from gopa.protocol.rules.rounds import RoundSequence
+from gopa.protocol.rules.rows import RowProving
 from gopa.rounds.context import RoundContext
 from tests.auditing.disabling import Disable, replaced, together
 from wire.errors import MalformedMessage
@@ -76,10 +78,10 @@ ANY_ROOT: Final = together(
     replaced(Chain, "require_root", _nothing),
     replaced(RoundSequence, "_require_root", _nothing),
 )
-"""Nobody compares the root of a close with the log ([C7])."""
+"""Nobody compares the root of a close with the log (04-C7)."""
 
 FEW_CONFIRMED: Final = unasked("too few confirmed", "too few confirmed around a party")
-"""Parties go on, however few confirmed among all or around one of them ([F2])."""
+"""Parties go on, however few confirmed among all or around one of them (04-F2)."""
 
 
 def _as_if_listed(
@@ -98,19 +100,19 @@ def _unlisted(state: PartyState, *_: object) -> PartyState:
 
 
 UNREAD: Final = replaced(module("gopa.protocol.party.checking"), "_require_revealed", _nothing)
-"""Parties commit whatever the others have signed ([V7])."""
+"""Parties commit whatever the others have signed (04-V7)."""
 
 OWN_PRESENCE: Final = together(
     replaced(closing, "narrow", _as_if_listed), replaced(closing, "_listed", _unlisted)
 )
-"""A party goes on although a list lacks it ([C5]); it looks at every list for itself."""
+"""A party goes on although a list lacks it (04-C5); it looks at every list for itself."""
 
 
 # Join and coins
 
 
-def _any_join(message: Message, context: RoundContext) -> Join:
-    del context
+def _any_join(proving: NumberProving, message: Message, context: RoundContext) -> Join:
+    del proving, context
     return JOIN.decode(message.body)
 
 
@@ -119,7 +121,7 @@ def _any_reveal(stage: CoinsRules, message: Message) -> Any:
     return REVEAL.decode(message.body)
 
 
-ANY_JOIN: Final = replaced(module("gopa.protocol.rules.join"), "read_join", _any_join)
+ANY_JOIN: Final = replaced(NumberProving, "read_join", _any_join)
 ANY_NONCE: Final = replaced(CoinsRules, "_read", _any_reveal)
 ANYBODY: Final = replaced(Ledger, "_admitted", lambda *_: True)
 SHARED_KEYS: Final = replaced(module("gopa.protocol.rules.join"), "_require_own_keys", _nothing)
@@ -144,7 +146,7 @@ def _padded(patch: pytest.MonkeyPatch) -> None:
 FEWER_EDGES: Final = _padded
 """Edges that are missing are taken for void ones."""
 
-ANY_SIZES: Final = replaced(CommitRules, "_require_sizes", _nothing)
+ANY_SIZES: Final = replaced(NumberProving, "_require_sizes", _nothing)
 
 
 def _all_good(group: Group, encodings: list[bytes]) -> list[bool]:
@@ -163,7 +165,7 @@ def _with_identity(group: Group, commits: Mapping[int, CommitContent], parties: 
 
 
 THE_IDENTITY: Final = together(
-    replaced(module("gopa.protocol.rules.commit"), "good_points", _all_good),
+    replaced(module("gopa.protocol.rules.numbers"), "good_points", _all_good),
     replaced(module("gopa.protocol.rules.commit"), "_own_points", _with_identity),
 )
 """The identity is a point like any other, also where the points are added up."""
@@ -301,10 +303,12 @@ def _readmitting(patch: pytest.MonkeyPatch) -> None:
     def keep(state: RoundState, phase: Phase, message: Message) -> None:
         keep_late(state, phase, message)
         if phase is Phase.PUBLISH:
-            state.values[state.places[message.author]] = PUBLISH.decode(message.body).value
+            values = state.at(PublishedValues).values
+            values[state.places[message.author]] = PUBLISH.decode(message.body).value
 
     def grow(stage: RollbackRules, cut: int, given: CloseInputs) -> PhaseDecision:
-        late = {place for place, data in enumerate(stage.state.values) if data}
+        values = stage.state.at(PublishedValues).values
+        late = {place for place, data in enumerate(values) if data}
         stage.members = tuple(sorted({*stage.members, *late}))
         return demand(stage, cut, given)
 
@@ -346,25 +350,23 @@ UNWITNESSED: Final = together(
 
 NO_RECORD: Final = replaced(RoundState, "removed", _nobody_removed)
 ANY_KEY: Final = replaced(module("gopa.protocol.rules.rollback"), "wrong_keys", _none)
-NO_STRAYS: Final = replaced(module("gopa.protocol.rules.late_evidence"), "_stray_faults", _none)
+NO_STRAYS: Final = replaced(module("gopa.protocol.rules.rollback"), "_stray_faults", _none)
 
 
 # Long vectors
 
-UNDISPUTED: Final = replaced(module("gopa.protocol.rules.prove"), "disputed_edges", lambda *_: ())
-ANY_MASK_OF_SEEDS: Final = replaced(
-    module("gopa.protocol.rules.final_phases"), "liars_about_seeds", _none
-)
+UNDISPUTED: Final = replaced(module("gopa.protocol.rules.rows"), "disputed_edges", lambda *_: ())
+ANY_MASK_OF_SEEDS: Final = replaced(RowProving, "liars_about_seeds", lambda *_: {})
 
 
-def _nobody_lied(state: RoundState, keys: Sequence[object]) -> list[frozenset[int]]:
-    del state
-    return [frozenset()] * len(keys)
+def _nobody_lied(
+    proving: RowProving, state: RoundState, keys: Sequence[object]
+) -> list[dict[int, tuple[int, int]]]:
+    del proving, state
+    return [{} for _ in keys]
 
 
-ANY_MASK_OF_EDGES: Final = replaced(
-    module("gopa.protocol.rules.rollback"), "liars_about_edges", _nobody_lied
-)
+ANY_MASK_OF_EDGES: Final = replaced(RowProving, "liars_about_edges", _nobody_lied)
 
 
 # Accusations, recovery, retries
@@ -401,10 +403,10 @@ MORE_ATTEMPTS: Final = replaced(
 # Cuts
 
 
-def _held_against(  # noqa: PLR0917 - the arguments of what it replaces
-    state: RoundState, stage: Any, decision: PhaseDecision, cut: int, end: int, given: CloseInputs
+def _held_against(
+    stage: Any, decision: PhaseDecision, cut: int, end: int, given: CloseInputs
 ) -> CutOff:
-    del state, stage, cut, end, given
+    del stage, cut, end, given
     said = decision.said
     return CutOff({}, False, said.culprits if isinstance(said, Failure) else ())
 

@@ -35,7 +35,7 @@ def joins(by: int) -> Sequence[Malicious]:
 def test_noise_of_ones_own_choice_within_the_bounds_is_accepted_and_reported(
     height: int, count: int
 ) -> None:
-    """[I5] of 14: nothing counts on it, and its sum is as if it had been drawn."""
+    """14-I5: nothing counts on it, and its sum is as if it had been drawn."""
     assert height**2 * count <= IN_ROWS.noise_square
     assert height**8 * count <= IN_ROWS.spike**8
     found = outcome(Malicious(LIAR, at="join", do=aim_noise(height, count)))
@@ -61,7 +61,7 @@ def test_a_vector_is_accepted_up_to_its_length_and_no_further() -> None:
 
 
 def test_what_two_say_alike_of_their_edge_cancels_while_both_stay() -> None:
-    """[K7] of 14: nobody notices, and nothing comes of it."""
+    """14-K7: nobody notices, and nothing comes of it."""
     found = outcome(
         Malicious(LIAR, at="publish", do=add_to_the_sum(1000, ACCOMPLICE)),
         Malicious(ACCOMPLICE, at="publish", do=add_to_the_sum(-1000, LIAR)),

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from gopa.planning import Plan, Terms
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from zkp.noise import GaussianTable, NoiseLaw, irwin_hall
 
 

@@ -102,7 +102,7 @@ def test_columns_of_vectors_have_norms() -> None:
 def test_no_two_stretched_rows_are_farther_apart_than_the_plan_says() -> None:
     rows = [{"a": 30.0, "v": np.array([2.0, 0])}, {"a": 0.0, "v": np.array([-2.0, 0])}]
     columns = Columns.of(rows[0], {"a": (0, 30)}, {"v": 2})
-    from gopa.aggregation.structure import Structure
+    from gopa.aggregation.values import Structure
 
     structure = Structure.of(rows[0])
     first, second = (columns.stretched(row, structure, 0, clip=False).vector for row in rows)

@@ -18,13 +18,13 @@ from gopa.adversary.privacy.audited_plan import terms_from
 from gopa.aggregation.engine import Mode
 from gopa.aggregation.result import report_lines
 from gopa.auditing import Verdict, audit
+from gopa.auditing.described import warning_of
 from gopa.auditing.html.page import to_html
-from gopa.auditing.noise import warning_of
 from gopa.cli import commands
 from gopa.cli.plan import as_record
 from gopa.planning import Terms, guarantee
-from gopa.planning.defaults import EXACT_DELTA
 from gopa.planning.explanation import draw_plan
+from gopa.planning.target import EXACT_DELTA
 from gopa.planning.worth import Worth, delta_of_component, judge
 from gopa.support.wording import (
     EXACT,
@@ -69,7 +69,7 @@ def test_the_sum_is_that_of_the_integers_to_the_last_bit(mode: Mode, dimension: 
 def test_whoever_leaves_is_not_in_the_sum(mode: Mode) -> None:
     values = [row[0] for row in drawn(8)]
     plan = made(range=WIDE, integers=True, mode=mode)
-    script: dict[int, Any] = {2: "publish", 5: "unmask"}
+    script = {2: "join"} if mode == "off" else {2: "publish", 5: "unmask"}
     result = gopa.sum(values, plan, integers=True, mode=mode, script=script, seed=1)
     left = sum(values) - values[2]
     assert result.included == (0, 1, 3, 4, 5, 6, 7)
@@ -271,7 +271,7 @@ def test_what_was_vetoed_is_not_to_be_given_again() -> None:
     """Two parties vanish at the end where nobody can recover them: the sum may be known."""
     plan = made(recovery=None, integers=True, least_chance=0)
     with pytest.raises(gopa.RoundAborted) as aborted:
-        gopa.sum([1] * 8, plan, integers=True, mode="off", script={3: "unmask"}, seed=1)
+        gopa.sum([1] * 8, plan, integers=True, mode="signed", script={3: "unmask"}, seed=1)
     assert aborted.value.released == "masked"
     assert aborted.value.attempts == 1
     assert EXACT_DIFFERENCE in str(aborted.value)

@@ -13,9 +13,9 @@ import pytest
 
 import gopa
 from gopa import UsageError
-from gopa.aggregation.errors import InvalidValue, InvalidWeight, OutOfRange
 from gopa.aggregation.histograms import OneHot
 from gopa.aggregation.options import AggregationRequest
+from gopa.aggregation.values import InvalidValue, InvalidWeight, OutOfRange
 from gopa.aggregation.variances import HALF_DISTANCE, Moments
 from tests.aggregation.plans import planned, terms
 from tests.aggregation.test_weighting import stream

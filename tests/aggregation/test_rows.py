@@ -15,11 +15,10 @@ import pytest
 import gopa
 from commitments import ristretto255
 from gopa import LocalAggregator, UsageError
-from gopa.aggregation.bounds import Bounds
-from gopa.aggregation.encoding import NoisySum, Plain
-from gopa.aggregation.errors import OutOfRange
+from gopa.aggregation.encoding import Bounds, NoisySum, Plain
+from gopa.aggregation.engine import fresh_stream
 from gopa.aggregation.histograms import OneHot
-from gopa.aggregation.seeds import fresh_stream
+from gopa.aggregation.values import OutOfRange
 from gopa.aggregation.variances import Moments
 from gopa.aggregation.weighting import WeightedRows, Weights
 from gopa.contract.row_terms import origin, sums_of_positions, weighted_length

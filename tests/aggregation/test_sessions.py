@@ -1,4 +1,4 @@
-"""The same API over whole sessions: logs, proofs, culprits; and mode off agrees with them."""
+"""The same API over whole sessions: logs, proofs, culprits, and who stays in which list."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from gopa.adversary.deeds.organising import AlteredClose, with_cut
 from gopa.aggregation import sessions
 from gopa.aggregation.engine import Excluded
 from gopa.contract.phases import Phase
+from gopa.graph import complete
 from gopa.protocol.simulation import Script
 from tests.aggregation.plans import lasting
 from tests.lies import lying
+from tests.planning.lists import Conditions, crossing, follow
 from tests.protocol.simulation.doubles import SWIFT
 from wire.errors import GopaError
 from zkp.noise import irwin_hall
@@ -39,24 +41,40 @@ def swift(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "LocalSession", partial(sessions.LocalSession, toolkit=SWIFT))
 
 
-def outcome(mode: Any, script: Any, **changes: Any) -> Any:
-    """What a round comes to, but for its numbers."""
-    trust: Any = "malicious" if "mask" not in changes else "honest-but-curious"
-    with LocalAggregator(
-        lasting(rounds=1, **changes), mode=mode, trust=trust, seed=1, script=script
-    ) as aggregator:
+def signed(script: dict[int, str], trust: Any) -> Any:
+    """What one attempt of a signed session comes to, but for its numbers."""
+    made = lasting(rounds=1, charged=0, attempts=1, **MASKS[trust])
+    with LocalAggregator(made, mode="signed", trust=trust, seed=1, script=script) as aggregator:
         try:
             result = aggregator.average(VALUES)
         except RoundAborted as error:
-            return error.reason, error.culprits, error.released, error.attempts
-    shares = round(float(result.stderr), 12)
+            return error.reason, error.culprits, error.released
+    found = (result.included, set(result.excluded), result.rolled_back)
+    return *found, round(float(result.sum_stderr), 9)
+
+
+def played(script: dict[int, str], trust: Any) -> Any:
+    """The same by lists alone. The graph is complete, so that chance has no say."""
+    made, curious = lasting(rounds=1, charged=0, attempts=1, **MASKS[trust]), trust != "malicious"
+    phases = {party: Phase[phase.upper()] for party, phase in script.items()}
+    roll = [party for party in range(8) if phases.get(party) is not Phase.JOIN]
+    graph = complete(len(roll))
+    silent = {at: phases[party] for at, party in enumerate(roll) if party in phases}
+    lists = follow(graph, silent, Conditions(made, curious, 8))
+    if lists.abort is not None:
+        culprits = tuple(roll[position] for position in lists.culprits)
+        return lists.abort.name, culprits, "masked" if lists.masked else "none"
+    crossed = crossing(graph, lists.final, set(lists.committed).difference(lists.final))
+    fates = {roll[at]: (phase.name, cause.name) for at, (phase, cause) in lists.removed.items()}
+    fates |= dict.fromkeys(set(range(8)).difference(roll), ("JOIN", "ABSENT"))
+    opened = () if curious else sorted({roll[outside] for _, outside in crossed})
+    stays = len(crossed) * (made.mask_deviation**2 + 1 / 12) if curious else 0.0
+    blur = len(lists.final) * (float(made.noise.variance) + 1 / 4) + stays
     return (
-        result.included,
-        result.excluded,
-        result.rolled_back,
-        result.attempts,
-        result.vetoes,
-        shares,
+        tuple(roll[position] for position in lists.final),
+        {Excluded(party, *fate) for party, fate in fates.items()},
+        tuple(opened),
+        round(blur**0.5 / made.steps, 9),
     )
 
 
@@ -66,27 +84,28 @@ SINGLE: list[dict[int, str]] = [
     *(dict.fromkeys(range(1, 5), phase) for phase in PHASES),
     *(dict.fromkeys(range(1, 6), phase) for phase in PHASES),
 ]
-"""Nobody fails, one party, as many as may fail, and one more; the
-graph is complete, so that chance has no say."""
+"""Nobody fails, one party, as many as may fail, and one more."""
 
 
 @pytest.mark.thirds
 @pytest.mark.parametrize("script", SINGLE, ids=str)
-def test_mode_off_ends_as_a_session_does(script: dict[int, str]) -> None:
-    assert outcome("off", script) == outcome("signed", script)
+def test_a_session_keeps_the_lists_that_are_played_out(script: dict[int, str]) -> None:
+    assert signed(script, "malicious") == played(script, "malicious")
 
 
 @pytest.mark.thirds
 @pytest.mark.parametrize(("first", "second"), list(product(PHASES, repeat=2)))
-def test_mode_off_ends_as_a_session_does_for_pairs(first: str, second: str) -> None:
+def test_a_session_keeps_the_lists_of_pairs(first: str, second: str) -> None:
     script = {2: first, 5: second}
-    assert outcome("off", script) == outcome("signed", script)
+    assert signed(script, "malicious") == played(script, "malicious")
 
 
-def test_honest_but_curious_rounds_end_alike_too() -> None:
-    for script in [{}, {2: "commit"}, {2: "publish"}, {2: "publish", 5: "commit"}]:
-        changes = MASKS["honest-but-curious"]
-        assert outcome("off", script, **changes) == outcome("signed", script, **changes), script
+@pytest.mark.parametrize(
+    "script", [{}, {2: "commit"}, {2: "publish"}, {2: "publish", 5: "commit"}], ids=str
+)
+def test_honest_but_curious_rounds_keep_their_lists_too(script: dict[int, str]) -> None:
+    """Masks towards whoever left after committing stay in the sum, and in its error."""
+    assert signed(script, "honest-but-curious") == played(script, "honest-but-curious")
 
 
 @pytest.mark.parametrize("trust", MASKS)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gopa
 from commitments import ristretto255
 from commitments.group import Stream
-from gopa.aggregation.bounds import Bounds
-from gopa.aggregation.encoding import Encoded, Encoding, NoisySum
-from gopa.aggregation.errors import InvalidWeight, OutOfRange
+from gopa.aggregation.encoding import VOUCHED, Bounds, Encoded, Encoding, NoisySum
+from gopa.aggregation.values import InvalidWeight, OutOfRange
 from gopa.aggregation.weighting import (
     WeightedBall,
     WeightedRange,
@@ -31,8 +31,14 @@ from wire.errors import UsageError
 from wire.secret import SecretBytes
 
 VALUES = [np.array([0.1, 0.9]), np.array([0.5, 0.25]), np.array([1.0, 0.0])] * 2
+
+
 WEIGHTS = [10, 0, 3.5, 7, 1, 9.99]
+
+
 NARROW = terms(dimension=3, steps=1000)
+
+
 BALL = planned(
     n=50, dimension=10, norm=str(widened_norm(1, (-1, 1))), range=(-1, 1), mode="signed"
 ).terms
@@ -200,3 +206,36 @@ def test_the_widened_norm_is_rounded_up() -> None:
     norm = widened_norm("0.1", ("-0.1", "0.1"))
     assert Fraction(1, 50) < Fraction(norm) ** 2 < Fraction(1, 50) * Fraction("1.000000001")
     assert widened_norm(3, (0, 8)) >= 5
+
+
+def plan(epsilon: float | None = 40.0) -> gopa.Plan:
+    return gopa.plan(
+        n=5, epsilon=epsilon, delta="1e-4" if epsilon else None, corrupt=1, dropout=0.0,
+        dimension=2, range=(-1, 1), norm=0.1, rounds=2, least_chance=0, mode="signed",
+    )  # fmt: skip
+
+
+def test_the_caller_answers_for_long_vectors_and_the_result_says_so() -> None:
+    vectors = [np.array([0.9, -0.9])] * 5
+    with (
+        gopa.LocalAggregator(plan(), mode="signed", seed=1) as held,
+        pytest.raises(gopa.OutOfRange),
+    ):
+        held.average(vectors)
+    with gopa.LocalAggregator(plan(), mode="signed", seed=1, vouched=True) as free:
+        found = free.average(vectors)
+    assert np.abs(found.mean - vectors[0]).max() < 6 * found.stderr[0]
+    assert found.privacy is not None
+    assert found.privacy.assumptions[0] == VOUCHED
+    with gopa.LocalAggregator(plan(None), mode="off", seed=1, vouched=True) as exact:
+        assert np.allclose(exact.average(vectors).mean, vectors[0], atol=1e-4)
+
+
+def test_the_range_still_holds_and_weights_do_not_mix_with_it() -> None:
+    with gopa.LocalAggregator(plan(), mode="off", seed=1, vouched=True) as free:
+        assert free.average([np.ones(2)] * 5)
+        with pytest.raises(gopa.OutOfRange):
+            free.average([np.full(2, 1.1)] * 5)
+    with pytest.raises(UsageError) as caught:
+        gopa.LocalAggregator(plan(), mode="off", max_weight=2, vouched=True)
+    assert caught.value.field == "vouched"

@@ -22,7 +22,7 @@ PICTURE: Final = ROOT / "docs" / "architecture.svg"
 PUBLIC: Final = {"accounting", "adversary", "graph", "noise", "sessions", "twoparty"}
 """Packages that learning may import, and nothing inside of them."""
 
-SUPPORTING: Final = {"__init__", "draws", "extras", "progress", "version"}
+SUPPORTING: Final = {"__init__", "arrays", "draws", "extras", "progress", "version"}
 """Modules of `gopa.support` that learning may import."""
 
 

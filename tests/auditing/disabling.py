@@ -8,15 +8,14 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from gopa.auditing.checks import BY_NUMBER, Status
-from gopa.auditing.report import AuditFault, CheckResult
-from gopa.auditing.tally import CheckTally
+from gopa.auditing.checks import BY_NUMBER, CheckTally
+from gopa.auditing.report import AuditFault, CheckResult, Status
 from gopa.contract.cutting import pieces_of
 from gopa.contract.framing import Message
 from gopa.contract.organiser import read_control
-from gopa.protocol.rules.accusations import AccusationJudge
 from gopa.protocol.rules.closes import given_in
-from gopa.protocol.rules.findings import BreaksRule
+from gopa.protocol.rules.mailbox import BreaksRule
+from gopa.protocol.rules.publish import AccusationJudge
 from gopa.protocol.rules.rounds import RoundSequence
 from gopa.rounds.real_proofs import RealProofs
 

@@ -15,7 +15,7 @@ from bulletin_board.entry import VERSION, Entry
 from bulletin_board.note import sign_note
 from bulletin_board.tree import RightEdge, encode_bundle, leaf_hash
 from gopa.auditing import Anchors, Report
-from gopa.auditing.checks import Status
+from gopa.auditing.report import Status
 from gopa.contract.manifest import Manifest
 from gopa.contract.phases import Kind, Phase
 from gopa.protocol.simulation import Script

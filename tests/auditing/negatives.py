@@ -22,8 +22,8 @@ from bulletin_board.note import KeyKind, SignedNote, cosign
 from gopa.adversary.deeds import accuse, spoil_proof, spoil_value, unproved_key, wrong_seed
 from gopa.adversary.setup import FOUR
 from gopa.auditing import Anchors, auditor
-from gopa.auditing.checks import Status
-from gopa.auditing.state import LogState
+from gopa.auditing.reading import LogState
+from gopa.auditing.report import Status
 from gopa.contract.party import OPENING, About, EdgeOpenings
 from gopa.contract.phases import Kind, Phase
 from gopa.protocol.organiser import SessionSetting

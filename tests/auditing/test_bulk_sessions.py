@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import io
+import resource
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -15,10 +19,13 @@ from bulletin_board import Submission
 from bulletin_board.archive import ArchiveParts
 from bulletin_board.note import Checkpoint, SignedNote
 from gopa.auditing import Verdict, audit
+from gopa.cli import entry as room
+from gopa.cli.entry import NoRoom, make_room
 from gopa.contract.party import COMMIT
 from gopa.contract.phases import Phase
 from gopa.contract.terms import Terms
-from tests.planning.classic import plan
+from tests.auditing.transcripts import anchors_of, path_of
+from tests.planning.samples import plan
 
 PARTIES = 30
 
@@ -102,3 +109,42 @@ def test_the_same_seed_makes_the_same_session(path: Path, terms: Terms) -> None:
 
 def test_sessions_of_different_sizes_are_kept_apart() -> None:
     assert session_of(100) != session_of(1000)
+
+
+GIVEN: Final = [64, 100, 120, 140, 200, 260, 300, 340, 380, 420]
+
+
+"""Megabytes of address space, among them those with which a library ends, or never does."""
+
+
+def audited(tmp_path: Path, megabytes: int) -> subprocess.CompletedProcess[bytes]:
+    keys = tmp_path / "anchors.txt"
+    keys.write_bytes(anchors_of("clean_five").to_bytes())
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+
+    session = path_of("clean_five")
+    command = [sys.executable, "-m", "gopa", "audit", str(session), "--anchors", str(keys)]
+    return subprocess.run(command, preexec_fn=limit, capture_output=True, check=False, timeout=120)
+
+
+@pytest.mark.slow
+def test_with_enough_memory_there_is_a_verdict(tmp_path: Path) -> None:
+    assert audited(tmp_path, 4_096).returncode == 0
+
+
+@pytest.mark.thirds
+@pytest.mark.parametrize("megabytes", GIVEN)
+def test_too_little_memory_accuses_nobody(megabytes: int, tmp_path: Path) -> None:
+    ended = audited(tmp_path, megabytes)
+    assert ended.returncode in {0, 5}
+    assert megabytes > 300 or ended.returncode == 5
+
+
+def test_room_is_found_or_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    make_room()
+    monkeypatch.setattr(room, "LEAST_ROOM", 2**60)
+    with pytest.raises(NoRoom):
+        make_room()

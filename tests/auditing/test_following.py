@@ -10,10 +10,8 @@ import pytest
 
 from bulletin_board.tree import RightEdge, bundles, encode_bundle, leaf_hash
 from gopa.auditing import Anchors, Verdict, audit
-from gopa.auditing.auditor import options_of
-from gopa.auditing.checks import Status
-from gopa.auditing.following import LogFollower
-from gopa.auditing.report import Culprit, Report
+from gopa.auditing.auditor import LogFollower, options_of
+from gopa.auditing.report import Culprit, Report, Status
 from tests.auditing.logs import clean, ends, note_of, played
 from tests.vectors.transcripts.worlds import World
 from wire.errors import UsageError

@@ -16,13 +16,21 @@ import pytest
 from markupsafe import Markup
 
 import gopa
-from gopa.auditing.checks import Status
-from gopa.auditing.html.filling import page_of
-from gopa.auditing.html.page import CONTENT_SECURITY_POLICY, render, to_html
-from gopa.auditing.html.report_object import ReportObject
-from gopa.auditing.report import Verdict
-from tests.auditing.html_reading import by_kind, nesting, page, replaced, words
-from tests.auditing.html_samples import EMBEDDED, as_json, bare, report, with_status
+from gopa.auditing.html.figures import ReportObject
+from gopa.auditing.html.page import CONTENT_SECURITY_POLICY, page_of, render, to_html
+from gopa.auditing.report import Status, Verdict
+from tests.auditing.html_samples import (
+    EMBEDDED,
+    as_json,
+    bare,
+    by_kind,
+    nesting,
+    page,
+    replaced,
+    report,
+    with_status,
+    words,
+)
 from wire.errors import UsageError
 
 HIDDEN = "\u202e\u200b\x00\x1b\ud800"

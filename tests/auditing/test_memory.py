@@ -16,14 +16,14 @@ import pytest
 from bench.audit_session import made_session
 from commitments.group import SecretScalar
 from gopa.auditing.auditor import options_of, read_log
+from gopa.auditing.reading import LogState
 from gopa.auditing.sources import open_transcript
-from gopa.auditing.state import LogState
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.toolkit import Toolkit
 from tests import verified
 from tests.auditing.logs import archived, clean, note_of
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from wire import ed25519
 from wire.randomness import Rng
 
@@ -99,7 +99,7 @@ def peak_of(path: Path) -> int:
 def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows that are full with either of two sizes take the same with both."""
     monkeypatch.setattr("gopa.auditing.reading.BATCH", 64)
-    monkeypatch.setattr("gopa.protocol.rules.checked_ahead.BATCH", 32)
+    monkeypatch.setattr("gopa.protocol.rules.mailbox.BATCH", 32)
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,8 @@ from typing import Final
 import pytest
 
 from gopa.auditing import Verdict, audit, session_checks
-from gopa.auditing.checks import CHECKS, Status
+from gopa.auditing.checks import CHECKS
+from gopa.auditing.report import Status
 from tests.auditing.logs import clean, ends
 from tests.auditing.negatives import NEGATIVES, Given, Negative
 from wire.errors import UsageError

@@ -17,12 +17,11 @@ from bulletin_board.archive import write_mirror
 from bulletin_board.reader import COSIGNED, DirectorySource
 from gopa.auditing import Anchors, Report, Verdict, audit
 from gopa.auditing.auditor import options_of, read_log
-from gopa.auditing.checks import Status
 from gopa.auditing.composing import compose
 from gopa.auditing.options import LARGEST_SAVED
+from gopa.auditing.reading import LogState, trace
+from gopa.auditing.report import Status
 from gopa.auditing.sources import open_transcript
-from gopa.auditing.state import LogState
-from gopa.auditing.tracing import trace
 from gopa.protocol.rules import LogCheck
 from tests.auditing.logs import archived, clean, ends, note_of, played
 from tests.auditing.test_following import shown

@@ -12,26 +12,38 @@ from typing import Final
 
 import pytest
 
-from bulletin_board import NoteSigner, TrustPolicy
+from bulletin_board import NoteSigner, Submission, TrustPolicy
 from bulletin_board.client.forks import FORK_EVIDENCE
 from bulletin_board.note import KeyKind, SignatureLine, SignedNote, cosign
+from bulletin_board.tree import RightEdge, leaf_hash
+from gopa.adversary.deeds import accuse, wrong_share
 from gopa.auditing import Anchors, Verdict, audit
-from gopa.auditing.auditor import options_of, run
-from gopa.auditing.evidence import Evidence, FaultStatement, Fork
-from gopa.auditing.following import LogFollower
+from gopa.auditing.auditor import LogFollower, options_of, run
+from gopa.auditing.evidence import Evidence, FaultStatement, Fork, Prefix
 from gopa.auditing.judging import judge
 from gopa.auditing.proving import evidence_of
 from gopa.auditing.report import Culprit, Report
 from gopa.cli.audit_screen import judged_screen
-from tests.auditing.logs import archived, clean, note_of
+from gopa.contract.framing import MessageSlot, Posted, sign_message
+from gopa.contract.party import About
+from gopa.contract.phases import Phase
+from gopa.protocol.rules import Ledger
+from gopa.protocol.rules.rounds import RoundSequence
+from gopa.protocol.simulation import Script
+from gopa.rounds.toolkit import Toolkit
+from tests.auditing.logs import Log, archived, clean, note_of, played
 from tests.auditing.schema import problems
 from tests.auditing.test_following import shown
+from tests.lies import lying
 from tests.randomness import seeded
+from tests.vectors.transcripts.worlds import RECOVERY
 from tests.verifier.answers import program
 from tests.verifier.answers import report as report_of
 from wire.secret import SecretBytes
 
 NAMES: Final = ("a.example", "b.example", "c.example")
+
+
 FORKED: Final = (*clean().entries[:5], *clean().entries[6:9])
 
 
@@ -258,3 +270,91 @@ def test_a_report_says_when_a_quorum_had_seen_the_log(
     assert not problems(json.loads(report.to_json()))
     assert any(seen in line for line in report.limits if "took place" in line) or not seen
     assert set(report.limits) != set(alone.limits)
+
+
+DEALER = 1
+
+
+def at(log: Log, phase: Phase, author: bytes | None = None) -> int:
+    """The first entry of a phase, or that of an author."""
+    found = (Submission.decode(raw).entry for raw in log.entries)
+    return next(
+        index
+        for index, entry in enumerate(found)
+        if entry.phase == phase and author in {None, entry.author.data}
+    )
+
+
+def closed(log: Log, entries: tuple[bytes, ...]) -> Log:
+    """With the close that the rules demand behind these entries."""
+    ledger = Ledger(Toolkit(), rng=seeded("framing"))
+    for index, raw in enumerate(entries):
+        submission = Submission.decode(raw)
+        ledger.observe(Posted(index, submission.leaf, submission.entry))
+    edge = RightEdge()
+    edge.extend(map(leaf_hash, entries))
+    control = ledger.next_control(len(entries), root=edge.root())
+    assert control is not None
+    place = MessageSlot(
+        log.manifest.session,
+        Phase.ORGANISER,
+        control.kind,
+        control.round,
+        control.seq,
+        control.previous,
+    )
+    signed = sign_message(control.body, place, log.organiser)
+    return replace(log, entries=(*entries, *signed.entries))
+
+
+def accused(log: Log, place: Path) -> tuple[set[bytes], list[Evidence]]:
+    """Whom the audit blames by rules of accusations, and all files of evidence that it makes."""
+    path = place / "log.gopa"
+    path.write_bytes(log.archive())
+    report, state = run(path, options_of(anchors=log.anchors), None)
+    assert state is not None
+    blamed = {
+        fault.author
+        for fault in report.faults
+        if fault.rule.startswith("04-A") and fault.culprit is Culprit.PARTY
+    }
+    files = [data for _, data in evidence_of(state, report.faults, lambda: log.entries)]
+    assert all(judge(data).convicts for data in files)
+    return blamed, [Evidence.parse(data) for data in files]
+
+
+@pytest.mark.parametrize("compared", [True, False], ids=["roots", "any roots"])
+def test_who_accused_truly_is_not_convicted_in_another_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compared: bool
+) -> None:
+    """Whether or not the close between shows that the organiser saw the first log."""
+    if not compared:
+        monkeypatch.setattr(RoundSequence, "_require_root", lambda *_: None)
+    true = played(RECOVERY, Script().misbehave(DEALER, lying("commit", wrong_share())))
+    honest = played(RECOVERY)
+    accuser = Submission.decode(true.entries[at(true, Phase.ACCUSE)]).entry.author.data
+    dealer = next(
+        Submission.decode(mine).entry.author.data
+        for mine, other in zip(true.entries, honest.entries, strict=False)
+        if mine != other
+    )
+    blamed, (evidence,) = accused(true, tmp_path)
+    assert blamed == {evidence.statement.author} == {dealer}
+
+    commit, close = at(true, Phase.COMMIT, dealer), at(true, Phase.PUBLISH) + RECOVERY.terms.parties
+    entries = (*true.entries[:commit], honest.entries[commit], *true.entries[commit + 1 : close])
+    forked = closed(true, entries)
+    blamed, files = accused(forked, tmp_path)
+    assert blamed == set()
+    assert all(each.statement.author != accuser for each in files)
+    note = note_of(forked.entries, forked.signer)
+    for rule in (b"04-A1", b"04-A5"):
+        statement = FaultStatement(accuser, rule, 1)
+        assert not judge(Evidence(statement, Prefix(note, (), forked.entries)).to_bytes()).convicts
+
+
+def test_who_accuses_falsely_in_the_log_it_saw_is_convicted(tmp_path: Path) -> None:
+    script = Script().misbehave(DEALER, lying("accuse", accuse(about=About.SHARE)))
+    blamed, (evidence,) = accused(played(RECOVERY, script), tmp_path)
+    assert blamed == {evidence.statement.author}
+    assert evidence.statement.rule == b"04-A5"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import socket
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +17,7 @@ import pytest
 
 from bulletin_board.admission import RefusalReason, Refused, parse_problem, problem_body
 from bulletin_board.client.http import LARGEST_REFUSAL, HttpTransport, NetworkError, Response
-from bulletin_board.compression import gzipped
+from bulletin_board.compression import gzipped, takes_gzip, without_encoding
 from tests.board.live import client
 from tests.board.tools import entry_bytes
 from wire.errors import MalformedMessage
@@ -143,3 +146,98 @@ def test_problems_have_a_limit() -> None:
     assert parse_problem(known + b" " * 16_000).reason is RefusalReason.BUSY
     with pytest.raises(MalformedMessage):
         parse_problem(known + b" " * 16_384)
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port: int = bound.getsockname()[1]
+        return port
+
+
+def ask(url: str) -> str:
+    transport = HttpTransport(seconds=1)
+    try:
+        with pytest.raises(NetworkError) as caught:
+            transport.request("GET", url, body=None, media_type="", limit=100)
+    finally:
+        transport.close()
+    return str(caught.value)
+
+
+def test_a_closed_port_is_named_without_objects(closed_port: int) -> None:
+    url = f"http://127.0.0.1:{closed_port}/checkpoint"
+    said = ask(url)
+    assert said.startswith(url)
+    assert "Connection(" not in said
+    assert "refused" in said
+
+
+def test_silence_is_told_apart_from_refusal(closed_port: int) -> None:
+    """Somebody who listens and never answers is not nobody."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silence = ask(f"http://127.0.0.1:{silent.getsockname()[1]}/checkpoint")
+    refusal = ask(f"http://127.0.0.1:{closed_port}/checkpoint")
+    assert "Connection(" not in silence
+    assert silence.partition(" ")[2] != refusal.partition(" ")[2]
+
+
+DATA = bytes(range(256)) * 100
+
+
+@pytest.mark.parametrize("encoding", ["gzip", " GZIP "])
+def test_gzip_is_undone(encoding: str) -> None:
+    assert without_encoding(gzipped(DATA), encoding, len(DATA)) == DATA
+    assert without_encoding(gzip.compress(DATA), encoding, len(DATA)) == DATA
+    assert gzipped(DATA) == gzipped(DATA)
+
+
+@pytest.mark.parametrize("encoding", ["", "identity"])
+def test_what_is_not_encoded_stays(encoding: str) -> None:
+    assert without_encoding(DATA, encoding, len(DATA)) == DATA
+
+
+def test_a_few_bytes_do_not_become_many() -> None:
+    bomb = gzipped(bytes(10_000_000))
+    assert len(bomb) < 100_000
+    assert len(without_encoding(bomb, "gzip", 10_000_000)) == 10_000_000
+    assert len(without_encoding(bomb, "gzip", 1_000)) == 1_001
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [
+        (gzipped(DATA)[:-1], "gzip"),
+        (gzipped(DATA) + b"x", "gzip"),
+        (gzipped(DATA) + gzipped(DATA), "gzip"),
+        (b"", "gzip"),
+        (DATA, "gzip"),
+        (zlib.compress(DATA), "gzip"),
+        (zlib.compress(DATA), "deflate"),
+        (gzipped(gzipped(DATA)), "gzip, gzip"),
+        (DATA, "br"),
+    ],
+)
+def test_anything_else_is_refused(data: bytes, encoding: str) -> None:
+    assert without_encoding(gzipped(DATA), "gzip", 10**6) == DATA
+    with pytest.raises(MalformedMessage):
+        without_encoding(data, encoding, 10**6)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "takes"),
+    [
+        ("gzip", True),
+        ("identity, GZIP;q=0.5", True),
+        ("br;q=1.0, gzip;q=1", True),
+        ("", False),
+        ("identity", False),
+        ("gzip;q=0", False),
+        ("gzip; q=0.000", False),
+        ("*", False),
+        ("xgzip", False),
+    ],
+)
+def test_who_takes_gzip(accepted: str, takes: bool) -> None:
+    assert takes_gzip(accepted) is takes

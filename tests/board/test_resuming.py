@@ -15,12 +15,15 @@ from bulletin_board import sequencer as sequencer_module
 from bulletin_board.admission import Anyone, RefusalReason, Refused, RosterAdmission
 from bulletin_board.entry import Entry
 from bulletin_board.fsck import fsck_directory
+from bulletin_board.reader import MemorySource
+from bulletin_board.recovery import boundary_edge
 from bulletin_board.reindex import rebuild_index
 from bulletin_board.sequencer import Accepted, Sequencer
 from bulletin_board.snapshot import seal, unseal
 from bulletin_board.storage import Inconsistent, IndexRow, InUse, StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.storage.sqlite import Database, SqliteIndex
+from bulletin_board.tree import TILE_WIDTH, RightEdge, leaf_hash
 from tests.board.tools import (
     append,
     copy_of,
@@ -328,3 +331,19 @@ def test_an_index_is_not_rebuilt_from_less_than_the_log(place: BoardDirectory) -
     log = open_log(place)
     assert log.signed.size == COUNT + 4
     log.close()
+
+
+MANY = 2 * TILE_WIDTH + 5
+
+
+def test_the_edge_at_full_bundles_is_that_of_the_log() -> None:
+    leaves = [leaf_hash(bytes([at % 251])) for at in range(MANY)]
+    whole, short = RightEdge(), RightEdge()
+    contents = whole.extend(iter(leaves)) + whole.partial()
+    source = MemorySource({content.tile.path: content.data for content in contents})
+    short.extend(iter(leaves[: 2 * TILE_WIDTH]))
+    found = boundary_edge(source, 2 * TILE_WIDTH)
+    assert (found.size, found.root()) == (2 * TILE_WIDTH, short.root())
+    for size in (1, 2 * TILE_WIDTH + 1, MANY):
+        with pytest.raises(Inconsistent, match="whole bundles"):
+            boundary_edge(source, size)

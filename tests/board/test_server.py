@@ -39,8 +39,7 @@ from bulletin_board.server.service import ServerLimits
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.tree import resources
 from tests.board.asking import ask, head, post, raw_exchange
-from tests.board.certificates import write_certificate
-from tests.board.live import free_port, live_board
+from tests.board.live import free_port, live_board, write_certificate
 from tests.board.tools import (
     anyone,
     append,

@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from itertools import cycle
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from bulletin_board.client.http import NetworkError
+from gopa.cli import join as join_asking
 from gopa.cli.exits import ABORTED_EXIT, LATER_EXIT
-from gopa.cli.join_words import tell
-from gopa.cli.session_progress import CurrentActivity, ProgressEvent
+from gopa.cli.join import ACCEPT, advised, join
+from gopa.cli.join_words import BoardUnreachable, Declined, PatientConnect, SessionAbsent, tell
+from gopa.cli.plan import plan
+from gopa.cli.session_progress import CurrentActivity, ProgressEvent, Silent, progress
 from gopa.contract.phases import Phase
-from gopa.protocol.party import Part
+from gopa.planning.target import CORRUPT
+from gopa.protocol.party import LocalPolicy, Part, Refusal
 from gopa.sessions.contribution import RoundStatus
+from gopa.sessions.following.follower import BoardFollower
 from gopa.sessions.organising import Deadlines
-from gopa.sessions.vault import identity
+from gopa.sessions.ticket import Ticket
+from gopa.sessions.vault import MemoryVault, identity
 from gopa.support.wording import PARTS, name_of
-from tests.board.waiting import until
-from tests.cli.joining import events, stand
-from tests.protocol.simulation.worlds import FEW, SIGNED
-from wire.errors import GopaError, UsageError
+from tests.board.waiting import LONG, until
+from tests.cli.joining import ACCEPTED, Stand, events, stand
+from tests.protocol.simulation.worlds import FEW, SCALAR, SIGNED
+from tests.sessions.hostile.worlds import world
+from wire.errors import GopaError, ProtocolError, UsageError
 
 ONCE = replace(FEW, rounds=1)
+
+
 TWICE = replace(FEW, rounds=2, attempts=1, charged=0)
 
 
@@ -137,3 +159,183 @@ def test_a_person_reads_whether_the_party_is_in(part: Part | None) -> None:
         assert ("not in this round" in text) is (part is not None)
         assert part is None or PARTS[name_of(part)] in text
     assert ("waiting for the others" in heard.now[0]) is (part is None)
+
+
+OPTIONS = {name for option in join.params for name in option.opts}
+
+
+@pytest.mark.parametrize("advice", ACCEPT.values())
+def test_advice_names_an_option_of_the_command(advice: str) -> None:
+    named = re.findall(r"--[a-z-]+", advice)
+    assert len(named) == 1
+    assert set(named) <= OPTIONS
+
+
+def test_parties_ask_for_the_part_that_plans_assume() -> None:
+    """A number of their own would refuse plans that say nothing, or accept plans for less."""
+    asked = {name: each.default for each in (*join.params, *plan.params) for name in each.opts}
+    assert asked["--corrupt-share"] == asked["--corrupt"] == str(CORRUPT)
+    assert LocalPolicy(Decimal(1), Decimal(1)).corrupt_share == Fraction(str(CORRUPT))
+
+
+def test_a_plan_for_fewer_is_accepted_by_saying_so() -> None:
+    said = advised(Refusal("this session withstands 1 of 200", "corrupt", "1/200"))
+    assert said.message.endswith("To accept: --corrupt-share 1/200")
+
+
+def test_the_value_that_would_do_is_named() -> None:
+    said = advised(Refusal("this session uses epsilon 8, you accept at most 1", "epsilon", "8"))
+    assert said.message == (
+        "This session uses epsilon 8, you accept at most 1. Nothing was sent. "
+        "To accept: --epsilon 8"
+    )
+
+
+@pytest.mark.parametrize("field", ["admission", "policy", "beacon", "terms"])
+def test_nothing_is_advised_that_does_not_help(field: str) -> None:
+    assert "To accept" not in advised(Refusal("no", field)).message
+
+
+def test_strangers_are_accepted_where_anybody_may_join() -> None:
+    assert "--allow-anyone" in advised(Refusal("no", "admission", "anyone")).message
+
+
+ONCE_ASKING = replace(SCALAR, rounds=1)
+
+
+class Sitting:
+    """Somebody in front of a terminal in which `gopa join` runs."""
+
+    def __init__(self, process: subprocess.Popen[bytes], handle: int) -> None:
+        self.process, self._handle = process, handle
+        self.seen = ""
+
+    def sees(self, text: str) -> bool:
+        return until(lambda: self._read(text))
+
+    def _read(self, text: str) -> bool:
+        os.set_blocking(self._handle, False)
+        with suppress(OSError):
+            self.seen += os.read(self._handle, 65_536).decode()
+        return text in self.seen
+
+    def types(self, text: str) -> None:
+        os.write(self._handle, text.encode())
+
+    def ends(self) -> tuple[int, str]:
+        out, _ = self.process.communicate(timeout=LONG)
+        return self.process.returncode, out.decode()
+
+
+@contextmanager
+def sitting(here: Stand, *more: str) -> Iterator[Sitting]:
+    ours, theirs = pty.openpty()
+    line = ["join", str(here.ticket()), "--identity", str(here.key), *ACCEPTED, *more]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gopa", *line], stdin=theirs, stderr=theirs, stdout=subprocess.PIPE
+    )
+    os.close(theirs)
+    try:
+        yield Sitting(process, ours)
+    finally:
+        process.kill()
+        process.communicate(timeout=LONG)
+        os.close(ours)
+
+
+@pytest.mark.slow
+def test_the_question_comes_first(tmp_path: Path) -> None:
+    with stand(tmp_path, ONCE_ASKING, setting=SIGNED) as here:
+        with sitting(here, "--value", "0.5") as no:
+            assert no.sees("Take part? [y/N] ")
+            for word in ("question", "privacy", "epsilon", "from 0 to 1"):
+                assert word in no.seen
+            no.types("\n")
+            assert no.ends() == (2, "")
+        own = here.world.identities[0].public.data
+        assert all(each.author.data != own for each in here.world.entries())
+        with sitting(here) as yes:
+            assert yes.sees("Your value")
+            yes.types("0.5\n")
+            code, out = yes.ends()
+    assert code == 0, yes.seen
+    assert "yours is among them" in out
+
+
+@pytest.mark.slow
+def test_who_said_yes_on_the_line_is_not_asked(tmp_path: Path) -> None:
+    with (
+        stand(tmp_path, ONCE_ASKING, setting=SIGNED) as here,
+        sitting(here, "--value", "1", "--yes") as it,
+    ):
+        code, out = it.ends()
+        it.sees("joining")
+    assert code == 0
+    assert "Take part?" not in it.seen
+    assert "yours is among them" in out
+
+
+@pytest.mark.parametrize(("committed", "ends"), [(False, Declined), (True, KeyboardInterrupt)])
+def test_who_has_answered_is_not_told_that_nothing_was_sent(
+    monkeypatch: pytest.MonkeyPatch, *, committed: bool, ends: type[BaseException]
+) -> None:
+    asked: list[str] = []
+
+    async def nothing(question: str) -> str:
+        asked.append(question)
+        return ""
+
+    monkeypatch.setattr(join_asking, "asked_line", nothing)
+    monkeypatch.setattr(join_asking, "question_rows", lambda _: [])
+    sitting_there: Any = SimpleNamespace(value=None, asks=True)
+    membership: Any = SimpleNamespace(committed=committed, manifest=None)
+    with pytest.raises(ends):
+        asyncio.run(join_asking._answer(sitting_there, membership, Silent()))
+    assert ("has been sent" in asked[0]) == committed
+
+
+DOWN = NetworkError("nobody answers")
+
+
+LOOKS = 40
+
+
+PATIENCE = 10.0
+
+
+def watched(ticket: Ticket, seen: tuple[ProtocolError | None, ...], *, found: bool) -> None:
+    """Look at a board a second at a time, which is in these states in turn."""
+    now = [0.0]
+    connect = PatientConnect(progress(as_json=False, quiet=True), PATIENCE, lambda: now[0])
+    log = connect.open(ticket, MemoryVault(), os.urandom)
+    if found:
+        log._search.body = b"found"
+
+    async def look() -> None:
+        try:
+            for trouble, _ in zip(cycle(seen), range(LOOKS), strict=False):
+                log.trouble = trouble
+                connect._look()
+                now[0] += 1.0
+        finally:
+            await log.close()
+
+    asyncio.run(look())
+
+
+@pytest.mark.parametrize(
+    ("seen", "error"),
+    [((None,), SessionAbsent), ((None, DOWN), SessionAbsent), ((DOWN,), BoardUnreachable)],
+    ids=["there", "comes and goes", "away"],
+)
+def test_a_session_that_is_not_found_is_given_up(
+    seen: tuple[ProtocolError | None, ...],
+    error: type[Exception],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(BoardFollower, "bytes_read", property(lambda _: 100))
+    with world(tmp_path, SCALAR) as here:
+        watched(here.ticket, (None, DOWN), found=True)
+        with pytest.raises(error):
+            watched(here.ticket, seen, found=False)

@@ -40,7 +40,7 @@ from tests.board.tools import log_key, signer
 from tests.board.waiting import LONG, until
 from tests.contract.beacon.rounds import info_second
 from tests.randomness import seeded
-from tests.sessions.organising.live import LiveParties, taking_part
+from tests.sessions.organising.test_live import LiveParties, taking_part
 from wire.ed25519 import SigningKey
 from wire.errors import PUBLISHED, UsageError
 

@@ -215,14 +215,14 @@ def test_random_inputs_keep_to_the_plan() -> None:
 
 def test_other_parties_fall_silent_in_every_round() -> None:
     terms = plan(n=50, epsilon=100, delta=0.01).terms
-    script, fresh = silence(0.2, terms, 1), silence(0.2, terms, None)
+    script, fresh = (silence(0.2, terms, seed, in_phases=True) for seed in (1, None))
     assert script is not None
     assert fresh is not None
     assert [len(script(number)) for number in (1, 2)] == [10, 10]
     assert script(1) == script(1)
     assert script(1) != script(2)
     assert fresh(1) == fresh(1)
-    assert silence(0.0, terms, 1) is None
+    assert silence(0.0, terms, 1, in_phases=True) is None
 
 
 def test_late_silence_is_for_plans_with_recovery() -> None:
@@ -230,7 +230,10 @@ def test_late_silence_is_for_plans_with_recovery() -> None:
         plan(n=50, epsilon=100, delta=0.01, mask="uniform", recovery=recovery).terms
         for recovery in (None, "2/3")
     )
-    late = [silence(1.0, terms, 1) for terms in (plain, recovering)]
+    late = [silence(1.0, terms, 1, in_phases=True) for terms in (plain, recovering)]
     phases = [set(script(1).values()) for script in late if script is not None]
     assert phases[1] - phases[0] == {"unmask"}
     assert phases[0] == {"join", "coins", "commit", "publish"}
+    early = silence(1.0, recovering, 1, in_phases=False)
+    assert early is not None
+    assert set(early(1).values()) == {"join"}

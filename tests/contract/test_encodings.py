@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
+import re
 import tracemalloc
 from typing import Any
 
@@ -10,14 +13,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.contract.bodies import BODIES, BODIES_OF_ROWS, bodies_of, widest_body
-from gopa.contract.manifest import Path
-from gopa.contract.organiser import CLOSE, RESULT, Close, Coins, Members, Roll
+from gopa.contract.manifest import MANIFEST, Path, session_id
+from gopa.contract.organiser import (
+    CLOSE,
+    RESULT,
+    Close,
+    Coins,
+    Members,
+    Roll,
+    pack_members,
+    unpack_members,
+)
 from gopa.contract.party import COMMIT, OPENING, PUBLISH
 from gopa.contract.phases import KIND_IN, ORGANISER_KINDS, Kind, Phase
 from gopa.contract.rows import PROVE, ROW_JOIN, ROW_PUBLISH
+from tests.contract.messages_vectors import records
 from tests.contract.samples import MESSAGES, ROLL, ROW_MESSAGES, h, manifests
 from tests.pace import examples
-from wire.codec import Codec, RecordCodec
+from wire.codec import Codec, RecordCodec, enumeration, u8
 from wire.codec.scalars import Boolean, Enumeration, Integer, Select
 from wire.codec.sequences import Fixed, Opaque, VectorCodec
 from wire.errors import MalformedMessage, UsageError
@@ -27,6 +40,8 @@ SAMPLES: dict[str, tuple[Codec[Any], Any]] = {
     **{name: (BODIES_OF_ROWS[kind], message) for name, (kind, message) in ROW_MESSAGES.items()},
     **{f"manifest {name}": (BODIES[Kind.MANIFEST], each) for name, each in manifests().items()},
 }
+
+
 samples = pytest.mark.parametrize("name", SAMPLES)
 
 
@@ -127,6 +142,8 @@ def _closes(given: dict[str, Any]) -> bool:
 
 
 LONG = {name: BODIES_OF_ROWS[kind] for name, (kind, _) in ROW_MESSAGES.items()}
+
+
 PLAIN = {kind.name.lower(): BODIES[kind] for kind in Kind if kind is not Kind.MANIFEST} | LONG
 
 
@@ -163,6 +180,7 @@ def test_any_bytes_decode_to_what_encodes_to_them(name: str) -> None:
 
 
 HUGE = b"\xff\xff\xff\xff"
+
 
 LENGTHS: dict[str, tuple[Codec[Any], bytes]] = {
     "edges of a commit": (COMMIT, h(1) + HUGE),
@@ -241,3 +259,148 @@ def test_kinds_have_a_widest_body() -> None:
         kind for kind, _ in ROW_MESSAGES.values()
     }
     assert widest_body(200) < min(widest_body(Kind.PUBLISH), widest_body(Kind.CLOSE))
+
+
+def naive(positions: set[int], parties: int) -> bytes:
+    """Section 2 of the specification, word by word."""
+    packed = [0] * ((parties + 7) // 8)
+    for position in positions:
+        packed[position // 8] += 2 ** (position % 8)
+    return bytes(packed)
+
+
+@given(st.integers(1, 40), st.data())
+def test_lists_round_trip(parties: int, data: st.DataObject) -> None:
+    members = data.draw(st.sets(st.integers(0, parties - 1)))
+    packed = pack_members(members, parties)
+    assert packed == naive(members, parties)
+    assert unpack_members(packed, parties) == tuple(sorted(members))
+
+
+def test_order_and_repetition_do_not_matter() -> None:
+    assert pack_members([3, 1, 3], 9) == pack_members([1, 3], 9) == b"\x0a\x00"
+
+
+@pytest.mark.parametrize("parties", [1, 7, 8, 9, 15, 16, 17])
+def test_lengths_and_padding_are_strict(parties: int) -> None:
+    everybody = pack_members(range(parties), parties)
+    assert unpack_members(everybody, parties) == tuple(range(parties))
+    for wrong in (everybody[:-1], everybody + b"\0", b""):
+        with pytest.raises(MalformedMessage):
+            unpack_members(wrong, parties)
+    for bit in range(parties % 8 or 8, 8):
+        padded = everybody[:-1] + bytes([everybody[-1] | 1 << bit])
+        with pytest.raises(MalformedMessage):
+            unpack_members(padded, parties)
+
+
+@given(st.binary(min_size=2, max_size=2))
+def test_every_string_is_refused_or_packs_to_itself(data: bytes) -> None:
+    try:
+        members = unpack_members(data, 11)
+    except MalformedMessage:
+        assert data[1] >> 3
+        return
+    assert pack_members(members, 11) == data
+
+
+@pytest.mark.parametrize("position", [-1, 5, 8])
+def test_positions_are_on_the_roll(position: int) -> None:
+    assert pack_members([0, 4], 5) == b"\x11"
+    with pytest.raises(UsageError):
+        pack_members([0, position], 5)
+
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+SPEC = (ROOT / "specs" / "04-protocol.md").read_text()
+
+
+LONG_SPEC = (ROOT / "specs" / "14-long-vectors.md").read_text()
+
+
+VECTORS = json.loads((ROOT / "specs" / "vectors" / "messages.json").read_text())
+
+
+ELSEWHERE = {
+    "03-privacy.md": {"GaussianTable", "NoNoise", "WeightRun", "WeightedBits"},
+    "09-beacon.md": {"Scheme", "DrandChain"},
+}
+
+
+def printed() -> list[str]:
+    """Every definition in the text, in order."""
+    texts = f"{SPEC}\n{LONG_SPEC}"
+    blocks = re.findall(r"^```tls \w+\n(.*?)\n```$", texts, re.MULTILINE | re.DOTALL)
+    return [definition for block in blocks for definition in block.split("\n\n")]
+
+
+def running() -> dict[str, str]:
+    """Every definition in the code."""
+    found: dict[str, str] = {}
+    bodies = [*BODIES.values(), *BODIES_OF_ROWS.values()]
+    codecs: list[Codec[Any]] = [enumeration(Kind, u8), enumeration(Phase, u8), *bodies]
+    for codec in codecs:
+        for name, text in codec.definitions():
+            assert found.setdefault(name, text) == text
+    return found
+
+
+def test_the_printed_formats_are_those_that_run() -> None:
+    expected = running()
+    for page, names in ELSEWHERE.items():
+        text = (ROOT / "specs" / page).read_text()
+        for name in names:
+            assert f"}} {name};" in text
+            del expected[name]
+    assert sorted(printed()) == sorted(expected.values())
+
+
+def rules() -> list[str]:
+    return re.findall(r"\*\*\[([A-Z]\d+)\]\*\*", SPEC)
+
+
+def test_rules_are_numbered_without_gaps() -> None:
+    found = rules()
+    assert len(set(found)) == len(found) > 60
+    for letter in {rule[0] for rule in found}:
+        numbers = sorted(int(rule[1:]) for rule in found if rule[0] == letter)
+        assert numbers == list(range(1, len(numbers) + 1)), letter
+
+
+def test_every_cited_rule_is_in_the_specification() -> None:
+    cited = set()
+    for path in (ROOT / "gopa").rglob("*.py"):
+        cited |= set(re.findall(r"\b04-([A-Z]\d+)", path.read_text()))
+    for path in (ROOT / "gopa" / "contract").glob("*.py"):
+        cited |= set(re.findall(r"\[([A-Z]\d+)\]", path.read_text()))
+    assert {"S2", "E1"} <= cited
+    assert cited <= set(rules())
+
+
+def test_the_vectors_are_up_to_date() -> None:
+    assert records() == VECTORS
+
+
+def codec_of(record: dict[str, str]) -> Codec[Any]:
+    return bodies_of(Path[record.get("path", "bits").upper()])[Kind[record["kind"].upper()]]
+
+
+@pytest.mark.parametrize("record", VECTORS["messages"], ids=lambda record: record["name"])
+def test_published_messages_decode(record: dict[str, str]) -> None:
+    codec, body = codec_of(record), bytes.fromhex(record["body"])
+    assert codec.encode(codec.decode(body)) == body
+    if record["kind"] == "manifest":
+        session = VECTORS["sessions"][record["name"]]
+        assert session_id(body).hex() == session
+        assert MANIFEST.decode(body).session.hex() == session
+
+
+@pytest.mark.parametrize("record", VECTORS["refused"], ids=lambda record: record["name"])
+def test_published_damage_is_refused(record: dict[str, str]) -> None:
+    (base,) = (each for each in VECTORS["messages"] if each["name"] == record["base"])
+    codec = codec_of(record)
+    codec.decode(bytes.fromhex(base["body"]))
+    with pytest.raises(MalformedMessage):
+        codec.decode(bytes.fromhex(record["body"]))

@@ -318,7 +318,7 @@ def test_the_widest_message_of_a_kind_may_begin(kind: Kind) -> None:
 
 
 def naive(entries: list[Entry]) -> list[bytes]:
-    """[E1] for one stream without evidence: runs of consecutive seq, each continuing the last."""
+    """04-E1 for one stream without evidence: runs of consecutive seq, each continuing the last."""
     found: list[bytes] = []
     expected, run = 0, list[Entry]()
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Manifests hold together: every rule of [S2] stops something that could not end well."""
+"""Manifests hold together: every rule of 04-S2 stops something that could not end well."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def wide(parties: int = 5, steps: int = 20, k: int = 2) -> Manifest:
 
 
 def test_sums_are_below_the_largest_integer_of_a_result() -> None:
-    """[Z2]: what the bounds of all numbers together allow."""
+    """04-Z2: what the bounds of all numbers together allow."""
     noise = max(binomial(MOST_WEIGHTED_BITS).radius, LARGEST_TOTAL_WEIGHT // 2, MOST_ROWS // 2)
     masks = MOST_REGISTERED * 2**16 * 14 * LARGEST_DEVIATION
     assert MOST_REGISTERED * (MOST_STEPS + noise) + masks < 2**62

@@ -18,7 +18,7 @@ from bulletin_board.witness.health import WitnessState
 from gopa.cli.config import read_config
 from tests.board.asking import ask
 from tests.board.live import live_board, live_witness, witnessed
-from tests.deploy.test_readme import ROOT, blocks
+from tests.deploy.test_pages import ROOT, blocks, section
 
 DEPLOY: Final = ROOT / "deploy"
 UNITS: Final = sorted((DEPLOY / "systemd").glob("*.service"))
@@ -86,7 +86,7 @@ def test_container_and_service_run_the_same_command() -> None:
     assert shlex.split(line)[1:] == inside
     compose = (DEPLOY / "compose.yaml").read_text()
     assert f"[{', '.join(inside)}" in compose
-    (page, *_) = blocks((ROOT / "docs" / "deploy.md").read_text())
+    (page, *_) = blocks(section(ROOT / "docs" / "deploy.md", "On several machines"))
     assert f"gopa {shlex.join(inside)}" in page
 
 

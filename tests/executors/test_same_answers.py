@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+import pickle
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from io import BytesIO
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 import pytest
 
@@ -20,7 +23,7 @@ from gopa import LocalAggregator
 from gopa.executors import RayExecutor
 from gopa.protocol.rules import check_log
 from gopa.protocol.simulation import Simulation, SimulationOptions
-from tests.executors.recording import Recording
+from tests.cli.test_simulate import SMALL, facts, refused
 from tests.protocol.simulation.worlds import FULL, RECOVERING, inputs_for
 from tests.randomness import seeded
 from tests.vectors.registry import TRANSCRIPTS
@@ -28,10 +31,44 @@ from tests.vectors.test_transcripts import stated
 from tests.vectors.transcripts.made import read
 from wire.errors import UsageError
 
-pytestmark = pytest.mark.together("ray")
+_T = TypeVar("_T")
+
+
+_P = ParamSpec("_P")
+
+
+class Recording(Executor):
+    """Does every task at once, from its pickle; `named` are the functions and types in it."""
+
+    def __init__(self) -> None:
+        self.named: set[str] = set()
+        self.tasks = 0
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        reader = _Reader(io.BytesIO(pickle.dumps((fn, args, kwargs))), self.named)
+        function, positional, named = reader.load()
+        self.tasks += 1
+        done: Future[_T] = Future()
+        done.set_result(function(*positional, **named))
+        return done
+
+
+class _Reader(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, named: set[str]) -> None:
+        super().__init__(file)
+        self._named = named
+
+    def find_class(self, module: str, name: str) -> Any:
+        self._named.add(f"{module}.{name}")
+        return super().find_class(module, name)
+
 
 WORLD = replace(RECOVERING, rounds=1)
+
+
 KINDS = ("threads", "processes", "ray")
+
+
 PUBLIC = {
     "commitments._native.RISTRETTO255",
     "decimal.Decimal",
@@ -53,6 +90,8 @@ PUBLIC = {
     "wire.ed25519.SignatureClaim",
     "zkp.noise.gaussian_table.GaussianTable",
 }
+
+
 """Types that may leave the process: what stands in a log."""
 
 
@@ -108,6 +147,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.together("ray")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_executor_gives_the_same_log_and_the_same_report(
     kind: str, on_ray: RayExecutor, processes: Executor, log: Path
@@ -118,6 +158,7 @@ def test_every_executor_gives_the_same_log_and_the_same_report(
     assert found.to_json() == report(log)
 
 
+@pytest.mark.together("ray")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_executor_finds_the_same_faults(
     kind: str, on_ray: RayExecutor, processes: Executor
@@ -130,6 +171,7 @@ def test_every_executor_finds_the_same_faults(
     assert found.to_json() == plain.to_json()
 
 
+@pytest.mark.together("ray")
 @pytest.mark.parametrize("kind", KINDS)
 def test_aggregators_take_any_executor(kind: str, on_ray: RayExecutor, processes: Executor) -> None:
     values = [party / 8 for party in range(WORLD.parties)]
@@ -142,6 +184,7 @@ def test_aggregators_take_any_executor(kind: str, on_ray: RayExecutor, processes
         assert aggregator.average(values).mean == means
 
 
+@pytest.mark.together("ray")
 @pytest.mark.slow
 def test_jobs_are_threads_and_at_least_one() -> None:
     values = [party / 8 for party in range(WORLD.parties)]
@@ -156,6 +199,7 @@ def test_jobs_are_threads_and_at_least_one() -> None:
         assert caught.value.field == "jobs"
 
 
+@pytest.mark.together("ray")
 @pytest.mark.slow
 def test_tasks_can_be_pickled_and_hold_nothing_but_what_stands_in_a_log(log: Path) -> None:
     executor = Recording()
@@ -177,3 +221,14 @@ def entries(name: str) -> list[bytes]:
     """A published transcript."""
     key = VerifierKey.parse(stated(name)["anchors"]["log"])
     return read((TRANSCRIPTS / f"{name}.gopa").read_bytes(), key)[1]
+
+
+@pytest.mark.together("ray")
+@pytest.mark.slow
+def test_ray_changes_no_byte(tmp_path: Path, on_ray: RayExecutor) -> None:
+    plain, spread = tmp_path / "plain.gopa", tmp_path / "spread.gopa"
+    assert facts(*SMALL, "--archive", plain)["rounds"]
+    facts(*SMALL, "--archive", spread, "--ray")
+    assert plain.read_bytes() == spread.read_bytes()
+    assert on_ray.submit(abs, -3).result() == 3
+    assert refused(*SMALL, "--ray", "127.0.0.1:1").field == "address"

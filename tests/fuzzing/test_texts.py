@@ -35,7 +35,7 @@ from tests.board.tools import log_key, trust
 from tests.fuzzing.mutations import changed
 from tests.fuzzing.samples import evidence
 from tests.fuzzing.test_codecs import EXAMPLES
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from tests.randomness import seeded
 from wire.ed25519 import SigningKey
 from wire.errors import GopaError, MalformedMessage

@@ -46,8 +46,9 @@ def test_the_tables_are_those_of_the_project() -> None:
         assert named(extras[name]) == {extra.package}
 
 
-def test_the_readme_says_what_each_extra_adds() -> None:
-    section = (ROOT / "README.md").read_text().partition("## Install")[2].partition("\n## ")[0]
+def test_the_page_on_python_says_what_each_extra_adds() -> None:
+    page = (ROOT / "docs" / "python.md").read_text()
+    section = page.partition("## Extras")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \| \S", section, re.MULTILINE) == sorted(EXTRAS)
 
 

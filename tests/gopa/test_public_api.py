@@ -1,8 +1,15 @@
+""""""
+
 from __future__ import annotations
 
 import ast
+import doctest
 import importlib
+import importlib.util
+import inspect
 import pkgutil
+import pydoc
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,7 +27,11 @@ from gopa.cli.doctor import PACKAGES
 from tests.built_on import BUILT_ON_OTHERS
 
 MOST_NAMES = 50
+
+
 OTHERS_NAME = "mean"
+
+
 MODULES = sorted(
     module.name
     for package in PACKAGES
@@ -125,3 +136,99 @@ def test_a_plan_takes_the_number_of_parties_first_and_names_wrong_keywords() -> 
     wrong = message_of(lambda: plan(30, epsilon=4, delta=1e-6, bounds=(0, 9)))
     assert "range=(low, high)" in wrong
     assert "dropout" in message_of(lambda: plan(30, epsilon=4, delta=1e-6, dropouts=0.1))
+
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = dir(gopa)
+
+
+SHOWN = ("audit", "average", "histogram", "plan", "sum", "variance")
+
+
+"""Functions that users begin with: each has an example."""
+
+
+PLAIN: pydoc.TextDoc = vars(pydoc)["plaintext"]
+
+
+RAW = re.compile(r"\\x[0-9a-f]{2}|[0-9a-f]{32}")
+
+
+"""Bytes and keys, as a repr spells them."""
+
+
+def finder_of(module: str) -> list[doctest.DocTest]:
+    found = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(module))
+    return [each for each in found if each.examples]
+
+
+EXAMPLES = {
+    each.name: each
+    for module in (*PACKAGES, *MODULES)
+    if ">>> " in Path(importlib.util.find_spec(module).origin).read_text()  # type: ignore[union-attr, arg-type]
+    for each in finder_of(module)
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_in_docstrings_do_what_they_show(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    example = EXAMPLES[name]
+    example.globs = {"gopa": gopa}
+    said: list[str] = []
+    found = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=said.append)
+    assert found.attempted
+    assert not found.failed, "".join(said)
+
+
+ROOMS = [
+    name
+    for name in (*PACKAGES, *MODULES)
+    if Path(importlib.util.find_spec(name).origin).name == "__init__.py"  # type: ignore[union-attr, arg-type]
+    and not name.startswith(("gopa.adversary.", "gopa.sessions."))  # their room shows them
+]
+ELSEWHERE = re.compile(r"`((?:docs|examples|tests)/[\w./-]+)`")
+"""A page or a program that shows a room at work, where no lines of a docstring can."""
+
+
+OPEN = {"gopa.protocol.party", "gopa.protocol.simulation", "gopa.sessions"}
+"""Rooms that still have no example."""
+
+
+def without_example(room: str) -> bool:
+    text = importlib.import_module(room).__doc__ or ""
+    pages = ELSEWHERE.findall(text)
+    assert all((ROOT / page).exists() for page in pages), pages
+    return ">>> " not in text and not pages
+
+
+def test_every_room_shows_what_it_is_for() -> None:
+    assert "zkp.sigma" in ROOMS
+    assert {room for room in ROOMS if without_example(room)} <= OPEN
+    assert without_example("gopa.support.version")
+
+
+def test_an_example_that_is_wrong_is_found() -> None:
+    wrong = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "wrong", None, 0)
+    assert doctest.DocTestRunner().run(wrong, out=lambda _: None).failed == 1
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_who_begins_finds_an_example(name: str) -> None:
+    assert ">>> " in (inspect.getdoc(getattr(gopa, name)) or "")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_shows_no_raw_keys(name: str) -> None:
+    text = pydoc.render_doc(getattr(gopa, name), renderer=PLAIN)
+    assert len(text) > 100
+    assert RAW.search(text) is None, RAW.search(text)
+
+
+def test_raw_keys_would_be_found() -> None:
+    def ask(key: bytes = bytes(range(200, 232))) -> bytes:
+        return key
+
+    assert RAW.search(pydoc.render_doc(ask, renderer=PLAIN))

@@ -22,7 +22,7 @@ from gopa.plugins.roster import KnownRoster
 from gopa.protocol.simulation.setup import permissive
 from gopa.sessions import Ticket
 from tests.auditing.html_samples import fault, report, round_report
-from tests.auditing.test_other_session import OTHER
+from tests.auditing.test_anchors import OTHER
 from tests.gopa.brief_samples import Sample
 from tests.sessions.test_contribution import ONE
 from wire.brief import MOST

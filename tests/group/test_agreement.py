@@ -5,7 +5,14 @@ Inputs cross over as integers and encodings; results are compared as such.
 
 from __future__ import annotations
 
+import array
+import ctypes
 import hashlib
+import json
+import mmap
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commitments import ristretto255
 from commitments.generators import hash_to_points
 from commitments.group import Group, PointVec
 from commitments.tables import table_kernels
@@ -240,3 +248,154 @@ def test_tables_of_backends_do_not_mix() -> None:
     for table, stranger in ((one, other), (other, one)):
         with pytest.raises(UsageError):
             table.inner(stranger)
+
+
+CODES = "iIlLqQ"
+
+
+OTHER_CODES = "bBhHfd"
+
+
+def from_array(code: str, n: int) -> Any:
+    return array.array(code, [1] * n)
+
+
+def from_numpy(code: str, n: int) -> Any:
+    return np.ones(n, dtype=code)
+
+
+def from_memory(code: str, n: int) -> Any:
+    return memoryview(array.array(code, [1] * n))
+
+
+def from_bytes(code: Any, n: int) -> Any:
+    return memoryview(bytearray(np.ones(n, dtype=code).tobytes())).cast(code)
+
+
+def from_sliced(code: str, n: int) -> Any:
+    """The end of a longer buffer: an empty one begins where that ends."""
+    return memoryview(array.array(code, [1] * (n + 3)))[3:]
+
+
+def from_ctypes(code: Any, n: int) -> Any:
+    kinds = {"i": ctypes.c_int, "I": ctypes.c_uint, "q": ctypes.c_longlong}
+    kinds |= {"Q": ctypes.c_ulonglong, "l": ctypes.c_long, "L": ctypes.c_ulong}
+    return memoryview((kinds[code] * n)(*[1] * n)).cast("B").cast(code)
+
+
+MAKERS: list[Callable[[str, int], Any]] = [
+    from_array,
+    from_numpy,
+    from_memory,
+    from_bytes,
+    from_sliced,
+    from_ctypes,
+]
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("make", MAKERS)
+def test_buffers_of_integers(
+    group: Group, make: Callable[[str, int], Any], code: str, n: int
+) -> None:
+    assert group.scalars(make(code, n)).ints() == [1] * n
+    assert group.secret_scalars(make(code, n)).reveal().ints() == [1] * n
+    target, same = make(code, n), make(code, n)
+    stream(group).add_to(target, 1)
+    assert len(target) == n
+    stream(group).add_to(target, -1)
+    assert list(target) == list(same)
+    table = group.wide_table([1, 1 << 127])
+    stream(group).add_wide_draws_to(target, 1, table)
+    assert len(target) == n
+
+
+@pytest.mark.parametrize("n", [0, 2])
+@pytest.mark.parametrize("make", [from_array, from_numpy, from_memory])
+@pytest.mark.parametrize("code", OTHER_CODES)
+def test_buffers_of_other_things(
+    group: Group, make: Callable[[str, int], Any], code: str, n: int
+) -> None:
+    assert group.scalars(make("q", n)).ints() == [1] * n
+    with pytest.raises(UsageError):
+        group.scalars(make(code, n))
+    with pytest.raises(UsageError):
+        stream(group).add_to(make(code, n), 1)
+
+
+ODD: dict[str, Callable[[], Any]] = {
+    "big-endian": lambda: np.ones(0, dtype=">i8"),
+    "two dimensions": lambda: np.ones((0, 2), dtype="i8"),
+    "no dimension": lambda: np.array(1, dtype="i8"),
+    "bytes": lambda: b"",
+    "bytearray": bytearray,
+    "map": lambda: mmap.mmap(-1, 8),
+    "structures": lambda: np.zeros(0, dtype=[("a", "i8")]),
+    "truth values": lambda: np.zeros(0, dtype=bool),
+    "complex": lambda: np.zeros(0, dtype=complex),
+    "misaligned": lambda: memoryview(bytearray(17))[1:].cast("q"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_buffers(group: Group, name: str) -> None:
+    stream(group).add_to(np.ones(0, dtype="i8"), 1)
+    with pytest.raises(UsageError):
+        stream(group).add_to(ODD[name](), 1)
+    if name in {"bytes", "bytearray", "map"}:
+        return  # as iterables these are integers of one byte each, or not: see test_usage
+    assert group.scalars(np.ones(0, dtype="i8")).ints() == []
+    with pytest.raises(UsageError):
+        group.scalars(ODD[name]())
+
+
+def test_buffers_that_may_not_be_written_to(group: Group) -> None:
+    for n in (0, 3):
+        words = np.ones(n, dtype="i8")
+        stream(group).add_to(words, 1)
+        words.flags.writeable = False
+        with pytest.raises(UsageError):
+            stream(group).add_to(words, 1)
+        if n:
+            stream(group).add_to(np.ones(2 * n, dtype="i8"), 1)
+            with pytest.raises(UsageError):
+                stream(group).add_to(np.ones(2 * n, dtype="i8")[::2], 1)
+
+
+PROGRAM = """
+import json
+import numpy as np
+from commitments import derive_generators, ristretto255
+from commitments.tables import table_kernels
+
+group = ristretto255("native")
+kernels = table_kernels(group)
+values = np.arange(-2000, 2100, dtype=np.int64)
+point = group.scalars(range(11, 24))
+table = kernels.of_integers(values).times(kernels.equality(point, len(values)))
+sums = table.power_sums(8, 4096).concat(table.fold(point[0], 4096).scalars()).reveal()
+bases = derive_generators(group, b"vector", 41)
+rows = [group.secret_scalars(values[start : start + 41]) for start in range(0, 4100, 41)]
+points = bases.msms(rows, bits=12)
+print(json.dumps([group.details, sums.to_bytes().hex(), points.to_bytes().hex()]))
+"""
+
+
+def told(lanes: str | None) -> list[str]:
+    """What a new process finds out."""
+    given = {name: value for name, value in os.environ.items() if name != "GOPA_LANES"}
+    given |= {} if lanes is None else {"GOPA_LANES": lanes}
+    command = [sys.executable, "-c", PROGRAM]
+    ran = subprocess.run(command, env=given, capture_output=True, text=True, check=True)
+    found: list[str] = json.loads(ran.stdout)
+    return found
+
+
+def test_lanes_change_nothing_but_the_time() -> None:
+    details, *found = told(None)
+    without, *expected = told("0")
+    assert found == expected
+    assert "tables portable" in without
+    assert "tables avx512ifma" in details or details == without
+    assert ristretto255("native").details.startswith("curve25519-dalek, ")

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import re
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import gopa
+import gopa.adversary
+from examples import correlated, without_replacement
 from examples.averaging import figures
-from gopa import BackendError, UsageError
+from gopa import BackendError, UsageError, learning
 from gopa.learning import History, quadratics
 from gopa.learning.experiments import FigureRun, FigureSet
 
@@ -185,3 +192,79 @@ def test_the_figures_of_the_example_are_made(figure: str, tmp_path: Path) -> Non
             numbers[f'"{each}, epsilon 8"'] for each in ("trusted curator", "each user alone")
         )
         assert curator < numbers['"verified predicted, epsilon 8"'] < alone
+
+
+SETS = {"correlated": correlated.figures, "without replacement": without_replacement.figures}
+
+
+FIGURES = [(figures, name) for figures in SETS.values() for name in figures.names]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("figures", "name"), FIGURES, ids=[name for _, name in FIGURES])
+def test_every_figure_is_made(
+    figures: FigureSet, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    forests = np.column_stack([rng.integers(0, 99, (900, 54)), rng.integers(1, 8, 900)])
+    np.savetxt(tmp_path / "covtype.data", forests, delimiter=",", fmt="%d")
+    monkeypatch.setenv("COVERTYPE", str(tmp_path / "covtype.data"))
+    said: list[str] = []
+    figures.make(name, tmp_path, quick=True, say=said.append)
+    assert (tmp_path / f"{name}.png").exists()
+    assert (tmp_path / f"{name}.csv").read_text().count("\n") > 5
+    if name.startswith("table"):
+        assert any("published claim" in line for line in said)
+
+
+def test_forests_need_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COVERTYPE", raising=False)
+    assert set(without_replacement.figures.names) == {
+        "table1", "table2", "fig1", "fig2", "fig3", "fig4",
+    }  # fmt: skip
+    with pytest.raises(UsageError, match="COVERTYPE"):
+        without_replacement.figures.make("fig1", tmp_path, quick=True)
+
+
+PAGES = Path(__file__).resolve().parents[2] / "docs/learning"
+
+
+PAGE = (PAGES / "README.md").read_text()
+
+
+def programs_of(page: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.slow
+def test_its_program_runs_and_keeps_to_its_budget() -> None:
+    (program,) = programs_of(PAGE)
+    assert len(ast.parse(program).body) <= 10
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    *said, room, within = done.stdout.splitlines()
+    assert (room, within) == ("0", "True")
+    assert any("epsilon 1" in line for line in said)
+    assert any("simulation" in line for line in said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["correlated", "without-replacement"])
+def test_programs_of_other_pages_run(name: str) -> None:
+    programs = re.findall(
+        r"^```python\n(.*?)^```", (PAGES / f"{name}.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert programs
+    for program in programs:
+        subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+
+
+def test_every_name_in_its_table_is_there() -> None:
+    table = PAGE.partition("## Where to find what")[2].partition("\n## ")[0]
+    names = set(re.findall(r"`([A-Za-z_]+)(?:\([^`]*\))?`", table))
+    known = {"GOPA_DATA", "unit", "view", "relation", "charge", "room", "at", "learning", "data"}
+    methods = {name for name in names if hasattr(learning.History, name)}
+    assert {"iid", "Privacy", "linear_models"} <= names
+    assert all(hasattr(learning, name) for name in names - known - methods)
+    assert hasattr(gopa.adversary, "distinguish")

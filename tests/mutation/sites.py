@@ -58,7 +58,7 @@ SWAPS: Final = (
         "sensitivity doubled: what is clipped moves by twice what is charged",
     ),
     Swap(
-        "gopa/learning/charges.py",
+        "gopa/learning/privacy.py",
         '"gaussian": Loss.gaussian',
         '"gaussian": lambda sigma, moved: Loss.gaussian(sigma, moved / 2)',
         "sensitivity doubled: a charge knows half of it",

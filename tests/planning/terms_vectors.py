@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gopa.contract.terms import Terms
 from gopa.support.wording import epsilon_text
-from tests.planning.judged import explain_judgement
+from tests.planning.samples import explain_judgement
 from zkp.noise import GaussianTable, NoiseLaw, NoNoise, WeightedBits, binomial, irwin_hall
 
 TABLE = GaussianTable(16, 1, bits=48, rows=57)

@@ -29,9 +29,10 @@ from gopa.planning.exposure import (
     noise_sum,
     theorem_d,
 )
+from gopa.planning.row_noise import exponential_sums
 from tests.pace import examples
 from tests.planning.exact import delta_of_view, noise_view
-from tests.planning.laws import exact_sum, log_concave, sum_of
+from tests.planning.samples import exact_sum, log_concave, sum_of
 from wire.errors import UsageError
 from zkp.noise import GaussianTable, binomial
 
@@ -270,3 +271,88 @@ def test_what_no_curve_is_about_is_refused() -> None:
 def test_masses_know_their_place() -> None:
     assert Masses(-3, np.ones(7)).last == 3
     assert delta_of_view(noise_view(np.ones(3) / 3, 1, 9), 0, 0, 0.0) == 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("mu", "epsilon"), [(0.0242, 0.1), (0.5, 1.0), (1.0, 2.0), (0.1, 0.3)])
+def test_the_gaussian_curve(mu: float, epsilon: float) -> None:
+    from dp_accounting.pld import privacy_loss_mechanism
+
+    foreign = privacy_loss_mechanism.GaussianPrivacyLoss(1 / mu).get_delta_for_epsilon(epsilon)
+    assert gaussian_delta(epsilon, mu) == pytest.approx(foreign, rel=1e-6, abs=0)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("releases", [1, 2, 8])
+def test_loss_distributions_of_rounds(releases: int) -> None:
+    from dp_accounting.pld import privacy_loss_distribution
+
+    noise = noise_sum(GaussianTable.with_scale(8), 500)
+    shift, epsilon = 30, 1.0
+    index = np.arange(noise.first, noise.last + 1)
+    with np.errstate(divide="ignore"):
+        logs = np.log(noise.values)
+    lower = dict(zip(index.tolist(), logs.tolist(), strict=True))
+    upper = dict(zip((index + shift).tolist(), logs.tolist(), strict=True))
+    foreign = privacy_loss_distribution.from_two_probability_mass_functions(
+        log_probability_mass_function_lower=lower,
+        log_probability_mass_function_upper=upper,
+        value_discretization_interval=2e-4,
+        pessimistic_estimate=True,
+    ).self_compose(releases)
+    ours = composed(noise, shift, 0.0, releases).delta(epsilon)
+    assert ours == pytest.approx(foreign.get_delta_for_epsilon(epsilon), rel=5e-3, abs=0)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("count", [1, 4, 16])
+def test_loss_distributions_of_gaussians(count: int) -> None:
+    from dp_accounting.pld import privacy_loss_distribution
+
+    mu, epsilon = 0.2, 0.8
+    foreign = privacy_loss_distribution.from_gaussian_mechanism(
+        1 / mu, value_discretization_interval=1e-4
+    ).self_compose(count)
+    ours = loss_of_gaussian(mu, mu / 600).repeated(count).delta(epsilon)
+    assert ours == pytest.approx(foreign.get_delta_for_epsilon(epsilon), rel=5e-3, abs=0)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("rho", "epsilon"), [(0.01, 0.5), (0.1, 2.0), (0.5, 4.0)])
+def test_zcdp_conversion(rho: float, epsilon: float) -> None:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.atom_domain(T=int), dp.absolute_distance(T=int)
+    measurement = dp.m.make_gaussian(*space, scale=1 / math.sqrt(2 * rho))
+    approximate = dp.c.make_zCDP_to_approxDP(measurement)
+    foreign = approximate.map(1).delta(epsilon)
+    assert zcdp_delta(epsilon, rho) == pytest.approx(foreign, rel=1e-3, abs=0)
+
+
+def added_up(weights: np.ndarray, angles: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    turns = np.multiply.outer(numbers.astype(np.longdouble), angles.astype(np.longdouble))
+    parts = np.mod(turns, 2 * np.arccos(np.longdouble(-1)))
+    return np.asarray((weights * np.exp(1j * parts.astype(np.float64))).sum(axis=1))
+
+
+@pytest.mark.parametrize("exponent", [1, 2, 8])
+@pytest.mark.parametrize(("first", "last"), [(0, 4000), (4000, 4007), (16_000, 64_000)])
+def test_they_are_what_adding_up_gives(exponent: int, first: int, last: int) -> None:
+    source = np.random.default_rng(exponent)
+    weights, angles = source.random(500), 7.0 * source.random(500) ** exponent
+    weights /= weights.sum()
+    found = exponential_sums(weights, angles, first, last)
+    assert len(found) == last - first
+    numbers = np.unique(np.linspace(first, last - 1, 40).round().astype(np.int64))
+    expected = added_up(weights, angles, numbers)
+    # A double has 2^-53 of k times the angle.
+    room = 2.0**-48 + 2.0**-53 * 7 * last
+    assert np.abs(found[numbers - first] - expected).max() < room
+    # And none of them is one of its neighbours.
+    assert np.abs(found[numbers - first][1:] - expected[:-1]).max() > 1000 * room
+
+
+def test_one_value_turns_around() -> None:
+    found = exponential_sums(np.ones(1), np.array([np.pi / 2]), 0, 8)
+    assert np.allclose(found, [1, 1j, -1, -1j, 1, 1j, -1, -1j], rtol=0, atol=1e-14)

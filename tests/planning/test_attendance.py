@@ -37,7 +37,7 @@ from gopa.planning.expansion import (
     neighbourhood,
 )
 from tests.pace import examples
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from tests.randomness import seeded
 from wire.errors import UsageError
 

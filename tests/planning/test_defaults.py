@@ -10,8 +10,8 @@ import pytest
 
 import gopa
 from gopa.planning import guarantee
-from gopa.planning.defaults import ATTEMPTS, GOOD_CHANCE, MOST_RETRIES, PlannedMode
 from gopa.planning.outcome import LENGTH_UNPROVED
+from gopa.planning.target import ATTEMPTS, GOOD_CHANCE, MOST_RETRIES, PlannedMode
 from wire.errors import UsageError
 
 TARGET: dict[str, Any] = {"epsilon": 1, "delta": "1e-6"}

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import math
+import random
+from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from math import comb
+from statistics import mean
 
 import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
+from gopa.contract.beacon import joint_coins
+from gopa.contract.terms import Terms, coin_choices, log2_of, subsets
 from gopa.graph import Graph, from_edges, k_out_graph, worst_flow_energy
-from gopa.planning import expansion as counting
+from gopa.planning import expansion
 from gopa.planning.expansion import (
     Population,
     _log_bad_sets,
+    _log_confined,
+    _log_few_crossing_edges,
+    _log_few_neighbours_each,
+    _log_nothing_between,
     degree_tail,
     disconnected,
     flow_bound,
     log_at_most,
     log_avoiding,
     log_binomial_at_most,
+    log_slack,
     neighbourhood,
 )
+from tests.contract.samples import terms
 from tests.randomness import seeded
 from wire.errors import UsageError
 
@@ -81,7 +92,7 @@ def test_nothing_is_shown_for_more_choices_than_can_be_looked_into() -> None:
 def test_too_many_cases_are_bounded_by_chernoff(monkeypatch: pytest.MonkeyPatch) -> None:
     marked = np.array([40.0, 60.0, 99.0])
     exact = log_at_most(100, marked, 20, 5)
-    monkeypatch.setattr(counting, "_MOST_COUNTS", 0)
+    monkeypatch.setattr(expansion, "_MOST_COUNTS", 0)
     bound = log_at_most(100, marked, 20, 5)
     assert (exact <= bound).all()
     assert (bound < 0).all()
@@ -226,7 +237,7 @@ def test_products_of_avoidances_stay_upper_bounds(
     total: int, draws: int, most_terms: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Multiplied by a million parties: differences of factorials would lose to rounding."""
-    monkeypatch.setattr(counting, "_MOST_TERMS", most_terms)
+    monkeypatch.setattr(expansion, "_MOST_TERMS", most_terms)
     for avoided in (1, 2, 5, 20, total - draws):
         exact = math.fsum(math.log1p(-avoided / (total - i)) for i in range(draws))
         found = float(log_avoiding(total, avoided, draws))
@@ -241,3 +252,224 @@ def test_nonsense_is_refused(numbers: tuple[int, int, int, int, int]) -> None:
     Population(10, 5, 3, 0, 0)
     with pytest.raises(UsageError):
         Population(*numbers)
+
+
+POPULATIONS = (
+    Population(12, 9, 3),
+    Population(20, 15, 6, 2, 4),
+    Population(20, 15, 6, 2, 4, 2),
+    Population(31, 20, 9, 4, 9, 5),
+    Population(40, 39, 5, 1, 3, 1),
+)
+
+
+NEAR = 1e-6
+
+
+def cases() -> list[tuple[Population, int]]:
+    return [(one, size) for one in POPULATIONS for size in range(2, one.honest // 2 + 1)]
+
+
+def misses(among: int, avoided: int, k: int) -> Fraction:
+    """All of k choices miss the avoided ones."""
+    return Fraction(comb(among - avoided, k), comb(among, k)) if avoided <= among else Fraction(0)
+
+
+def binomial_at_most(trials: int, chance: Fraction, most: int) -> Fraction:
+    return sum(
+        (
+            comb(trials, count) * chance**count * (1 - chance) ** (trials - count)
+            for count in range(min(trials, most) + 1)
+        ),
+        Fraction(0),
+    )
+
+
+def logarithm(value: Fraction) -> float:
+    return math.log(value.numerator) - math.log(value.denominator) if value else -math.inf
+
+
+def single(log: np.ndarray) -> float:
+    return float(log[0])
+
+
+@pytest.mark.parametrize(("one", "size"), cases(), ids=str)
+def test_few_neighbours_each(one: Population, size: int) -> None:
+    """Exact without losses; with them Chernoff's bound stands for the outsiders' choices."""
+    found = single(_log_few_neighbours_each(one, np.array([float(size)])))
+    others, outside = one.fewest_others, one.fewest - size
+    own = sum(
+        Fraction(comb(outside, count) * comb(others - outside, one.k - count), comb(others, one.k))
+        for count in range(min(one.loss, one.k) + 1)
+    )
+    ways = comb(one.honest, size)
+    if one.loss == 0:
+        foreign = misses(one.parties - 1, size, one.k) ** outside
+        assert found == pytest.approx(logarithm(ways * own**size * foreign), abs=NEAR)
+        return
+    chance = Fraction(size, one.parties - 1)
+    foreign = binomial_at_most(one.k * outside, chance, one.loss * size)
+    assert found >= logarithm(ways * own**size * foreign)
+    assert found <= logarithm(ways * own**size) + size * log_slack(40, 12) + NEAR
+
+
+@pytest.mark.parametrize(("one", "size"), cases(), ids=str)
+def test_few_crossing_edges(one: Population, size: int) -> None:
+    found = single(_log_few_crossing_edges(one, np.array([float(size)])))
+    chance = 1 - (1 - Fraction(one.k, one.parties - 1)) ** 2
+    pairs = size * (one.fewest - size)
+    ways = comb(one.honest, size)
+    assert found >= logarithm(ways * binomial_at_most(pairs, chance, one.loss * size))
+    assert found <= math.log(ways) + NEAR
+    if one.loss == 0:
+        assert found == pytest.approx(logarithm(ways * (1 - chance) ** pairs), abs=NEAR)
+
+
+@pytest.mark.parametrize(("one", "size"), cases(), ids=str)
+def test_nothing_between(one: Population, size: int) -> None:
+    found = single(_log_nothing_between(one, np.array([float(size)])))
+    rest = max(size, one.honest - one.gone - size)
+    others = one.parties - 1
+    ways = comb(one.honest, size) * comb(one.honest - size, rest)
+    both = misses(others, rest, one.k) ** size * misses(others, size, one.k) ** rest
+    if both:
+        assert found == pytest.approx(logarithm(ways * both), abs=NEAR)
+    assert found >= logarithm(ways * both)
+    best = single(_log_bad_sets(one, np.array([float(size)])))
+    assert best <= found
+
+
+@pytest.mark.parametrize(("one", "size"), cases(), ids=str)
+def test_confined_neighbourhoods(one: Population, size: int) -> None:
+    for width in range(one.fewest - size):
+        found = _log_confined(one, size, width)
+        rest = one.fewest - size - width
+        ways = comb(one.honest, size) * comb(one.honest - size, width)
+        own = misses(one.fewest_others, rest, one.k) ** size
+        foreign = misses(one.parties - 1, size, one.k) ** rest
+        exact = logarithm(ways * own * foreign)
+        assert found >= exact
+        if exact > -1e3:
+            assert found == pytest.approx(exact, abs=NEAR)
+
+
+@pytest.mark.parametrize("units", [1, 12, 60])
+def test_flow_bounds_spend_no_more_chance_than_they_state(
+    units: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spent: dict[int, float] = {}
+
+    def recorded(population: Population, size: int, chance: float) -> int:
+        spent[size] = spent.get(size, 0.0) + chance
+        return neighbourhood(population, size, chance)
+
+    monkeypatch.setattr(expansion, "neighbourhood", recorded)
+    assert flow_bound(Population(1000, 700, 40, 3, 40), units, 1e-6) is not None
+    assert 1 in spent
+    assert sum(spent.values()) <= 1e-6 * (1 + 1e-9)
+
+
+def test_flow_bounds_in_several_steps() -> None:
+    """Eight units among twelve: one step to 4 parties, the next past edges of one unit each.
+
+    In the sparser graph every party has more than a quarter of the others around it, and
+    two steps are needed to pass half of them.
+    """
+    crowded = flow_bound(Population(12, 12, 11), 8, 1e-9)
+    assert crowded is not None
+    assert crowded.energy == 8 * 2 * (1 + 3)
+    sparse = Population(1000, 990, 200)
+    assert 990 / 4 < neighbourhood(sparse, 1, 1e-9) < 990 / 2
+    bound = flow_bound(sparse, 1, 1e-9)
+    assert bound is not None
+    assert bound.energy == 2 * 2
+
+
+def test_flow_bounds_by_hand() -> None:
+    """In a complete graph one step of drop 1 from either end reaches more than half."""
+    for population in (Population(11, 10, 10), Population(20, 16, 19)):
+        bound = flow_bound(population, 1, 1e-9)
+        assert bound is not None
+        assert bound.energy == 2
+
+
+@pytest.mark.parametrize("chance", [0.5, 1e-2, 1e-6])
+@pytest.mark.parametrize("one", POPULATIONS, ids=str)
+def test_neighbourhoods_are_the_largest_that_are_shown(one: Population, chance: float) -> None:
+    for size in range(2, one.honest // 2):
+        budget = math.log(chance) - one.slack
+        shown = 0
+        while shown < one.fewest - size and _log_confined(one, size, shown) <= budget:
+            shown += 1
+        assert neighbourhood(one, size, chance) == shown
+
+
+def some_terms(parties: int, corrupt: int, loss: int, attempts: int) -> Terms:
+    return replace(
+        terms(),
+        parties=parties,
+        corrupt=corrupt,
+        survivors=parties - loss,
+        loss=loss,
+        k=parties - 1,
+        attempts=attempts,
+        beacon="commit-reveal",
+    )
+
+
+@pytest.mark.parametrize(("parties", "corrupt", "loss"), [(5, 1, 2), (7, 3, 2), (8, 3, 3)])
+@pytest.mark.parametrize("attempts", [2, 3])
+def test_every_choice_is_counted_and_none_twice(
+    parties: int, corrupt: int, loss: int, attempts: int
+) -> None:
+    """All coins that come of leaving nonces out, in every attempt and branch, are different.
+
+    Branches need other honest parties each; without organiser and board there is one.
+    """
+
+    def coins(who: range, leaves: int) -> set[bytes]:
+        found = set()
+        for attempt, leaf in product(range(attempts), range(leaves)):
+            nonces = [bytes([attempt, party]).rjust(32, b"\0") for party in range(parties)]
+            for count in range(loss + 1):
+                for out in combinations(who, min(count, len(who))):
+                    left = [each for u, each in enumerate(nonces) if u not in out]
+                    found.add(joint_coins(bytes(32), attempt + 1, bytes([leaf]) * 32, left))
+        return found
+
+    agreed = some_terms(parties, corrupt, loss, attempts)
+    counted, leaves = coin_choices(agreed), 2
+    assert leaves * agreed.honest <= parties - corrupt < (leaves + 1) * agreed.honest
+    assert counted.helped == len(coins(range(parties), leaves))
+    assert counted.alone == len(coins(range(corrupt), 1))
+    assert math.isclose(float(counted.helped_bits), math.log2(len(coins(range(parties), leaves))))
+
+
+@pytest.mark.parametrize(("size", "most"), [(0, 3), (4, 9), (100, 17), (1000, 60), (4000, 37)])
+def test_subsets_against_integers(size: int, most: int) -> None:
+    exact = sum(math.comb(size, taken) for taken in range(most + 1))
+    if exact < 10**60:
+        assert subsets(size, most) == exact
+    assert abs(float(log2_of(subsets(size, most))) - math.log2(exact)) < 1e-9
+
+
+def test_nobody_chooses_values_of_drand() -> None:
+    drand = replace(some_terms(9, 2, 2, 4), beacon="drand")
+    assert coin_choices(drand).helped == coin_choices(drand).alone == 4
+    forked = coin_choices(replace(drand, survivors=5))
+    assert forked.helped == 8
+    assert forked.alone == 4
+
+
+def test_the_shift_bounds_the_best_of_so_many() -> None:
+    """For Gaussian noise: the mean of the largest of N is below, and not far below."""
+    counted = coin_choices(some_terms(7, 3, 2, 2))
+    samples = int(counted.helped)
+    rows = [_normals(seed, samples) for seed in range(400)]
+    best = mean(map(max, rows))
+    assert 0.7 * counted.shift < best < counted.shift
+
+
+def _normals(seed: int, count: int) -> list[float]:
+    drawn = random.Random(seed)
+    return [drawn.gauss(0, 1) for _ in range(count)]

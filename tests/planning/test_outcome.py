@@ -28,7 +28,7 @@ from gopa.planning import outcome as module
 from gopa.planning.exposure import delta_of_rounds, noise_sum
 from gopa.planning.outcome import _broken_limit, flow_energy
 from gopa.planning.worth import delta_of_component
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from tests.randomness import seeded
 from wire.errors import UsageError
 

@@ -20,8 +20,8 @@ from gopa.planning.expansion import Population, disconnected, flow_bound
 from gopa.planning.exposure import delta_of_rounds, delta_of_vectors, noise_sum
 from gopa.planning.laws import LADDERS, gaussian_table
 from gopa.planning.liveness import OwedMessages, plan_dropouts
-from gopa.planning.result import LawName, float_below
-from tests.planning.classic import plan
+from gopa.planning.target import NoiseName, float_below
+from tests.planning.samples import plan
 from wire.errors import UsageError
 from zkp.noise import GaussianTable, NoiseKind, WeightedBits, decode_noise_law
 
@@ -447,7 +447,7 @@ def test_steps_that_no_noise_is_wide_enough_for_are_refused_with_some_that_are()
 
 
 def test_every_law_that_hides_something_has_a_ladder() -> None:
-    assert set(LADDERS) == set(get_args(LawName))
+    assert set(LADDERS) == set(get_args(NoiseName))
     assert {ladder.kind for ladder in LADDERS.values()} == set(NoiseKind) - {NoiseKind.NONE}
     for ladder in LADDERS.values():
         for variance in (0.5, 4.0, 60.0):

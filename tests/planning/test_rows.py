@@ -12,19 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from scipy.stats import binom
 
 import gopa
 from gopa.cli.plan import plan as command
 from gopa.contract.lengths import longest_input, word_width
 from gopa.contract.row_terms import origin, require_rows
 from gopa.planning import Plan, Terms, guarantee
-from gopa.planning.defaults import ROWS_FROM
 from gopa.planning.outcome import LENGTH_UNPROVED
-from gopa.planning.paths import MOST_NOISE
+from gopa.planning.planner import MOST_NOISE
 from gopa.planning.row_noise import bounds_margin, charged_for_proofs, shown_by_proofs
-from gopa.planning.row_plan import planned_late
-from gopa.planning.worth import TOLERANCE, Worth, judge
+from gopa.planning.target import ROWS_FROM, TOLERANCE
+from gopa.planning.worth import Worth, judge
 from tests.protocol.simulation.row_worlds import MANY_ROWS
 from wire.errors import UsageError
 from zkp.noise import NoNoise
@@ -119,7 +117,7 @@ def test_one_coordinate_may_have_all_of_the_length() -> None:
 def test_two_inputs_are_twice_the_root_apart_and_a_coordinate_twice_its_integer(
     squared: int,
 ) -> None:
-    """Of vectors of integers, by enumeration: twice the integer root bounds no length ([U3])."""
+    """Of vectors of integers, by enumeration: twice the integer root bounds no length (14-U3)."""
     reach = math.isqrt(squared)
     ends = range(-reach, reach + 1)
     inside = [(x, y) for x in ends for y in ends if x * x + y * y <= squared]
@@ -443,23 +441,3 @@ def test_noise_and_path_that_exclude_each_other_are_refused() -> None:
     with pytest.raises(UsageError, match="leave one") as refused:
         gopa.plan(n=100, epsilon=8, delta="1e-6", **NORM, noise="binomial", path="rows")
     assert refused.value.field == "path"
-
-
-@pytest.mark.parametrize("parties", [20, 1000, 20_000])
-@pytest.mark.parametrize("chance", [0.001, 0.02, 0.1])
-def test_it_is_the_least_that_hardly_ever_ends_a_round(parties: int, chance: float) -> None:
-    corrupt = parties // 10
-    missing = planned_late(parties, corrupt, 0, chance) - corrupt
-    honest = parties - corrupt
-    assert binom.sf(missing, honest, chance) <= 1e-3
-    assert missing == 0 or binom.sf(missing - 1, honest, chance) > 1e-3
-
-
-def test_nobody_fails() -> None:
-    assert planned_late(100, 10, 80, 0.0) == 10
-
-
-def test_no_more_than_may_be_lost_at_all() -> None:
-    """A plan that can lose fewer parties than are corrupt is ended by these anyway."""
-    assert planned_late(1000, 100, 921, 0.01) == 79
-    assert planned_late(10, 1, 10, 0.0) == 0

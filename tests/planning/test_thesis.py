@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import dataclass
+from fractions import Fraction
 
+import numpy as np
 import pytest
+from scipy.special import betaincinv
 
 from bench.thesis import (
     Reading,
@@ -17,6 +21,8 @@ from bench.thesis import (
 )
 from gopa.accounting.gaussian import central_deviation
 from gopa.graph import complete, k_out_graph, ring, spread_energy
+from gopa.planning.attendance import recovery_failure
+from gopa.planning.expansion import Population, disconnected
 from tests.planning.continuous import (
     sufficient_mask_deviation,
     theta,
@@ -26,6 +32,7 @@ from tests.planning.continuous import (
 )
 from tests.randomness import seeded
 from wire.errors import UsageError
+from wire.randomness import Rng, draw
 
 N, EPSILON = 10_000, 0.1
 
@@ -130,3 +137,75 @@ def test_theta_three_ways() -> None:
         spread = spread_energy(graph, party).high
         assert each[party] <= theta_from_spread(60, 2.0, spread, 5.0) * (1 + 1e-9)
     assert worst_theta(complete(7), 2.0, 5.0) == pytest.approx(theta_from_gap(7, 2.0, 7, 5.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """beta is at most `bound`, with the stated confidence in the simulation."""
+
+    bound: float
+    failures: int
+    runs: int
+    confidence: float
+    method: str = "estimated"
+
+
+def clopper_pearson(failures: int, runs: int, confidence: float = 0.99) -> Estimate:
+    """The exact one-sided upper bound on a probability that failed so often in so many runs."""
+    if not 0 <= failures <= runs or runs < 1 or not 0 < confidence < 1:
+        raise UsageError("failures among at least one run, and a confidence between 0 and 1")
+    if failures == runs:
+        return Estimate(1.0, failures, runs, confidence)
+    bound = float(betaincinv(failures + 1, runs - failures, confidence)) * (1 + 1e-9)
+    return Estimate(bound, failures, runs, confidence)
+
+
+def estimate_disconnection(
+    population: Population, runs: int, rng: Rng, confidence: float = 0.99
+) -> Estimate:
+    """How often a drawn graph of the honest parties falls apart, when nobody is removed."""
+    if population.loss or population.gone:
+        raise UsageError("removals after seeing the graph cannot be simulated: use the bound")
+    honest = np.arange(population.honest)
+    failures = 0
+    for _ in range(runs):
+        graph = k_out_graph(draw(rng, 32), population.parties, population.k)
+        failures += not graph.induced(honest).is_connected()
+    return clopper_pearson(failures, runs, confidence)
+
+
+def test_clean_runs_bound_little() -> None:
+    assert clopper_pearson(0, 100_000).bound == pytest.approx(4.6e-5, abs=0.05e-5)
+    assert clopper_pearson(7, 7).bound == 1
+    assert clopper_pearson(1, 100).bound > clopper_pearson(0, 100).bound
+    for wrong in ((-1, 5), (6, 5), (0, 0)):
+        with pytest.raises(UsageError):
+            clopper_pearson(*wrong)
+
+
+def test_simulation_and_analysis_agree() -> None:
+    population = Population(30, 20, 3)
+    estimate = estimate_disconnection(population, 400, seeded(0))
+    assert estimate.method == "estimated"
+    assert estimate.failures / estimate.runs <= disconnected(population)
+    with pytest.raises(UsageError):
+        estimate_disconnection(Population(30, 20, 3, 1), 1, seeded(0))
+
+
+def test_recovery_failures_are_counted() -> None:
+    population, tau, runs = Population(30, 24, 4), Fraction(1, 2), 600
+    rng = seeded("recovery")
+    bad = 0
+    for _ in range(runs):
+        graph = k_out_graph(rng(32), 30, 4)
+        for party in range(24):
+            around = graph.neighbours(party)
+            bad += int((around >= 24).sum()) >= int(tau * len(around)) + 1
+    expected = recovery_failure(population, tau)
+    assert bad / runs == pytest.approx(expected, rel=0.15)
+    large = recovery_failure(Population(1000, 700, 30), Fraction(2, 3))
+    assert large < 1e-4
+    assert recovery_failure(Population(1000, 700, 30, 5, 50), Fraction(2, 3)) > 10 * large
+    for wrong in (Fraction(1), Fraction(0), 0.5):
+        with pytest.raises(UsageError):
+            recovery_failure(population, wrong)  # type: ignore[arg-type]

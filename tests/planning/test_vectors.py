@@ -17,8 +17,7 @@ from gopa.accounting.convolution import Floats, Masses, convolve
 from gopa.accounting.gaussian import gaussian_delta, renyi_mu, zcdp_delta
 from gopa.planning import guarantee
 from gopa.planning.exposure import Coordinate, delta_of_vectors, noise_sum, shifts_up_to
-from tests.planning.classic import plan
-from tests.planning.laws import log_concave, sum_of
+from tests.planning.samples import log_concave, plan, sum_of
 from wire.errors import UsageError
 from zkp.noise import GaussianTable, WeightedBits, irwin_hall
 

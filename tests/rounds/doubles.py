@@ -46,11 +46,6 @@ class ProofDoubles:
         _require(claim.context.group.generator * secret, claim.key)
         return 2 * _tag(claim)
 
-    def bad_possessions(
-        self, claims: Sequence[PossessionClaim], rng: Rng, executor: Executor | None = None
-    ) -> frozenset[int]:
-        return _wrong([each.proof == 2 * _tag(each) for each in claims])
-
     def prove_noise(
         self,
         claim: NoiseClaim,
@@ -84,28 +79,24 @@ class ProofDoubles:
         _require(group.decode_point(claim.other) * secret, claim.shared)
         return _tag(claim)
 
-    def bad_shared(
-        self, claims: Sequence[SharedKeyClaim], rng: Rng, executor: Executor | None = None
-    ) -> frozenset[int]:
-        return _wrong([each.proof == _tag(each) for each in claims])
-
     def prove_lengths(self, claim: LengthClaim, hidden: HiddenLengths, rng: Rng) -> bytes:
         _require_lengths(claim, hidden)
         return _tag(claim)
-
-    def bad_lengths(
-        self, claims: Sequence[LengthClaim], rng: Rng, executor: Executor | None = None
-    ) -> frozenset[int]:
-        return _wrong([each.proof == _tag(each) for each in claims])
 
     def prove_masks(self, claim: MaskClaim, hidden: HiddenMasks, rng: Rng) -> bytes:
         _require_masks(claim, hidden)
         return _tag(claim)
 
-    def bad_masks(
-        self, claims: Sequence[MaskClaim], rng: Rng, executor: Executor | None = None
+    def _bad(
+        self, claims: Sequence[AnyClaim], rng: Rng, executor: Executor | None = None
     ) -> frozenset[int]:
-        return _wrong([each.proof == _tag(each) for each in claims])
+        return _wrong([each.proof == self._proof_of(each) for each in claims])
+
+    @staticmethod
+    def _proof_of(claim: AnyClaim) -> bytes:
+        return _tag(claim) * (2 if isinstance(claim, PossessionClaim) else 1)
+
+    bad_possessions = bad_shared = bad_lengths = bad_masks = _bad
 
 
 def _wrong(right: list[bool]) -> frozenset[int]:

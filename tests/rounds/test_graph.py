@@ -59,7 +59,7 @@ def edges_of(graph: Graph) -> Edges:
 
 
 def naive_revealed(at: RoundContext, parties: int, members: list[int]) -> Edges:
-    """[V2]: every member chooses over the whole roll; both ends have to be members."""
+    """04-V2: every member chooses over the whole roll; both ends have to be members."""
     found = set()
     for u in members:
         seed = seed_of_choices(at.session, at.round, LEAF, nonce(u))
@@ -70,7 +70,7 @@ def naive_revealed(at: RoundContext, parties: int, members: list[int]) -> Edges:
 
 
 def naive_public(at: RoundContext, parties: int) -> Edges:
-    """[V4]: everybody is a member, and one seed serves all."""
+    """04-V4: everybody is a member, and one seed serves all."""
     found = set()
     for u in range(parties):
         for v in chosen_by(graph_seed(JOINT), u, parties, min(at.manifest.terms.k, parties - 1)):
@@ -147,7 +147,7 @@ def test_the_toolkit_of_real_sessions_draws_these_graphs() -> None:
 
 
 def naive_losses(graph: Graph, inside: set[int], withheld: int) -> list[int]:
-    """[L1]."""
+    """04-L1."""
     found = []
     for u in range(graph.parties):
         lost = withheld
@@ -159,7 +159,7 @@ def naive_losses(graph: Graph, inside: set[int], withheld: int) -> list[int]:
 
 
 def naive_peel(graph: Graph, inside: set[int], withheld: int, most: int) -> tuple[int, ...]:
-    """[L2]: all at once, and again."""
+    """04-L2: all at once, and again."""
     kept = set(inside)
     while True:
         lost = naive_losses(graph, kept, withheld)

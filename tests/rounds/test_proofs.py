@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
 from multiprocessing import get_context
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 
 from commitments import ristretto255
 from commitments.group import Group
 from gopa.rounds.context import RoundContext
+from gopa.rounds.masks.law import BITS
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim, Proofs, SharedKeyClaim
 from gopa.rounds.real_proofs import RealProofs
+from gopa.rounds.unproved_noise import add_noise
 from tests.contract.samples import signed_manifest
 from tests.group.backends import installed_groups
 from tests.randomness import seeded
@@ -30,13 +38,24 @@ from tests.rounds.samples import (
 )
 from wire.errors import UsageError
 from zkp import NoiseSeeds
+from zkp.noise import GaussianTable, NoiseLaw, WeightedBits, WeightRun, binomial, irwin_hall
+from zkp.noise.weighted_bits import even_groups
 
 REAL = RealProofs()
+
+
 DOUBLES = ProofDoubles()
+
+
 IDENTITY = bytes(32)
+
+
 NO_POINT = b"\xff" * 32
 
+
 proofs_of_both_kinds = pytest.mark.parametrize("proofs", [REAL, DOUBLES], ids=["real", "doubles"])
+
+
 AnyClaim = PossessionClaim | NoiseClaim | SharedKeyClaim
 
 
@@ -64,6 +83,8 @@ MAKERS: dict[str, Callable[[Proofs, Group, int], AnyClaim]] = {
         for kind in KINDS
     },
 }
+
+
 makers = pytest.mark.parametrize("maker", MAKERS)
 
 
@@ -317,3 +338,67 @@ def test_leaves_ids_and_coins_are_the_callers_own(maker: str, group: Group) -> N
                 replace(claim, **change)
     with pytest.raises(UsageError):
         replace(claim.context, session=b"\x01" * 31)
+
+
+GROUP = ristretto255()
+
+
+LAWS: dict[str, NoiseLaw] = {
+    "table": GaussianTable.with_scale("2.5", rows=31),
+    "narrow table": GaussianTable.with_scale("0.75", bits=20, rows=7),
+    "few bits": binomial(20),
+    "many bits": binomial(300),
+    "uniforms": irwin_hall(14, 5),
+    "odd weights": WeightedBits((WeightRun(1, 130), WeightRun(2, 3), WeightRun(3, 130))),
+}
+
+
+MANY = {"few bits": 1, "many bits": 3, "uniforms": 1, "odd weights": 3}
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_draws_have_the_law(law: NoiseLaw) -> None:
+    """Chi-square over rows of at least 20 expected draws; alarms once in 10,000 runs each."""
+    draws = np.zeros(200_000, dtype=np.int64)
+    add_noise(draws, law, GROUP, seeded("draws"))
+    assert np.abs(draws).max() <= law.radius
+    expected = np.array([float(Fraction(mass, law.total)) for mass in law.masses]) * len(draws)
+    observed = np.bincount(draws + law.radius, minlength=len(expected))
+    usual = expected >= 20
+    rare = float(expected[~usual].sum())
+    assert observed[~usual].sum() <= stats.poisson.isf(1e-5, rare) if rare else True
+    columns = np.append(observed[usual], observed[~usual].sum())
+    means = np.append(expected[usual], rare)
+    if not rare:
+        columns, means = columns[:-1], means[:-1]
+    assert stats.chisquare(columns, means * columns.sum() / means.sum()).pvalue > 1e-4
+
+
+@given(st.lists(st.integers(1, 40), min_size=2, max_size=400).filter(lambda w: sum(w) % 2 == 0))
+def test_groups_hold_every_weight_once_and_have_a_middle(weights: list[int]) -> None:
+    groups = even_groups(tuple(weights))
+    assert sorted(weight for group in groups for weight in group) == sorted(weights)
+    assert all(1 <= len(group) <= BITS and sum(group) % 2 == 0 for group in groups)
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_the_groups_of_a_law_convolve_to_it(name: str) -> None:
+    law = LAWS[name]
+    groups = [np.array(piece, dtype=object) for piece in law.pieces]
+    assert len(groups) == MANY[name]
+    whole = groups[0]
+    for group in groups[1:]:
+        whole = np.convolve(whole, group)
+    assert tuple(whole.tolist()) == law.masses
+    assert all(before <= after for before, after in pairwise(law.cumulative))
+
+
+def test_noise_is_added_in_place_and_wraps() -> None:
+    law = LAWS["table"]
+    signed, words = np.zeros(1000, dtype=np.int64), np.zeros(1000, dtype=np.uint32)
+    for array in (signed, words):
+        add_noise(array, law, GROUP, seeded("wrap"))
+    assert signed.min() < 0 < signed.max()
+    assert (words.view(np.int32) == signed).all()
+    with pytest.raises(UsageError):
+        add_noise(np.zeros(3), law, GROUP, seeded("wrap"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
+import threading
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -16,21 +18,33 @@ from commitments import ristretto255
 from gopa.adversary.setup import EXACT as EXACT_SETUP
 from gopa.adversary.setup import SMALL, SessionSetup
 from gopa.aggregation.encoding import Plain
-from gopa.aggregation.errors import RoundAborted
-from gopa.aggregation.seeds import fresh_stream
+from gopa.aggregation.engine import RoundAborted, fresh_stream
 from gopa.aggregation.weighting import Weights, encoding_with
-from gopa.contract.organiser import Abort, AbortReason, Released
+from gopa.contract.organiser import OPEN, Abort, AbortReason, Open, Released, ResultMessage
+from gopa.contract.phases import Kind, Phase
 from gopa.protocol.party import Part
+from gopa.protocol.rules import RoundPicture
 from gopa.protocol.simulation import Script
-from gopa.sessions.client import _FARTHEST
-from gopa.sessions.contribution import FORMAT, Contribution, Decided, contribution, offered
+from gopa.sessions.client import _FARTHEST, Background
+from gopa.sessions.contribution import (
+    FORMAT,
+    Contribution,
+    Decided,
+    RoundProgress,
+    RoundStatus,
+    contribution,
+    offered,
+)
 from gopa.support.wording import EXACT, EXACT_DIFFERENCE
+from tests.protocol.rules.worlds import make
+from tests.protocol.scribe import World
 from tests.protocol.simulation.worlds import VECTOR
 from tests.randomness import seeded
 from wire.domains import ROUNDING
 from wire.errors import UsageError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+
 
 ONE = Contribution(
     session=bytes(32),
@@ -47,6 +61,8 @@ ONE = Contribution(
     clipped=1,
     scaled=0,
 )
+
+
 MANY = replace(
     ONE,
     mean={"<b>": np.array([1.5, 2.5]), "age": np.float64(30)},
@@ -123,3 +139,121 @@ def test_roundings_of_a_weighted_value_are_two_steps_apart_at_most() -> None:
     rows = np.array([row for row in found if row is not None])
     assert np.ptp(rows, axis=0).max() <= _FARTHEST + 1
     assert np.ptp(rows[:, :-1], axis=0).max() > _FARTHEST
+
+
+def hear(world: World, progress: RoundProgress, start: int = 0) -> list[RoundStatus | None]:
+    """What the organiser's entries from this index on are news of."""
+    own = world.organiser.public.data
+    return [progress.hear(each) for each in world.log[start:] if each.entry.author.data == own]
+
+
+def agree(news: RoundStatus | None, view: RoundPicture) -> None:
+    assert news is not None
+    assert (news.round, news.logical, news.attempt) == (view.number, view.logical, view.attempt)
+    assert (news.opens, news.ended) == (view.opens, view.ended)
+    if view.lists and not view.released:
+        assert news.present == len(view.members)
+
+
+def test_news_agree_with_the_rules_behind_every_message() -> None:
+    world = make(rounds=2)
+    progress, heard = RoundProgress(world.manifest), 0
+    assert progress.news is None
+    for skip in ({Phase.PUBLISH: [2]}, {Phase.COMMIT: [0]}):
+        world.control()
+        while world.view.ended is None:
+            hear(world, progress, heard)
+            heard = len(world.log)
+            agree(progress.news, world.view)
+            phase = world.view.opens
+            assert phase is not None
+            world.phase(skip.get(phase, ()))
+            world.control()
+        hear(world, progress, heard)
+        heard = len(world.log)
+        agree(progress.news, world.view)
+
+
+def test_a_message_of_several_entries_is_one_piece_of_news() -> None:
+    """A result for 16,000 coordinates takes five entries: three are of its sums."""
+    world = make("signed", dimension=16_000, steps=1, squared_sensitivity=12)
+    world.run()
+    said = hear(world, RoundProgress(world.manifest))
+    assert said[-5:-1] == [None] * 4
+    assert said[-6] is not None
+    assert said[-1] is not None
+    assert isinstance(said[-1].ended, ResultMessage)
+
+
+@pytest.mark.parametrize("kind", [Kind.CLOSE, Kind.RESULT, Kind.ABORT, Kind.OPEN])
+def test_nothing_more_is_said_of_a_round_that_cannot_be_read(kind: Kind) -> None:
+    world = make()
+    world.run(until=Phase.COMMIT)
+    progress = RoundProgress(world.manifest)
+    hear(world, progress)
+    agree(progress.news, world.view)
+    at = len(world.log)
+    world.phase()
+    due = world.ledger.next_control(len(world.log))
+    assert due is not None
+    world.post(world.organiser, Phase.ORGANISER, due.body[:-1], kind)
+    world.post(world.organiser, Phase.ORGANISER, due.body, due.kind)
+    assert set(hear(world, progress, at)) == {None}
+    assert progress.news is None
+    again = OPEN.encode(Open(world.log[-1].leaf, 0, 1))
+    world.post(world.organiser, Phase.ORGANISER, again, Kind.OPEN, 2)
+    (opened,) = hear(world, progress, len(world.log) - 1)
+    assert opened is not None
+    assert (opened.round, opened.attempt, opened.opens) == (2, 1, Phase.JOIN)
+
+
+def test_who_begins_in_the_middle_of_a_round_hears_of_the_next_one() -> None:
+    world = make(rounds=2)
+    world.run(until=Phase.COMMIT)
+    middle = len(world.log)
+    world.run()
+    world.control()
+    progress, fresh = RoundProgress(world.manifest), RoundProgress(world.manifest)
+    assert set(hear(world, progress, middle)[:-1]) == {None}
+    agree(progress.news, world.view)
+    assert any(news is not None and news.round == 1 for news in hear(world, fresh))
+    agree(fresh.news, world.view)
+
+
+NAME = "of this test"
+
+
+def threads() -> int:
+    return sum(each.name == NAME for each in threading.enumerate())
+
+
+def test_what_still_runs_is_cancelled_and_the_thread_ends() -> None:
+    ended: list[str] = []
+
+    async def endless() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+
+    async def begin() -> asyncio.Task[None]:
+        task = asyncio.create_task(endless())
+        await asyncio.sleep(0)
+        return task
+
+    with Background(NAME) as background:
+        task = background.run(begin())
+        assert (background.closed, threads(), ended) == (False, 1, [])
+    assert (background.closed, threads(), ended) == (True, 0, ["cancelled"])
+    assert task.cancelled()
+    background.close()
+    assert background.closed
+
+
+def test_errors_are_the_callers() -> None:
+    async def fail() -> None:
+        raise LookupError
+
+    with Background(NAME) as background, pytest.raises(LookupError):
+        background.run(fail())
+    assert threads() == 0

@@ -5,35 +5,56 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from errno import ENOSPC
 from pathlib import Path
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
 
 import pytest
 
 from bulletin_board import Refused
 from bulletin_board.admission import RefusalReason
-from bulletin_board.client.forks import UnprovenHistory
+from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence, UnprovenHistory
 from bulletin_board.client.http import NetworkError
+from bulletin_board.client.state import MemoryState
+from bulletin_board.note import Checkpoint, sign_note
 from bulletin_board.reader import CHECKPOINT, MissingResource
+from gopa.contract.beacon import QUICKNET
 from gopa.contract.framing import Posted
-from gopa.protocol.party import Fetch
-from gopa.sessions.board_access import Alone, RoundPatience, shown, until_shown
+from gopa.contract.manifest import CommitReveal, DrandBeacon, Manifest
+from gopa.protocol.party import Dated, Event, Fetch, Party
+from gopa.protocol.party.states import BetweenRounds, Enrolled, PartyState
+from gopa.sessions.board_access import Alone, RoundPatience, SharedState, shown, until_shown
+from gopa.sessions.board_access import RoundPatience as Patience
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.following import BoardLink, Horizon, SelectiveLog
+from gopa.sessions.party_runner import PartyRunner
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault
+from tests.board.tools import log_key, signer
+from tests.contract.samples import POLICY, manifest
+from tests.protocol.rules.worlds import small_terms
 from tests.protocol.simulation.worlds import SCALAR
 from tests.sessions.live.worlds import Gathering, gathering
 from wire.errors import FaultyBoard, InvalidProof, MalformedMessage, ProtocolError
 from wire.randomness import Rng
 
 ONCE = replace(SCALAR, rounds=1)
+
+
 EAGER = RoundPatience(retry_seconds=0.01)
+
+
 SHAKEN = 0
+
+
 QUESTIONS = {"manifest", "grown", "spoken", "controls", "own", "answer", "complete", "submit"}
+
+
 _T = TypeVar("_T")
+
 
 PASSING: list[ProtocolError] = [
     NetworkError("nobody answers"),
@@ -160,3 +181,136 @@ def test_what_does_not_pass_is_raised(error: Exception) -> None:
     with pytest.raises(type(error)):
         asyncio.run(run(lambda: until_shown(ask, EAGER)))
     assert len(asked) == 1
+
+
+ENROLLED = Enrolled(cast("Any", None), cast("Any", None), bytes(32), 7)
+
+
+@dataclass
+class Told:
+    """A party that keeps what it is told."""
+
+    manifest: Manifest
+    state: PartyState
+    events: list[Event] = field(default_factory=list)
+    wanted: None = None
+
+    def step(self, event: Event) -> tuple[()]:
+        self.events.append(event)
+        party = cast("Any", SimpleNamespace(_context=None))
+        self.state, _ = Party._step(party, self.state, event)
+        return ()
+
+
+def told(agreed: Manifest, stage: Any, *dates: float) -> list[Event]:
+    """What the party is told while the clock shows these dates."""
+    state = PartyState(cast("Any", None), stage)
+    party = Told(agreed, state)
+    shown = iter(dates)
+    waiting = Patience(date=lambda: next(shown))
+    runner = object.__new__(PartyRunner)
+    runner._party, runner._waiting, runner._executor = cast("Any", party), waiting, None
+    for _ in dates:
+        asyncio.run(runner._date())
+    return party.events
+
+
+DRAND = manifest(small_terms(beacon="drand"), beacon=DrandBeacon(QUICKNET), policy=POLICY)
+
+
+def test_the_first_time_counts_and_is_rounded_up() -> None:
+    assert told(DRAND, ENROLLED, 1_700_000_000.2, 1_700_000_009.0) == [Dated(1_700_000_001)]
+
+
+@pytest.mark.parametrize(
+    "stage", [BetweenRounds(), replace(ENROLLED, noted=5)], ids=["waits", "told"]
+)
+def test_nothing_is_said_where_no_time_is_wanted(stage: Any) -> None:
+    assert told(DRAND, ENROLLED, 3.0)
+    assert told(DRAND, stage, 3.0) == []
+
+
+def test_nonces_need_no_clock() -> None:
+    plain = manifest(small_terms(), beacon=CommitReveal(), policy=POLICY)
+    assert told(plain, ENROLLED, 3.0) == []
+
+
+def note(root: bytes) -> bytes:
+    return sign_note(Checkpoint(log_key().name, 5, root).to_text(), signer()).to_bytes()
+
+
+def evidence(second: int) -> bytes:
+    """Two checkpoints of one size, a fork unless `second` is 1."""
+    return FORK_EVIDENCE.encode(ForkEvidence(note(bytes([1] * 32)), note(bytes([second] * 32)), ()))
+
+
+FORK = evidence(2)
+
+
+class NoSpace(OSError):
+    """What that disk says."""
+
+
+class Full(MemoryState):
+    """A disk on which there is no room."""
+
+    def keep_evidence(self, evidence: bytes) -> str:
+        raise NoSpace(ENOSPC, f"no space for {len(evidence)} bytes")
+
+
+def test_whoever_comes_after_the_fork_gets_the_evidence_too() -> None:
+    main, early, late = MemoryState(), MemoryState(), MemoryState()
+    shared = SharedState(main, log_key())
+    shared.add(main)
+    shared.add(early)
+    shared.keep_evidence(FORK)
+    with pytest.raises(FaultyBoard) as raised:
+        shared.add(late)
+    assert raised.value.evidence == FORK
+    assert [each.kept_evidence() for each in (main, early, late)] == [FORK] * 3
+
+
+def test_who_brings_evidence_does_not_join() -> None:
+    main, clean, knows = MemoryState(), MemoryState(), MemoryState()
+    shared = SharedState(main, log_key())
+    shared.add(clean)
+    knows.keep_evidence(FORK)
+    with pytest.raises(FaultyBoard):
+        shared.add(knows)
+    assert main.kept_evidence() is clean.kept_evidence() is None
+
+
+def test_what_proves_no_fork_is_given_to_nobody() -> None:
+    main, late = MemoryState(), MemoryState()
+    shared = SharedState(main, log_key())
+    shared.add(late)
+    main.keep_evidence(evidence(1))
+    with pytest.raises(InvalidProof):
+        shared.add(late)
+    assert late.kept_evidence() is None
+
+
+@pytest.mark.parametrize("main_is_full", [False, True])
+def test_a_full_disk_loses_the_evidence_of_nobody_else(*, main_is_full: bool) -> None:
+    main = Full() if main_is_full else MemoryState()
+    states = [MemoryState(), MemoryState() if main_is_full else Full(), MemoryState()]
+    shared = SharedState(main, log_key())
+    for each in states:
+        shared.add(each)
+    if main_is_full:
+        with pytest.raises(NoSpace):
+            shared.keep_evidence(FORK)
+    else:
+        shared.keep_evidence(FORK)
+    kept = [each.kept_evidence() for each in (main, *states)]
+    assert kept.count(FORK) == 3
+
+
+def test_a_pair_of_checkpoints_is_remembered_until_it_is_proved() -> None:
+    main = MemoryState()
+    shared = SharedState(main, log_key())
+    assert shared.unproven() is None
+    shared.keep_unproven(b"pair")
+    assert shared.unproven() == main.unproven() == b"pair"
+    shared.clear_unproven()
+    assert shared.unproven() is main.unproven() is None

@@ -1,4 +1,4 @@
-"""Who is convicted in a model, by whose accusations ([A1] to [A5])."""
+"""Who is convicted in a model, by whose accusations (04-A1 to 04-A5)."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ def _judged(world: World, u: int, listed: set[int], void: set[tuple[int, int]]) 
 
 
 def _wrong_ends(world: World, u: int, v: int) -> dict[int, str]:
-    """[A3]: everybody whose bytes are not the right ones, also the accuser."""
+    """04-A3: everybody whose bytes are not the right ones, also the accuser."""
     return {end: "04-A3" for end, other in ((u, v), (v, u)) if world.lies_to(end, other)}

@@ -26,7 +26,7 @@ from gopa.adversary.deeds import (
     wrong_seed,
 )
 from gopa.contract.party import About
-from gopa.contract.phases import Phase
+from gopa.contract.phases import CLOSED, Phase, course
 from gopa.protocol.simulation import Behaviour
 from gopa.protocol.simulation.script import (
     Drop,
@@ -54,16 +54,8 @@ from tests.small_worlds.behaviours import (
 Acted: TypeAlias = Callable[[bytes], Behaviour]
 """The behaviour, given the key of the party that the fault is about."""
 
-ORDER: Final = (
-    Phase.JOIN,
-    Phase.COINS,
-    Phase.COMMIT,
-    Phase.PUBLISH,
-    Phase.ROLLBACK,
-    Phase.CONFIRM,
-    Phase.UNMASK,
-    Phase.RECOVER,
-)
+_COURSE: Final = course(rows=False, trusted=False, recovers=True)
+ORDER: Final = tuple(phase for phase in _COURSE if phase in CLOSED)
 
 UNREADABLE: Final = {
     Phase.JOIN: "04-J2",

@@ -92,7 +92,7 @@ class Gained:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What parties check. `of_everybody`: [F2] for all of the final list, not for oneself."""
+    """What parties check. `of_everybody`: 04-F2 for all of the final list, not for oneself."""
 
     of_everybody: bool = True
 
@@ -196,7 +196,7 @@ def holes(world: Forked, rules: Rules = RULES, most: int = 3) -> Iterator[Some]:
 
 
 def is_planned(world: Forked) -> bool:
-    """Whether the graph has what [V23] of 03 asks: no allowed removal cuts it.
+    """Whether the graph has what 03-V23 asks: no allowed removal cuts it.
 
     With recovery also that corrupt neighbours alone do not reach a threshold.
     """

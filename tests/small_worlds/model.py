@@ -81,7 +81,7 @@ class _Course:
         return members
 
     def _compare(self, listed: set[int]) -> set[tuple[int, int]]:
-        """[K5]: the live edges; and which keys each party keeps."""
+        """04-K5: the live edges; and which keys each party keeps."""
         world = self.world
         inside = {edge for edge in world.edges if listed.issuperset(edge)}
         void = {(u, v) for u, v in inside if world.lies_to(u, v) or world.lies_to(v, u)}
@@ -143,7 +143,7 @@ class _Course:
         return confirmed
 
     def _enough(self, final: set[int], confirmed: set[int]) -> bool:
-        """[F2], with these confirmations."""
+        """04-F2, with these confirmations."""
         lonely = any(self.world.lost(u, confirmed, self.withheld) > self.world.loss for u in final)
         return len(confirmed) >= self.world.survivors and not lonely
 
@@ -163,7 +163,7 @@ class _Course:
         self.outcome.recovered, self.outcome.unmasked = set(out), set(final)
 
     def _recover(self, missing: set[int], confirmed: set[int]) -> set[int]:
-        """[U3], [U4], [U5]: whose self-mask stays closed."""
+        """04-U3, 04-U4, 04-U5: whose self-mask stays closed."""
         world = self.world
         assert world.threshold is not None
         sure = confirmed - self._echoing
@@ -202,7 +202,7 @@ class _Course:
         return {u for u in members if degree.get(self.world.about.get(u, u)) != degree[u]}
 
     def _misfit(self, u: int, out: Verdicts) -> None:
-        """[P1]: the published value has other masks than those that count."""
+        """04-P1: the published value has other masks than those that count."""
         if self.world.full:
             self.outcome.faults.add((u, "04-P1"))
             out[u] = RemovalCause.INVALID, "04-P1"
@@ -210,7 +210,7 @@ class _Course:
             self.outcome.moved.add(u)
 
     def _owed(self, live: set[tuple[int, int]], members: set[int]) -> dict[int, set[int]]:
-        """[O1]."""
+        """04-O1."""
         owed: dict[int, set[int]] = {}
         for edge in live - self.outcome.opened:
             for u, v in (edge, edge[::-1]):
@@ -235,7 +235,7 @@ class _Course:
         return out | dict.fromkeys(members & self.speech.struck, (RemovalCause.STRUCK, "04-E3"))
 
     def _tell(self, final: set[int], live: set[tuple[int, int]]) -> None:
-        """[O5], [F3]: edges that were opened behind the final close, and the confirmation."""
+        """04-O5, 04-F3: edges that were opened behind the final close, and the confirmation."""
         for u, fault in self.world.faults.items():
             told = {pair(u, v) for v in self.keys.get(u, set()) & final} & live
             if fault.tells and self.speech.spoke(u, Phase.CONFIRM) and told:
@@ -243,7 +243,7 @@ class _Course:
                 self.outcome.faults |= {(u, "04-O5"), (u, "04-F3")}
 
     def _shortened(self, before: set[int], out: Verdicts, phase: Phase, step: int = 0) -> set[int]:
-        """[L2], [L3]: the list after peeling, or an abort."""
+        """04-L2, 04-L3: the list after peeling, or an abort."""
         named, kept = _named(out), before - out.keys()
         while True:
             lost = {u for u in kept if self._is_lost(u, kept)}
@@ -266,7 +266,7 @@ class _Course:
         }
 
     def _hold_against(self, out: Verdicts, wrong: Iterable[int], phase: Phase) -> None:
-        """[C6]: of these the message would not have counted either."""
+        """04-C6: of these the message would not have counted either."""
         for u in _cut_off(out).intersection(wrong):
             out[u] = RemovalCause.ABSENT, MISSING[phase]
 
@@ -275,7 +275,7 @@ class _Course:
         return fault is not None and fault.late and fault.absent is phase
 
     def _abort(self, why: AbortReason, out: Verdicts, phase: Phase, step: int = 0) -> None:
-        """[X1], and [X7]: what comes of the same world in which those cut off were not late."""
+        """04-X1, and 04-X7: what comes of the same world in which those cut off were not late."""
         late = _cut_off(out)
         self.outcome.abort, self.outcome.stopped_at = why, (phase, step)
         if late and phase is not Phase.RECOVER:
@@ -290,10 +290,10 @@ class _Course:
 
 
 def _cut_off(out: Verdicts) -> set[int]:
-    """[C6]: who was late by the cut."""
+    """04-C6: who was late by the cut."""
     return {u for u, (_, rule) in out.items() if rule == CUT_OFF}
 
 
 def _named(out: Verdicts) -> list[int]:
-    """Who was missing or wrong; not who lost its neighbours ([X1])."""
+    """Who was missing or wrong; not who lost its neighbours (04-X1)."""
     return [u for u, (cause, _) in out.items() if cause is not RemovalCause.LOST]

@@ -64,7 +64,7 @@ class Speech:
         return out
 
     def close(self, phase: Phase) -> None:
-        """The phase is over: second entries come that waited for it ([E3])."""
+        """The phase is over: second entries come that waited for it (04-E3)."""
         if phase in self._closed:
             return
         self._closed.add(phase)
@@ -95,7 +95,7 @@ class Speech:
         if fault.twice is phase and fault.behind is None:
             self._strike(u)
             return (RemovalCause.STRUCK, "04-E3") if lists else None
-        if fault.replays is phase:  # it acts on a close of another round ([E4])
+        if fault.replays is phase:  # it acts on a close of another round (04-E4)
             only_absent = phase not in MISSING or phase is Phase.ROLLBACK
             cause = (
                 RemovalCause.ABSENT

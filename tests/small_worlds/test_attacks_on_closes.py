@@ -17,7 +17,7 @@ from gopa.protocol.party.states import Confirmed, Published, Unmasked
 from gopa.protocol.simulation import Script, Simulation, SimulationOptions
 from gopa.protocol.simulation.party import SimulatedParty
 from gopa.protocol.simulation.script import Skip
-from tests.protocol.party.roots import as_claimed
+from tests.protocol.party.test_chain import as_claimed
 from tests.protocol.simulation.doubles import SWIFT
 from tests.protocol.simulation.worlds import FULL, RECOVERING, SCALAR, inputs_for
 from tests.randomness import seeded

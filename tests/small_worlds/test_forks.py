@@ -51,7 +51,7 @@ WIDE = [
     Forked(6, complete(6), survivors=4, loss=2, corrupt=corrupt, threshold=HALF)
     for corrupt in (frozenset[int](), frozenset({0}))
 ]
-"""Two may be lost twice; [V24c] grants it with one corrupt party as the graph is complete."""
+"""Two may be lost twice; 03-V24c grants it with one corrupt party as the graph is complete."""
 
 UNEVEN = Forked(5, CYCLE, survivors=3, loss=1)
 """One party may lose both neighbours while all others lose one each."""

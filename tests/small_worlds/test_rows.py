@@ -262,6 +262,6 @@ def test_without_disputes_there_is_a_world_with_a_wrong_sum(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """So the worlds find what they look for."""
-    monkeypatch.setattr("gopa.protocol.rules.prove.disputed_edges", lambda *_: ())
+    monkeypatch.setattr("gopa.protocol.rules.rows.disputed_edges", lambda *_: ())
     with pytest.raises(AssertionError, match="honest edge"):
         require_sound(RowWorld(("honest edge", "none"), ("stays", "stays"), crash=False))

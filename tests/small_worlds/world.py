@@ -42,7 +42,7 @@ class World:
         return {v for edge in self.edges if u in edge for v in edge if v != u}
 
     def lost(self, u: int, inside: Collection[int], withheld: int) -> int:
-        """lost_u of a list ([L1])."""
+        """lost_u of a list (04-L1)."""
         return withheld + len(self.neighbours(u).difference(inside))
 
     def lies_to(self, u: int, v: int) -> bool:
@@ -130,14 +130,14 @@ class Outcome:
 
     @property
     def barred_for_good(self) -> set[int]:
-        """[X5]: the convicted, the struck, and whoever posted an invalid proof."""
+        """04-X5: the convicted, the struck, and whoever posted an invalid proof."""
         proofs = {"04-E3", "04-J3", "04-K3"}
         found = {u for u, rule in self.faults if rule in proofs or rule.startswith("04-A")}
         return found | {row.party for row in self.removals if row.cause is RemovalCause.STRUCK}
 
     @property
     def barred_from_retries(self) -> set[int]:
-        """[X5]: whoever was listed at commit and then failed by itself, and not by a cut."""
+        """04-X5: whoever was listed at commit and then failed by itself, and not by a cut."""
         late = {
             row.party
             for row in self.removals

@@ -8,8 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from commitments.group import Group
 from gopa import twoparty
-from gopa.twoparty import arithmetic
+from gopa.twoparty import arithmetic, comparison, laplace_noise
+from gopa.twoparty.conversation import HEADER, MessageKind
+from gopa.twoparty.transfer import COLUMNS, FAMILY
+from tests.group.backends import installed_groups
+from tests.noise.test_laws import ROOT
+from tests.twoparty.two_party_vectors import records
+from tests.vectors.registry import FOLDER, render
+from wire import domains
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/learning/two-parties.md").read_text()
 
@@ -33,3 +43,30 @@ def test_every_name_in_its_table_is_there() -> None:
     things = (twoparty, arithmetic, *classes)
     assert {"comparison", "Builder", "start"} <= names
     assert [name for name in names if not any(hasattr(each, name) for each in things)] == []
+
+
+TEXT = (ROOT / "specs" / "21-two-parties.md").read_text()
+
+
+def test_labels_are_written_out() -> None:
+    labels = [value for name, value in vars(domains).items() if name.startswith("TWO_PARTY_")]
+    assert len(labels) == 5
+    for label in labels:
+        assert f"`{label.decode()}`" in TEXT
+    assert f"`{FAMILY.decode()}`" in TEXT
+
+
+def test_numbers_are_those_of_the_code() -> None:
+    assert f"{HEADER} bytes in front of the body" in TEXT
+    assert f"m < {COLUMNS} bits" in TEXT
+    for kind in MessageKind:
+        assert f"| {kind.value} | {kind.name.lower()} |" in TEXT
+    small, large = laplace_noise(1), laplace_noise(100)
+    assert f"at t = 1, M = {small.magnitude} and c = {small.coins}" in " ".join(TEXT.split())
+    assert f"at t = 100 M = {large.magnitude} and c = {large.coins}" in " ".join(TEXT.split())
+    assert f"| comparison of 16 bits | {comparison(16).ands} | 16 | 1,439 | 618 |" in TEXT
+
+
+@pytest.mark.parametrize("group", installed_groups(), ids=lambda group: group.backend)
+def test_vectors_are_those_of_both_backends(group: Group) -> None:
+    assert render(records(group)) == (FOLDER / "two_party.json").read_text()

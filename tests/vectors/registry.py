@@ -18,12 +18,10 @@ from tests.sessions.tunnel import tunnel_vectors
 from tests.twoparty import two_party_vectors
 from tests.zkp import (
     gaussian_noise_vectors,
-    last_largest_vectors,
     noise_table_vectors,
     range_vectors,
     rows_vectors,
     transcript_vectors,
-    vector_range_vectors,
     weighted_noise_vectors,
 )
 from tests.zkp.sigma import sigma_vectors
@@ -35,19 +33,19 @@ SOURCES: Final[dict[str, Callable[[], dict[str, object]]]] = {
     "board.json": board_vectors.records,
     "gaussian_noise.json": gaussian_noise_vectors.records,
     "graph.json": graph_vectors.records,
-    "last_largest.json": last_largest_vectors.records,
+    "last_largest.json": range_vectors.LAST_LARGEST.records,
     "row_rounds.json": row_rounds_vectors.records,
     "rows.json": rows_vectors.records,
     "masks.json": masks_vectors.records,
     "messages.json": messages_vectors.records,
     "noise_table.json": noise_table_vectors.records,
-    "range.json": range_vectors.records,
+    "range.json": range_vectors.RANGE.records,
     "sigma.json": sigma_vectors.records,
     "terms.json": terms_vectors.records,
     "transcript.json": transcript_vectors.records,
     "tunnel.json": tunnel_vectors.records,
     "two_party.json": two_party_vectors.records,
-    "vector_range.json": vector_range_vectors.records,
+    "vector_range.json": range_vectors.VECTOR_RANGE.records,
     "weighted_noise.json": weighted_noise_vectors.records,
 }
 

@@ -18,19 +18,30 @@ from gopa.protocol.rules.table import DEFINITIONS, UNSEEN
 from gopa.rounds.toolkit import Toolkit
 from tests.group.backends import installed_groups, proving_groups
 from tests.pace import drawn_third
-from tests.vectors.registry import TRANSCRIPTS
+from tests.vectors.registry import FOLDER, SOURCES, TRANSCRIPTS, render
 from tests.vectors.transcripts.cases import ORGANISER, Ended
 from tests.vectors.transcripts.catalogue import CASES
 from tests.vectors.transcripts.made import Made, judged, make, read
 from tests.vectors.transcripts.record import Json, expected, verdict
 
 NAMES: Final = sorted(CASES)
+
+
 CHEATS: Final = sorted(name for name, case in CASES.items() if case.liars)
+
+
 ACCEPTED: Final = {"VALID", "SIGNED-ONLY"}
+
+
 MOST_BYTES: Final = 5_650_000
+
+
 """Recovery and exact sums are shown for numbers, vectors and words: that takes some room."""
 
+
 DRAWN: Final = drawn_third(("made anew", name) for name in NAMES)
+
+
 """All of these are made anew by default; the log that the file has is always judged."""
 
 
@@ -47,6 +58,8 @@ NOT_SHOWN: Final = frozenset(
         "14-P10",  # whoever breaks it is blamed for 14-K6
     }
 )
+
+
 """Rules of which no transcript has a break: those of other tests. None is added to them."""
 
 
@@ -240,3 +253,12 @@ def cited(found: Any) -> set[str]:
 def test_every_rule_that_can_be_broken_has_a_transcript() -> None:
     shown = set().union(*(cited(stated(name)["expected"]) for name in NAMES))
     assert set(RULES) - UNSEEN - DEFINITIONS - shown == NOT_SHOWN
+
+
+def test_every_published_file_has_a_source() -> None:
+    assert {path.name for path in FOLDER.glob("*.json")} == set(SOURCES)
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_regeneration_changes_nothing(name: str) -> None:
+    assert render(SOURCES[name]()) == (FOLDER / name).read_text()

@@ -214,13 +214,13 @@ def first(archive: bytes, anchors: bytes) -> Answer:
 
 
 def _has_strays(raws: list[bytes]) -> bool:
-    """[F6] of 05, which is not among the rules of a session."""
+    """05-F6, which is not among the rules of a session."""
     slots = Counter(Submission.decode(raw).entry.slot for raw in raws)
     return len(set(raws)) < len(raws) or max(slots.values(), default=0) > 2
 
 
 def _verdict(found: Findings, anchor: bytes) -> str:
-    """[V1] of 11."""
+    """11-V1."""
     manifest = found.manifest
     if any(each.role in {Role.ORGANISER, Role.BOARD} for each in found.faults):
         return "INVALID"

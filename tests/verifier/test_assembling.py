@@ -17,8 +17,7 @@ from gopa.contract.framing import Assembler, Broken, Equivocation, Message, Post
 from gopa.contract.organiser import SUMS_BEGIN
 from gopa.contract.phases import Kind, Phase
 from gopa.protocol.party.reading import _first
-from tests.contract.test_cutting import ORGANISER, SESSION, result
-from tests.contract.test_heads import commit, prove, row_commit
+from tests.contract.test_cutting import ORGANISER, SESSION, commit, prove, result, row_commit
 from tests.verifier.test_parts import part
 
 BODIES: Final[tuple[tuple[Kind, bytes], ...]] = (

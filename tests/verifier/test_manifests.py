@@ -1,4 +1,4 @@
-"""[S2], [S3]: both verifiers refuse the same manifests."""
+"""04-S2, 04-S3: both verifiers refuse the same manifests."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ ONE_SUM: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
 
 @pytest.mark.parametrize("name", ONE_SUM)
 def test_both_see_to_it_that_a_round_releases_one_exact_sum(name: str) -> None:
-    """[S5]: each of its conditions, with everything else as in a manifest that both take."""
+    """04-S5: each of its conditions, with everything else as in a manifest that both take."""
     given, body = manifest_of("exact_full")
     listed = MANIFEST.decode(body)
     assert isinstance(listed.admission, Roster)
@@ -248,7 +248,7 @@ BASES: Final[dict[str, dict[str, Any]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("base", BASES)
 def test_both_judge_what_terms_say_about_rows_alike(base: str) -> None:
-    """[L1], [L5], [M6], [W1] of 14: each number at its borders."""
+    """14-L1, 14-L5, 14-M6, 14-W1: each number at its borders."""
     given, body = manifest_of("clean_rows")
     plain = with_fields(body, **BASES[base])
     assert agree(given, plain)

@@ -47,7 +47,7 @@ def faults_of(world: World) -> set[tuple[str, int, tuple[int, ...]]]:
     return {(each.rule, each.round, each.entries) for each in found.faults}
 
 
-# [E1]: behind and in a gap
+# 04-E1: behind and in a gap
 
 
 ABSENT = [(1, "publish", "absent")]
@@ -101,7 +101,7 @@ def test_a_join_in_a_gap_is_on_the_roll() -> None:
     require(world, [], [], ALL)
 
 
-# [E2]: messages of one chunk, and second messages
+# 04-E2: messages of one chunk, and second messages
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_second_opening_is_no_second_message() -> None:
     require(world, [], [(2, "publish", "absent")], [0, 1, 3, 4])
 
 
-# [S4]: who may announce too many chunks
+# 04-S4: who may announce too many chunks
 
 
 def test_too_many_chunks_in_a_taken_slot_and_off_the_roll() -> None:
@@ -181,7 +181,7 @@ def test_too_many_chunks_behind_the_end_of_a_round() -> None:
     assert faults_of(world) == {("04-S4", 1, (last,))}
 
 
-# [C3]: the organiser
+# 04-C3: the organiser
 
 
 def test_a_body_that_is_too_short_acts_on_another() -> None:
@@ -224,7 +224,7 @@ def test_a_message_of_a_round_that_is_not_due_has_the_round_that_it_names() -> N
     assert faults_of(world) == {("04-X3", 7, (last.index,))}
 
 
-# [J5]: what uses up a seed of noise
+# 04-J5: what uses up a seed of noise
 
 
 Copying = Callable[[World, ScribeParty, bytes], None]
@@ -304,7 +304,7 @@ def test_a_join_uses_up_its_seed_exactly_if_it_keeps_j2(
     assert {rule for rule, _, _ in faults_of(world)} == ({rule} if rule else set())
 
 
-# [K1], [K3], [K6]: proofs of another length
+# 04-K1, 04-K3, 04-K6: proofs of another length
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_a_proof_of_another_length_does_not_hold(
     require(world, [(1, rule)], out, OTHERS)
 
 
-# [A5]: the cut of publish
+# 04-A5: the cut of publish
 
 
 def false(world: World, number: int, fields: dict[str, Any] | None = None) -> int:

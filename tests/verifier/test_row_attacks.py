@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pytest
@@ -11,6 +12,14 @@ from gopa.adversary import AttackRoles, SessionAttack, SessionSetup, attacks, sc
 from gopa.adversary.malicious import NotApplicable
 from gopa.adversary.needs import require_met
 from gopa.adversary.setup import ROWS, ROWS_RECOVERING
+from gopa.contract.organiser import Close, read_control
+from gopa.contract.party import OPENING, EdgeOpenings, OpenedEdge
+from gopa.contract.phases import Phase
+from gopa.protocol.party import Post
+from gopa.protocol.party.states import Confirmed, Published
+from gopa.protocol.simulation import Script
+from gopa.protocol.simulation.access import PartyAccess
+from gopa.protocol.simulation.script import Honest
 from tests.verifier.answers import ACCEPTED, Answer, first, second
 from tests.verifier.test_sessions import archive_of
 
@@ -87,3 +96,43 @@ def test_both_find_the_same_where_other_attacks_are_tried_with_rows(name: str) -
     except NotApplicable:
         return
     assert found.rounds or found.faults
+
+
+@dataclass(frozen=True, slots=True)
+class BetrayingOf(Honest):
+    """Opens its edges inside of the final list, as if that close of the round asked for it."""
+
+    closed: Phase
+
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        before, now = access.before.stage, access.state.stage
+        if isinstance(before, Published) and isinstance(now, Confirmed):
+            kept = [(v, before.keys[v].reveal()) for v in sorted(before.keys) if v in now.final]
+            access.memory["kept"] = tuple(OpenedEdge(v, key) for v, key in kept)
+        return [post]
+
+    def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
+        edges = access.memory.pop("kept", ()) if phase is Phase.CONFIRM else ()
+        if not edges:
+            return []
+        organiser = access.manifest.organiser
+        entries = access.board.stream(organiser, Phase.ORGANISER, access.round)
+        said = [(each, read_control(each.entry.kind, each.entry.body)) for each in entries]
+        (leaf,) = (
+            each.leaf
+            for each, close in said
+            if isinstance(close, Close) and close.phase is self.closed
+        )
+        return [access.sign(Phase.ROLLBACK, OPENING.encode(EdgeOpenings(leaf, edges)), 0)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", [Phase.COMMIT, Phase.PUBLISH, Phase.PROVE])
+def test_who_opens_an_edge_inside_is_named_from_the_close_of_publish_on(closed: Phase) -> None:
+    simulation = ROWS.simulation(Script().misbehave(1, BetrayingOf(closed)))
+    simulation.run_round(ROWS.inputs())
+    archive, anchors = archive_of(simulation)
+    found = second(archive, anchors)
+    assert found == first(archive, anchors)
+    rules = {rule for *_, rule in found.faults}
+    assert rules == (set() if closed is Phase.COMMIT else {"04-O5", "04-F3"})

@@ -9,25 +9,10 @@ from typing import Any
 import pytest
 
 from tests.verifier.test_parts import part, published
+from tests.zkp.second_verifier import pieces, script_of
 
 RECORDS: list[dict[str, Any]] = published("rows")["proofs"]
 ROUNDS: dict[str, Any] = published("row_rounds")
-
-
-def script_of(context: bytes) -> Any:
-    """The transcript of the records: protocol `test/long` with its context."""
-    proofs = part("proofs")
-    first = proofs.Sponge(b"irtf-cfrg-fiat-shamir/session-id")
-    first.absorb(b"gopa/v1/zkp/transcript" + proofs.frame(b"test/long"))
-    script = proofs.Transcript.__new__(proofs.Transcript)
-    proofs.Sponge.__init__(script, first.squeeze(32))
-    script.bind(b"context", context)
-    return script
-
-
-def pieces(text: str) -> list[bytes]:
-    data = bytes.fromhex(text)
-    return [data[at : at + 32] for at in range(0, len(data), 32)]
 
 
 def coins_of(record: dict[str, Any], shape: Any) -> Any:
@@ -42,7 +27,10 @@ def coins_of(record: dict[str, Any], shape: Any) -> Any:
 def holds(record: dict[str, Any]) -> bool:
     long = part("row_proofs")
     shape = long.shape_of(record["dimension"])
-    script, coins = script_of(bytes.fromhex(record["context"])), coins_of(record, shape)
+    script, coins = (
+        script_of(b"test/long", bytes.fromhex(record["context"])),
+        coins_of(record, shape),
+    )
     tests, proof = bytes.fromhex(record["tests"]), bytes.fromhex(record["proof"])
     names = ["inputs", "noise", *(["carries"] if "carries" in record else []), "pads"]
     vectors = [pieces(record[name]) for name in names]
@@ -73,7 +61,6 @@ def whole(record: dict[str, Any]) -> dict[str, Any]:
     return bases.get(record["base"], {}) | record
 
 
-@pytest.mark.thirds
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["name"])
 def test_every_record_gets_the_published_answer(record: dict[str, Any]) -> None:
     assert holds(whole(record)) == (record["error"] is None)
@@ -113,7 +100,7 @@ def test_every_piece_of_a_proof_counts(name: str, count: int) -> None:
 
 
 def test_tests_lie_strictly_between_their_bounds() -> None:
-    """[M2]: however right all else is."""
+    """14-M2: however right all else is."""
     read_tests, wrong = part("row_proofs").read_tests, part("codec").Wrong
     edge = 2**113 - 1
     taken = [edge, -edge, 0, *range(357)]

@@ -46,7 +46,7 @@ from gopa.protocol.simulation.script import (
     TwiceLater,
 )
 from tests.lies import lying
-from tests.planning.judged import explain_judgement
+from tests.planning.samples import explain_judgement
 from tests.protocol.simulation.worlds import (
     CURIOUS,
     FULL,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
+import wire
 from wire import errors
 from wire.errors import (
     Aborted,
@@ -28,6 +32,7 @@ from wire.errors import (
 )
 
 PARTY = bytes(range(32))
+
 
 EXAMPLES: list[tuple[GopaError, dict[str, object]]] = [
     (GopaError("m"), {}),
@@ -48,6 +53,8 @@ EXAMPLES: list[tuple[GopaError, dict[str, object]]] = [
     (FaultyBoard("m", b"e"), {"message": "m", "evidence": b"e"}),
     (Unattributed("m"), {}),
 ]
+
+
 IDS = [f"{index}-{type(error).__name__}" for index, (error, _) in enumerate(EXAMPLES)]
 
 
@@ -122,3 +129,25 @@ def test_the_text_holds_the_facts_but_never_the_evidence() -> None:
     assert "a.b" in located
     assert "77" in located
     assert "00-E8" in str(InvalidSignature("m", "00-E8", (3,)))
+
+
+ROOT = Path(wire.__file__).parent
+
+
+ALLOWED = sys.stdlib_module_names | {"cryptography", "gmpy2", "wire"}
+
+
+def imported(source: str) -> set[str]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names.append(node.module or "")
+    return {name.partition(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports(path: Path) -> None:
+    assert imported("import numpy.linalg\nfrom zkp.sigma import x") == {"numpy", "zkp"}
+    assert imported(path.read_text()) <= ALLOWED

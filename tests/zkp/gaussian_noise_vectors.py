@@ -126,7 +126,7 @@ def false_case(
         return case(group, name, parts, [noise])
 
 
-def records() -> dict[str, object]:
+def records(group: Group | None = None) -> dict[str, object]:
     """The content of the vector file."""
     return {
         "format": "points, contexts, tables and proofs in hexadecimal; coins in decimal; "
@@ -142,7 +142,7 @@ def records() -> dict[str, object]:
             | written(made.statement)
             | {"proof": made.proof.hex()}
             | expectation(verify_gaussian_noise, made)
-            for made in cases(ristretto255())
+            for made in cases(group or ristretto255())
         ],
     }
 

@@ -9,16 +9,24 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing import get_context
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from commitments import Pedersen, VectorPedersen, ristretto255
-from commitments.group import Group
+from commitments import Pedersen, VectorPedersen, derive_generators, ristretto255
+from commitments.group import Group, PointVec, ScalarVec
+from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.randomness import seeded
 from tests.zkp.p256 import p256_group
+from tests.zkp.proof_vectors import Case
+from tests.zkp.proof_vectors import transcript as transcript_mixed
+from tests.zkp.test_proof_vectors import FILES
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
 from zkp.batch import ProofClaim, verify_batch, verify_items
-from zkp.equations import Equation, Term
+from zkp.equations import Equation, EquationSum, Family, Term, holds, require_all
 from zkp.range import (
     Interval,
     RangeStatement,
@@ -339,3 +347,152 @@ def test_what_fails_alone_fails_in_a_batch(group: Group) -> None:
             with pytest.raises(ProtocolError):
                 bad.verify()
             assert culprits([mixture(group)[0], bad]) == (1,)
+
+
+@lru_cache
+def accepted(group: Group) -> tuple[Case[Any], ...]:
+    """Every valid case of every kind, checked by itself."""
+    found: list[Case[Any]] = []
+    for source, verify in FILES.values():
+        valid = [made for made in source.cases(group) if made.base is None]
+        for made in valid:
+            verify(made.statement, made.proof, transcript_mixed(made.context))
+        found += valid
+    return tuple(found)
+
+
+def claim(made: Case[Any]) -> ProofClaim:
+    return ProofClaim(made.statement, made.proof, transcript_mixed(made.context))
+
+
+def culprits_mixed(cases: list[Case[Any]]) -> tuple[int, ...]:
+    try:
+        verify_batch(map(claim, cases), rng=seeded(1))
+    except InvalidProof as error:
+        return error.culprits
+    return ()
+
+
+@pytest.mark.parametrize("chunk", [1, 1 << 11, 1 << 18])
+def test_all_kinds_hold_together(group: Group, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zkp.batch._MOST_SCALARS", chunk)
+    cases = list(accepted(group))
+    assert len(cases) >= 20
+    assert culprits_mixed(cases) == ()
+    bad = {1, 7, len(cases) // 2, len(cases) - 1}
+    changed = [
+        replace(made, context=b"another party") if place in bad else made
+        for place, made in enumerate(cases)
+    ]
+    assert culprits_mixed(changed) == tuple(sorted(bad))
+    changed[3] = replace(cases[3], proof=cases[3].proof[:-1])
+    changed[8] = replace(cases[8], proof=b"\xff" * len(cases[8].proof))
+    assert culprits_mixed(changed) == tuple(sorted(bad | {3, 8}))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_batch_refuses_what_is_refused_alone(group: Group, name: str) -> None:
+    """All published cases in one batch: the culprits are those with an error."""
+    source, verify = FILES[name]
+    cases = list(source.cases(group))
+    alone = []
+    for place, made in enumerate(cases):
+        try:
+            verify(made.statement, made.proof, transcript_mixed(made.context))
+        except ProtocolError:
+            alone.append(place)
+    assert 0 < len(alone) < len(cases)
+    assert culprits_mixed(cases) == tuple(alone)
+
+
+GROUPS = st.sampled_from(proving_groups())
+
+
+LEFT = Family(b"bits/left")
+
+
+def drawn(group: Group, count: int, seed: int) -> ScalarVec:
+    return group.random_scalars(count, seeded(seed)).reveal()
+
+
+def own(group: Group, count: int) -> PointVec:
+    return group.map_to_points(seeded("points")(64 * count))
+
+
+def true_equation(group: Group, count: int, seed: int, check: str = "00-X1") -> Equation:
+    """Terms over shared and own bases that cancel."""
+    bases, scalars = derive_generators(group, LEFT.name, count), drawn(group, count, seed)
+    total = group.points([bases.vartime_msm(scalars)])
+    return Equation(check, (Term(LEFT, scalars), Term(total, group.scalars([-1]))))
+
+
+def false_equation(group: Group, check: str) -> Equation:
+    return Equation(check, (Term(own(group, 1), group.scalars([1])),))
+
+
+def transcript_equations() -> Transcript:
+    fresh = Transcript(b"tests of equations")
+    fresh.absorb(b"context", b"context")
+    return fresh
+
+
+@given(GROUPS, st.lists(st.tuples(st.integers(1, 9), st.integers(0, 2**128)), max_size=8))
+@settings(max_examples=examples(20), deadline=None)
+def test_the_sum_is_what_the_terms_say(group: Group, parts: list[tuple[int, int]]) -> None:
+    total, expected = EquationSum(group), group.identity
+    for seed, (count, weight) in enumerate(parts):
+        scalars, points, factor = drawn(group, count, seed), own(group, count), group.scalar(weight)
+        family = VectorPedersen(group, count)
+        terms = (
+            Term(LEFT, scalars),
+            Term(points, scalars),
+            Term(Family(b"vector-pedersen/value", count), scalars),
+        )
+        total.add(Equation("00-X1", terms), factor)
+        bases = derive_generators(group, LEFT.name, count)
+        for vector in (bases, points, family.value_bases):
+            expected = expected + vector.vartime_msm(scalars) * factor
+    assert total.value() == expected
+
+
+def test_many_equations_are_merged_on_the_way(group: Group) -> None:
+    total = EquationSum(group)
+    for seed in range(130):
+        total.add(true_equation(group, 3, seed), group.scalar(seed + 1))
+    assert total.value().is_identity()
+    total.add(false_equation(group, "00-X2"), group.scalar(1))
+    assert not total.value().is_identity()
+
+
+def test_a_term_has_a_scalar_for_each_point(group: Group) -> None:
+    points = own(group, 3)
+    EquationSum(group).add(Equation("00-X1", (Term(points, drawn(group, 3, 1)),)), group.scalar(1))
+    for count in (2, 4):
+        short = Equation("00-X1", (Term(points, drawn(group, count, 1)),))
+        with pytest.raises(UsageError):
+            EquationSum(group).add(short, group.scalar(1))
+
+
+def test_the_first_equation_that_fails_is_cited(group: Group) -> None:
+    good = true_equation(group, 4, 1)
+    require_all(group, [good, good], transcript_equations())
+    for equations, cited in (
+        ([good, false_equation(group, "00-X2")], "00-X2"),
+        ([false_equation(group, "00-X3"), good, false_equation(group, "00-X2")], "00-X3"),
+    ):
+        with pytest.raises(InvalidProof) as refused:
+            require_all(group, equations, transcript_equations())
+        assert refused.value.check == cited
+
+
+def test_errors_of_two_equations_do_not_cancel(group: Group) -> None:
+    point = own(group, 1)
+    up = Equation("00-X1", (Term(point, group.scalars([5])),))
+    down = Equation("00-X2", (Term(point, group.scalars([-5])),))
+    plain = EquationSum(group)
+    plain.add(up, group.scalar(1))
+    plain.add(down, group.scalar(1))
+    assert plain.value().is_identity()
+    assert not holds(group, up)
+    with pytest.raises(InvalidProof):
+        require_all(group, [up, down], transcript_equations())

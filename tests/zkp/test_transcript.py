@@ -1,10 +1,12 @@
-"""What a transcript binds, what it refuses, and what its nonces depend on."""
+"""What a transcript binds, what it refuses, what its nonces depend on, and specification 02."""
 
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
 from typing import Final, cast
 
 import pytest
@@ -15,11 +17,15 @@ from commitments.group import Group, ScalarVec, SecretScalarVec
 from tests.group.backends import installed_groups
 from tests.randomness import seeded
 from tests.zkp.p256 import p256_group
+from tests.zkp.sigma.samples import sample
+from wire.domains import PROVER_NONCES, SIGMA_BATCH_WEIGHTS, TRANSCRIPT
 from wire.errors import InvalidProof, UsageError
 from zkp import transcript as sponge
+from zkp.sigma import Form, statements
 from zkp.transcript import DuplexSponge, Transcript, derive_session_id, frame
 
 GROUP: Final = installed_groups()[0]
+
 
 Step = Callable[[Transcript], object]
 
@@ -43,7 +49,10 @@ def absorb(label: bytes, data: bytes) -> Step:
 
 
 POINTS: Final = GROUP.points([GROUP.generator, GROUP.generator + GROUP.generator])
+
+
 SCALARS: Final = GROUP.scalars([1, 2])
+
 
 DIFFERENT: Final[list[tuple[Step, ...]]] = [
     (),
@@ -294,3 +303,66 @@ def test_a_copy_by_the_copy_module_is_independent(group: Group) -> None:
     assert second.challenge(b"c", group) == first.copy().challenge(b"c", group)
     second.absorb(b"b", b"2")
     assert second.challenge(b"c", group) != first.challenge(b"c", group)
+
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+SPEC: Final = (ROOT / "specs" / "02-transcript-and-sigma.md").read_text()
+
+
+CODE: Final = "".join(
+    path.read_text()
+    for path in (ROOT / "zkp" / "transcript.py", *sorted((ROOT / "zkp" / "sigma").glob("*.py")))
+)
+
+
+def numbers(letter: str) -> list[int]:
+    return [int(number) for number in re.findall(rf"\*\*\[{letter}(\d+)\]\*\*", SPEC)]
+
+
+@pytest.mark.parametrize("letter", "SFRINPCTXB")
+def test_rules_are_numbered_without_gaps(letter: str) -> None:
+    assert numbers(letter) == list(range(1, len(numbers(letter)) + 1))
+    assert numbers(letter)
+
+
+def test_every_check_that_code_cites_is_a_rule() -> None:
+    cited = set(re.findall(r'"02-([A-Z])(\d+)"', CODE))
+    assert len(cited) > 15
+    for letter, number in cited:
+        assert int(number) in numbers(letter)
+
+
+@pytest.mark.parametrize("letter", "INTB")
+def test_every_rule_of_a_verifier_is_marked_in_the_code(letter: str) -> None:
+    for number in numbers(letter):
+        assert re.search(rf"02-{letter}{number}\b|# {letter}{number}\b", CODE), (letter, number)
+
+
+def test_labels() -> None:
+    group = installed_groups()[0]
+    for name in ("dleq", "one_of_two"):
+        for form in Form:
+            label = form.label(sample(group, name).statement).decode()
+            assert label.replace(group.name, "<group>") in SPEC
+    for domain in (TRANSCRIPT, PROVER_NONCES, SIGMA_BATCH_WEIGHTS):
+        assert f'"{domain.decode()}"' in SPEC
+
+
+def test_constants() -> None:
+    assert f"rate {sponge.RATE}" in SPEC
+    assert f"{sponge.RATE - sponge.SESSION_SIZE} zero bytes" in SPEC
+    assert f"Ns + {sponge.CHALLENGE_SLACK} squeezed bytes" in SPEC
+
+
+def test_every_statement_is_in_the_table() -> None:
+    listed = set(re.findall(r"^\| `(\w+)` \|", SPEC, re.MULTILINE))
+    public = {
+        name
+        for name, thing in vars(statements).items()
+        if getattr(thing, "__module__", "") == statements.__name__
+        and name.islower()
+        and not name.startswith("_")
+    }
+    assert listed == public - {"witness", "product_witness", "dleq_shape"}

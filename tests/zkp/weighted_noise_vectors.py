@@ -101,7 +101,7 @@ def statement_cases(
     yield about("inputs not committed", plan=alone, inputs=None)
 
 
-def records() -> dict[str, object]:
+def records(group: Group | None = None) -> dict[str, object]:
     """The content of the vector file."""
     return {
         "format": "points, contexts, laws and proofs in hexadecimal; one digit for each coin; "
@@ -123,7 +123,7 @@ def records() -> dict[str, object]:
                 "proof": made.proof.hex(),
             }
             | expectation(verify_weighted_noise, made)
-            for made in cases(ristretto255())
+            for made in cases(group or ristretto255())
         ],
     }
 

@@ -1,17 +1,21 @@
-"""Encodes and decodes strictly, in the style of the TLS presentation language.
+"""Strict encoding and decoding, in the style of the TLS presentation language.
 
-Message formats are values: small codecs combine into the codec of a whole
-message, which then encodes, decodes and describes it. Normative rules:
-`specs/00-wire.md`, sections 1 to 4.
+Message formats are values: small codecs combine into the codec of a whole message, which encodes,
+decodes and describes it. Read `base`, `scalars`, `sequences`.
 
-    @dataclass(frozen=True, slots=True)
-    class Edge:
-        peer: bytes
-        weight: int
+    >>> from wire.codec import fixed, record, u16, vector
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True, slots=True)
+    ... class Edge:
+    ...     peer: bytes
+    ...     weight: int
+    >>> edges = vector(record(Edge, peer=fixed(2), weight=u16), 0, 200)
+    >>> edges.encode((Edge(b"ab", 7),)).hex()
+    '000461620007'
+    >>> edges.decode(bytes.fromhex("000461620007"))
+    (Edge(peer=b'ab', weight=7),)
 
-    EDGE = record(Edge, peer=fixed(32), weight=u16)
-    EDGES = vector(EDGE, 0, 200)
-    EDGES.decode(EDGES.encode((Edge(bytes(32), 7),)))
+Specification: `specs/00-wire.md`, sections 1 to 4.
 """
 
 from wire.codec.base import Codec, describe

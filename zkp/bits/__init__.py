@@ -1,36 +1,28 @@
-"""Proves that hidden bits satisfy public linear constraints on committed values: the bit argument.
+"""The bit argument: hidden bits satisfy public linear constraints on committed values.
 
-Specification 06. How to use it:
+A `ConstraintShape` is the fixed part, made once and kept; a `BitStatement` adds what belongs to one
+proof: one constant for each row, the commitments in the order of the constraints, and coefficients
+that a `BitForm` leaves open. Read `shape`, `statement`, `witness`, `prover`, `verifier`;
+`equations` gives what `verify` checks, for batches. A committed number has two bits, so it is
+0 to 3:
 
-    shape = ConstraintShape(group, bits, [Public(row), CommittedValue(row),
-                                          CommittedVector(rows), ...])
+    >>> import os
+    >>> from zkp.bits import (
+    ...     BitForm, BitStatement, CommittedValue, ConstraintShape, Openings, prove, verify,
+    ... )
+    >>> from commitments import Pedersen, ristretto255
+    >>> from zkp.transcript import Transcript
+    >>> group = ristretto255()
+    >>> shape = ConstraintShape(group, 2, [CommittedValue(BitForm.weighted(0, [1, 2]))])
+    >>> secret = group.secret_scalars([3])
+    >>> commitment, opening = Pedersen(group).commit_fresh(secret, rng=os.urandom)
+    >>> statement = BitStatement.of(shape, constants=[0], commitments=[commitment])
+    >>> bits, openings = group.secret_scalars([1, 1]), Openings(commitments=[opening])
+    >>> proof = prove(statement, bits, openings, Transcript(b"example"), rng=os.urandom)
+    >>> verify(statement, proof, Transcript(b"example"))
 
-is the fixed part, made once and kept (its digest stands for it in transcripts). A
-`BitForm` holds fixed (position, coefficient) pairs and, in `varying`, positions whose
-coefficients come with each statement.
-
-    statement = BitStatement.of(shape, constants=[...], commitments=[...], vectors=[...],
-                                varying=[...])
-
-adds what belongs to one proof: one constant for each row (a vector constraint has as
-many rows as its dimension), Pedersen commitments for the committed constraints, one
-vector commitment for each vector constraint, the varying coefficients in the order of
-the rows.
-
-    proof = prove(statement, bits, Openings(commitments=[...], vectors=[...]),
-                  transcript, rng=rng)
-    verify(statement, proof, transcript)
-
-Bits that must be fixed before the statement is known (before public coins, say) are
-committed first; what is needed of the statement then is its `layout_of(bits,
-dimensions)`:
-
-    early = commit_bits(group, layout, bits, transcript, rng=rng)   # publish early.point
-    proof = prove_committed(statement, early, openings, transcript, rng=rng)
-    verify(statement, proof, transcript, committed=point)
-
-`equations` gives what `verify` checks, for batches (`zkp.batch`). Bits are secret
-vectors: `group.secret_scalars([0, 1, ...])`.
+Bits that must be fixed before the statement is known (before public coins, say) are committed first
+with `commit_bits`, and proved with `prove_committed`. Specification: `specs/06-bit-argument.md`.
 """
 
 from zkp.bits.layout import Layout, layout_of, proof_size

@@ -7,8 +7,9 @@ multiplied by its own random weight and all are added. Equations of one shape ar
 handled column by column, so the work in Python grows with the number of shapes
 and the arithmetic is done by vectors.
 
-Beside `zkp.batch` this stands because its rules for weights and search are others ([B4] and [B5]),
-it takes composed statements, and with many equations of one shape it is about 1.6 times faster.
+Beside `zkp.batch` this stands because its rules for weights and search are others (02-B4 and
+02-B5), it takes composed statements, and with many equations of one shape it is about 1.6 times
+faster.
 """
 
 from __future__ import annotations

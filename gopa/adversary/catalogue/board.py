@@ -16,7 +16,8 @@ from gopa.adversary.outcome import Catch, How, accepting
 from gopa.adversary.setup import EXACT, FOUR, SMALL, SessionSetup
 from gopa.adversary.trial import TwinFailed
 from gopa.auditing import Anchors, Report, audit
-from gopa.auditing.checks import BY_NUMBER, Status
+from gopa.auditing.checks import BY_NUMBER
+from gopa.auditing.report import Status
 from gopa.contract.framing import NO_LEAF, MessageSlot, sign_message
 from gopa.contract.manifest import Manifest
 from gopa.contract.phases import Kind, Phase

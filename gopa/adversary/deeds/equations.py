@@ -1,6 +1,6 @@
 """Lies about masks where what words are made of is proved: false M_uv and M_b.
 
-`specs/14-long-vectors.md`, [P6] to [P10]. The proofs of these liars hold: what they say about a
+14-P6 to 14-P10. The proofs of these liars hold: what they say about a
 mask makes up for what they added to their words.
 """
 

@@ -1,6 +1,6 @@
 """Lies about vectors that are proved row by row: in their rows, their words and their proofs.
 
-`specs/14-long-vectors.md`, [P1] to [P4]. A liar that commits to other rows goes on with them: it
+14-P1 to 14-P4. A liar that commits to other rows goes on with them: it
 answers the tests of these rows, proves what it can, and masks them as if they were short.
 """
 

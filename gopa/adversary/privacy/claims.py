@@ -13,7 +13,7 @@ from gopa.adversary.privacy.scenarios import ReleaseScenario
 from gopa.adversary.privacy.views import World
 from gopa.contract.terms import Terms
 from gopa.planning.outcome import privacy
-from gopa.planning.result import float_below
+from gopa.planning.target import float_below
 from gopa.planning.worth import guarantee
 
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ class Totals:
     """Scores a view by the sum of what the victim and everybody connected with it published.
 
     *Optimal where masks are uniform.* Given the total of a component, its values are
-    uniform whatever the inputs are ([V12] of 03), and other components do not depend on the
+    uniform whatever the inputs are (03-V12), and other components do not depend on the
     victim; so the total is sufficient, and the ratio of its laws is that of the view. Its
     law is the law of the noise of all members, and that shifted.
     """
@@ -141,7 +141,7 @@ class _Linear:
 
     *Optimal for normal laws.* Two of them with one covariance S and means d e_u apart have
     the log-ratio d (S^-1 e_u) . y - d^2 theta_u / 2, so the score is sufficient and attains
-    the curve of [V8] of 03. Among all linear scores it has the largest shift per deviation
+    the curve of 03-V8. Among all linear scores it has the largest shift per deviation
     for any law with this covariance (Cauchy and Schwarz). Noise tables summed over many
     parties and rounded Gaussian masks are close to normal, so little is left to others.
     """

@@ -109,7 +109,7 @@ class Masks:
         return _gaussian(self.deviation)
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Words:
-        """Modulo 2^64. A normal number rounded to the nearest integer has the law of [M6]."""
+        """Modulo 2^64. A normal number rounded to the nearest integer has the law of 08-M6."""
         if self.deviation:
             found = rng.standard_normal(shape)
             found *= self.deviation

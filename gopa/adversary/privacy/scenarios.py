@@ -79,7 +79,7 @@ def most_exposed(graph: Graph, corrupt: Iterable[int], terms: Terms) -> int:
     """The honest party that is easiest to tell apart.
 
     With uniform masks it is in the smallest component, with Gaussian ones it has the
-    largest theta ([V8] of 03).
+    largest theta (03-V8).
     """
     outside = set(corrupt)
     honest = [each for each in range(graph.parties) if each not in outside]

@@ -13,8 +13,17 @@ from itertools import groupby
 from typing import Final, TypeVar
 
 from gopa.auditing.html import drawing, view
-from gopa.auditing.html.figures import chance, key_name, largest, short, sure, tiny
-from gopa.auditing.html.report_object import LONGEST_NAME, ReportObject, cut
+from gopa.auditing.html.figures import (
+    LONGEST_NAME,
+    ReportObject,
+    chance,
+    cut,
+    key_name,
+    largest,
+    short,
+    sure,
+    tiny,
+)
 from gopa.support import wording
 
 _LONGEST_BRIEF: Final = 160

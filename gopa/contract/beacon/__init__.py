@@ -1,7 +1,16 @@
-"""Makes public randomness: coins of a round from revealed nonces or from a drand beacon.
+"""Public randomness: the coins of a round, from revealed nonces or from a drand beacon.
 
-Everything here is pure. Checking a drand round needs the extra `drand`; nothing
-else does, and it is imported only then. Specification: `specs/09-beacon.md`.
+Everything here is pure. Checking a drand round needs the extra `drand`; nothing else does, and it
+is imported only then. Read `coins`, then `drand` and `timing`.
+
+    >>> from gopa.contract.beacon import draw_coin, joint_coins, reveal_hash
+    >>> nonce, session, leaf = bytes(32), bytes(32), bytes(32)
+    >>> hash_posted_first = reveal_hash(session, 1, bytes(32), nonce)
+    >>> coins = joint_coins(session, 1, leaf, [nonce])
+    >>> draw_coin(coins, session, 1, bytes(32), draw=0, bits=8) < 256
+    True
+
+Specification: `specs/09-beacon.md`.
 """
 
 from gopa.contract.beacon.chain_info import parse_chain_info

@@ -99,18 +99,18 @@ def flip_coins(coins: bytes, session: bytes, round_number: int, party: bytes, co
 
 
 def input_tests_seed(coins: bytes, session: bytes, round_number: int) -> bytes:
-    """The key of the stream of all parties' tests of vector and noise (14, [H1])."""
+    """The key of the stream of all parties' tests of vector and noise (14-H1)."""
     fields = _exact(coins, "coins") + _place(session, round_number)
     return _hash(domains.INPUT_TESTS, fields)
 
 
 def permutation_seed(coins: bytes, session: bytes, round_number: int, party: bytes) -> bytes:
-    """The key of the stream that moves one party's noise (14, [H2])."""
+    """The key of the stream that moves one party's noise (14-H2)."""
     return _hash(domains.SIGNED_PERMUTATION, _whose(coins, session, round_number, party))
 
 
 def carry_tests_seed(session: bytes, round_number: int, publish_leaf: bytes) -> bytes:
-    """The key of the stream of all parties' tests of carries (14, [H3]).
+    """The key of the stream of all parties' tests of carries (14-H3).
 
     `publish_leaf` is the leaf hash of the close of publish: the carries are fixed below it.
     """
@@ -121,7 +121,7 @@ def carry_tests_seed(session: bytes, round_number: int, publish_leaf: bytes) -> 
 def equation_point_bytes(
     session: bytes, round_number: int, publish_leaf: bytes, count: int, size: int
 ) -> bytes:
-    """The bytes of so many points at which equations are checked (14, [H4])."""
+    """The bytes of so many points at which equations are checked (14-H4)."""
     if type(count) is not int or not 1 <= count < 2**16:
         raise UsageError("from 1 to 65,535 points", "count")
     fields = _place(session, round_number) + _exact(publish_leaf, "publish_leaf")

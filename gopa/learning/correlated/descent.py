@@ -16,9 +16,8 @@ import numpy as np
 from gopa import UsageError
 from gopa.accounting import gaussian_sigma
 from gopa.graph import Graph, MixingMatrix
-from gopa.learning.charges import Charge
-from gopa.learning.checks import whole
-from gopa.learning.clipping import finite, within
+from gopa.learning.checks import require_seed, whole
+from gopa.learning.clipping import DEVIATION, finite, within
 from gopa.learning.correlated.disclosure import disclosure
 from gopa.learning.correlated.disguises import (
     Disguise,
@@ -28,15 +27,14 @@ from gopa.learning.correlated.disguises import (
     require_fitting,
 )
 from gopa.learning.correlated.optimum import mean_gradient, mean_value
-from gopa.learning.fitting import Progress, require_seed, told
-from gopa.learning.grid import DEVIATION
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
-from gopa.learning.objectives import Floats, Objective
-from gopa.learning.outcome import Outcome
-from gopa.learning.privacy import Privacy
+from gopa.learning.objectives import Objective
+from gopa.learning.outcome import Outcome, Progress, told
+from gopa.learning.privacy import Charge, Privacy
 from gopa.learning.steps import Steps, harmonic
 from gopa.noise import rounded_gaussian
+from gopa.support.arrays import Floats
 
 _HARMONIC: Final = harmonic(1.0)
 _CLOSE: Final = 1e-2

@@ -18,13 +18,13 @@ from gopa import UsageError
 from gopa.accounting import Loss
 from gopa.graph import Graph, MixingMatrix
 from gopa.learning.checks import whole
-from gopa.learning.clipping import length
+from gopa.learning.clipping import DEVIATION, length
 from gopa.learning.correlated.disguises import Method, require_fitting
-from gopa.learning.fitting import Progress, told
-from gopa.learning.grid import DEVIATION
-from gopa.learning.objectives import Floats, Linear, Objective, Quadratic
+from gopa.learning.objectives import Linear, Objective, Quadratic
+from gopa.learning.outcome import Progress, told
 from gopa.learning.privacy import Unit, View
 from gopa.learning.steps import Steps
+from gopa.support.arrays import Floats
 
 _MOST_COALITIONS: Final = 5_000
 
@@ -137,7 +137,7 @@ class _Surroundings:
     def rounded(
         cls, spread: Floats, cost: Floats, rounded: Floats, edges: float, root: float
     ) -> _Surroundings:
-        """The same with what rounding adds (section 4, [C6])."""
+        """The same with what rounding adds (section 4, 18-C6)."""
         more = root * (math.sqrt(edges) + math.sqrt(cost.sum()))
         return cls(spread, cost, root * (1 + rounded), more)
 

@@ -17,13 +17,11 @@ from scipy import sparse
 
 from gopa import UsageError, zero_sum
 from gopa.graph import Graph, MixingMatrix, complete, fixed, require_doubly_stochastic
-from gopa.learning.checks import number
-from gopa.learning.fitting import generator
-from gopa.learning.grid import DEVIATION, Floats, on_grid
+from gopa.learning.checks import generator, number
+from gopa.learning.clipping import DEVIATION, on_grid
 from gopa.learning.objectives import Linear, Objective
 from gopa.noise import rounded_gaussian, subseed
-
-Integers: TypeAlias = npt.NDArray[np.int64]
+from gopa.support.arrays import Floats, Integers
 
 Method: TypeAlias = Literal["dgd", "rss", "rss-lb", "functions"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)

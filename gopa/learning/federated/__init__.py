@@ -1,7 +1,18 @@
-"""Learns from data that stays with its owners: all that they tell are verified sums.
+"""Learning from data that stays with its owners: all that they tell are verified sums.
 
-`docs/learning/federated.md` shows how. The estimators are for scikit-learn, and are imported when
-they are used: they need the extra `learning`, and nothing else here does.
+Read `setting`, `sums` (a session of rounds), `rounds` (one of them), then the algorithms:
+`statistics`, `moments`, `clusters`, `training`. The estimators are for scikit-learn, and are
+imported when they are used: they need the extra `learning`, and nothing else here does.
+
+    >>> from gopa.learning.federated import mean
+    >>> from gopa.learning import Privacy, ratings
+    >>> users = ratings(16, seed=1)
+    >>> found = mean(users, privacy=Privacy(8.0, 1e-5), low=0, high=5, seed=1,
+    ...              most_rows=1, session={"corrupt": 1})
+    >>> found.audit().missing
+    ()
+
+Specification: `specs/22-federated.md`; how to use it: `docs/learning/federated.md`.
 """
 
 from typing import TYPE_CHECKING, Any

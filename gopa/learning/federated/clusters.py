@@ -6,22 +6,20 @@ Specification: `specs/22-federated.md`, section 7.
 from __future__ import annotations
 
 import math
-from typing import Any, Final, TypeAlias, Unpack
+from typing import Any, Final, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.learning.checks import whole
+from gopa.learning.checks import generator, whole
 from gopa.learning.clipping import clip, finite, length
 from gopa.learning.data import Users
 from gopa.learning.federated.row_sums import RowSums, known_length
 from gopa.learning.federated.setting import Setting, SumOptions
 from gopa.learning.federated.sums import SumRun, SumSession
-from gopa.learning.fitting import Progress, generator
-from gopa.learning.outcome import Outcome
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.learning.outcome import Outcome, Progress
+from gopa.support.arrays import Floats
 
 _CANDIDATES: Final = 64
 _CLEAR: Final = 2.0

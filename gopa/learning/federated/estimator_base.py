@@ -7,7 +7,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Self, TypeAlias
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,10 @@ from gopa import UsageError
 from gopa.learning.data import Table, Users, natural
 from gopa.learning.federated.setting import Mode, Setting
 from gopa.learning.federated.sums import SumRun
-from gopa.learning.fitting import Progress
 from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
-from gopa.learning.outcome import Outcome
+from gopa.learning.outcome import Outcome, Progress
 from gopa.learning.privacy import Privacy, Unit
+from gopa.support.arrays import Floats
 from gopa.support.extras import missing
 
 try:
@@ -29,7 +29,6 @@ try:
 except ImportError:
     raise missing("learning") from None
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 _FEWEST: Final = 3
 _LATER: Final = 1000

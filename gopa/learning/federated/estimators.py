@@ -15,11 +15,12 @@ import numpy.typing as npt
 from gopa.learning.clipping import length
 from gopa.learning.data import Users
 from gopa.learning.federated.clusters import Clusters, nearest
-from gopa.learning.federated.estimator_base import FederatedEstimator, Floats, UnfitData
+from gopa.learning.federated.estimator_base import FederatedEstimator, UnfitData
 from gopa.learning.federated.moments import MomentSums, component_sums, line_sums
 from gopa.learning.federated.rounds import Clipping
 from gopa.learning.federated.setting import Setting
 from gopa.learning.federated.training import Recipe, Training
+from gopa.support.arrays import Floats
 from gopa.support.extras import missing
 
 try:

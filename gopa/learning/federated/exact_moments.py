@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import RoundAborted, UsageError
 from gopa.learning.checks import number, whole
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 PASSES: Final = 8
 """So many sums each read at least 20 more bits of a variance: more than floats have."""

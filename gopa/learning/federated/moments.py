@@ -32,8 +32,7 @@ from gopa.learning.federated.row_sums import RowSums, RowTotal, known_length
 from gopa.learning.federated.setting import Setting, SumOptions
 from gopa.learning.federated.sums import SumRun, SumSession
 from gopa.learning.outcome import Outcome
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 _DEPENDENT: Final = (
     "columns depend on each other: of all coefficients that fit as well these are the shortest"

@@ -20,8 +20,7 @@ from gopa.learning.checks import number
 from gopa.learning.clipping import clip, finite, length
 from gopa.learning.federated.setting import require_room
 from gopa.learning.privacy import Unit
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 _SIDE: Final = 0.25
 """How far the coordinates of weight and clipping reach, against 1 of the update."""

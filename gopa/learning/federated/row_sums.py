@@ -10,18 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gopa import Result, UsageError, WeightTooSmall
 from gopa.learning.clipping import clip, length
 from gopa.learning.data import Users
 from gopa.learning.federated.setting import Setting
 from gopa.learning.federated.sums import SumSession
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 _CLEAR: Final = 3.0
 """A number of rows below so many of its standard errors is not divided by."""

@@ -14,16 +14,15 @@ from typing import Any, Final, Literal, Required, TypeAlias, TypedDict
 
 import gopa
 from gopa import Aggregator, LocalAggregator, Plan, UsageError
-from gopa.learning.checks import whole
+from gopa.learning.checks import require_seed, whole
 from gopa.learning.data import Users
-from gopa.learning.fitting import require_seed
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.privacy import Privacy, Unit
 
 Mode: TypeAlias = Literal["full", "signed", "off"]
 
 _PLANNED: Final = frozenset({"corrupt", "dropout", "charged", "attempts", "recovery", "steps"})
-_RUN: Final = frozenset({"storage", "script", "max_rollbacks", "executor", "jobs"})
+_RUN: Final = frozenset({"storage", "script", "executor", "jobs"})
 _FINER: Final = (2, 6, 8)
 """Grids that are tried, in those that the planner takes by itself."""
 
@@ -56,7 +55,7 @@ class Setting:
 
     `most_rows` is public: how many rows a user has at most; who has more counts as so many.
     `session` has keywords of `gopa.plan` (corrupt, dropout, charged, attempts, recovery, steps)
-    and of `gopa.LocalAggregator` (storage, script, max_rollbacks, executor, jobs). `ledger` is
+    and of `gopa.LocalAggregator` (storage, script, executor, jobs). `ledger` is
     an account beyond this run, which is charged first.
 
     Between processes `aggregator` is one of a session that was opened for this algorithm: the users
@@ -154,7 +153,7 @@ class Setting:
         """Refuses a session between processes unless it hides what `plan` would.
 
         Whoever opened it may have planned for vectors that are closer together, or for less
-        privacy: then nothing is told ([F19]).
+        privacy: then nothing is told (22-F19).
 
         Raises:
             UsageError: it is another session than this algorithm needs.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias, Unpack
+from typing import Any, Final, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,7 @@ from gopa.learning.federated.row_sums import RowSums, RowTotal
 from gopa.learning.federated.setting import Setting, SumOptions
 from gopa.learning.history import History
 from gopa.learning.outcome import Outcome
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 _ONE_HOT: Final = math.sqrt(2)
 """Another row moves one count down and one up."""

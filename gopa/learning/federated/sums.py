@@ -11,24 +11,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from time import perf_counter
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Self
 
 import numpy as np
-import numpy.typing as npt
 
 import gopa
 from gopa import Aggregator, OutOfRange, Result, RoundAborted, UsageError
-from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
 from gopa.learning.data import Users
 from gopa.learning.federated.setting import Setting
-from gopa.learning.fitting import Progress, told
 from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome
-from gopa.learning.privacy import Privacy, Spent
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.learning.outcome import Outcome, Progress, told
+from gopa.learning.privacy import Charge, Privacy, Spent
+from gopa.support.arrays import Floats
 
 _NO_SESSION: Final = "mode off: the arithmetic of a session, without one"
 _VOUCHED: Final = "the algorithm bounds how much {} changes a vector: nothing else checks that"

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gopa import Aggregator, UsageError
 from gopa.graph import Graph
@@ -30,14 +29,13 @@ from gopa.learning.federated.rounds import (
 from gopa.learning.federated.row_sums import LengthVotes
 from gopa.learning.federated.setting import Mode, Setting
 from gopa.learning.federated.sums import SumRun, SumSession
-from gopa.learning.fitting import Progress, require_neither
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
-from gopa.learning.outcome import Outcome
+from gopa.learning.outcome import Outcome, Progress, require_neither
 from gopa.learning.privacy import Privacy
 from gopa.learning.rows import AgentRows
+from gopa.support.arrays import Floats
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 _NO_NETWORK: Final = "sums need neither graph nor clock: leave it out"
 
 

@@ -13,18 +13,17 @@ from scipy.special import bdtrc
 from gopa import UsageError
 from gopa.accounting import Loss
 from gopa.graph import Graph
-from gopa.learning.checks import number, whole
+from gopa.learning.checks import generator, number, require_seed, whole
 from gopa.learning.clocks import Clock, ClockLaw, require_law
 from gopa.learning.data import Users as Problem
-from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import History, Recorder
-from gopa.learning.network_dp.closed_forms import local_sigma
-from gopa.learning.network_dp.laws import colluder_chance, least, sum_law
+from gopa.learning.network_dp.laws import colluder_chance, least, local_sigma, sum_law
 from gopa.learning.network_dp.responses import added_reports, ring_histogram, walk_histogram
-from gopa.learning.network_dp.walks import Flags, Floats, Update, Users, Visits, Walk, carry
-from gopa.learning.outcome import Outcome
+from gopa.learning.network_dp.walks import Flags, Update, Users, Visits, Walk, carry
+from gopa.learning.outcome import Outcome, Progress, told
 from gopa.learning.privacy import Privacy, Spent
 from gopa.noise import randomised_response, subseed
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 
 SHARED = ("users do as they are told, and are curious", "a user sees its own messages alone")

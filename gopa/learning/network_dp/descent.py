@@ -10,22 +10,21 @@ import numpy as np
 
 from gopa import UsageError
 from gopa.graph import Graph
-from gopa.learning.checks import number, whole
+from gopa.learning.checks import generator, number, require_seed, whole
 from gopa.learning.clipping import within
 from gopa.learning.clocks import Clock, ClockLaw, require_law
 from gopa.learning.data import Table
 from gopa.learning.data import Users as Problem
-from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import Recorder
-from gopa.learning.network_dp.closed_forms import central_sigma, local_sigma
 from gopa.learning.network_dp.counting import WALKED, claimed, outcome, require_supported
-from gopa.learning.network_dp.laws import WalkLaw, graph_law, sgd_law
-from gopa.learning.network_dp.walks import Flags, Floats, GraphWalk, Users, Walk, carry
+from gopa.learning.network_dp.laws import WalkLaw, central_sigma, graph_law, local_sigma, sgd_law
+from gopa.learning.network_dp.walks import Flags, GraphWalk, Users, Walk, carry
 from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
-from gopa.learning.outcome import Outcome
+from gopa.learning.outcome import Outcome, Progress, told
 from gopa.learning.privacy import Privacy
 from gopa.learning.rows import AgentRows
 from gopa.learning.steps import Steps, constant
+from gopa.support.arrays import Floats
 
 _LOOKS: Final = 20
 """So many rows has the history of a run."""

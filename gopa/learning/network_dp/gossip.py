@@ -13,17 +13,15 @@ import numpy as np
 import gopa
 from gopa import UsageError
 from gopa.graph import Graph, MixingMatrix, metropolis, require_connected
-from gopa.learning.charges import Charge
-from gopa.learning.checks import whole
+from gopa.learning.checks import generator, require_seed, whole
 from gopa.learning.data import Users as Problem
-from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.network_dp.closed_forms import local_sigma
 from gopa.learning.network_dp.counting import SHARED, claimed, require_supported, width_of
-from gopa.learning.network_dp.walks import Floats
-from gopa.learning.outcome import Outcome
-from gopa.learning.privacy import Privacy
+from gopa.learning.network_dp.laws import local_sigma
+from gopa.learning.outcome import Outcome, Progress, told
+from gopa.learning.privacy import Charge, Privacy
+from gopa.support.arrays import Floats
 
 _SEEN = 1e-13
 """A direction with more than this left of it is new: to err by rounding only adds."""

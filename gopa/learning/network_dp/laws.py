@@ -11,18 +11,18 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from gopa import UsageError
-from gopa.accounting import Loss, Rdp
+from gopa.accounting import Loss, Rdp, gaussian_sigma
 from gopa.learning.checks import whole
 from gopa.learning.steps import Steps
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 _POINTS: Final = 2**13
 _LONGEST: Final = 2**21
@@ -317,3 +317,32 @@ def least(keeps: Callable[[float], bool], low: float, high: float, close: float 
         middle = math.sqrt(low * high) if low > 0 else high / 2
         low, high = (low, middle) if keeps(middle) else (middle, high)
     return high
+
+
+def local_sigma(epsilon: float, delta: float, times: int, sensitivity: float = 1.0) -> float:
+    """The noise of a user whose every message is seen by everybody."""
+    return gaussian_sigma(epsilon, delta, sensitivity * math.sqrt(times))
+
+
+@lru_cache(maxsize=32)
+def central_sigma(
+    epsilon: float, delta: float, users: int, steps: int, sensitivity: float = 1.0
+) -> float:
+    """The noise of a trusted curator who takes one user at random in each step.
+
+    By 16-A11; nobody else knows who was taken. At least a twentieth of
+    `sensitivity`.
+    """
+
+    def excess(log_sigma: float) -> float:
+        noise = Loss.gaussian(math.exp(log_sigma), sensitivity)
+        loss = noise.sampled_without_replacement(1 / users).repeated(steps)
+        return math.log(max(loss.epsilon(delta), 1e-9) / epsilon)
+
+    found = low = math.log(sensitivity / 20)
+    if excess(low) > 0:
+        high = math.log(local_sigma(epsilon, delta, steps, sensitivity))
+        found = float(brentq(excess, low, max(low, high), xtol=2e-4))
+    while excess(found) > 0:
+        found += 1e-4
+    return math.exp(found)

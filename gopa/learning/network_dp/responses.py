@@ -7,7 +7,7 @@ A report is uniform with some chance, whatever the value. Derivations:
 from __future__ import annotations
 
 import math
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,7 @@ from gopa import UsageError
 from gopa.accounting import Loss
 from gopa.learning.checks import whole
 from gopa.learning.network_dp.laws import colluder_chance, spacings
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 _LEAST: Final = 1e-24
 _ROUNDING: Final = 1e-14

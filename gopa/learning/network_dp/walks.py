@@ -17,9 +17,9 @@ from gopa import UsageError
 from gopa.graph import Graph, metropolis, require_connected
 from gopa.learning.checks import whole
 from gopa.learning.clocks import Clock, ClockLaw, Events, InTurn, Poisson, events, require_law
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws, Seed, thresholds_of
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Users: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Update: TypeAlias = Callable[[Floats, int, Users, Users, Flags], Floats]

@@ -1,8 +1,17 @@
-"""Estimates statistics of all pairs of users, and learns from losses of pairs.
+"""Statistics of all pairs of users, and models that learn from losses of pairs.
 
-By gossip between neighbours, from private reports, in circuits of two users, or from verified
-histograms. Specification:
-`specs/23-pairwise.md`.
+Read `kernels` (what is estimated), then who sees what: `gossip` (neighbours), `local` (private
+reports), `two_party` (circuits of two users), `verified` (histograms), `averaging` and `ranking`.
+
+    >>> from gopa.learning.pairwise import KENDALL, Cells, fit_local, statistic
+    >>> from gopa.learning import Privacy, ratings
+    >>> users, cells = ratings(300, seed=1), Cells(tuple(range(6)), tuple(range(6)))
+    >>> exact = statistic(KENDALL, users)
+    >>> hidden = fit_local(users, kernel=KENDALL, privacy=Privacy(4.0), cells=cells, seed=1)
+    >>> abs(hidden.model - exact) < 0.3
+    True
+
+Specification: `specs/23-pairwise.md`; how to use it: `docs/learning/pairwise.md`.
 """
 
 from gopa.learning.pairwise.answers import PrivateAnswers, WholeKernel

@@ -23,10 +23,10 @@ from gopa.learning.pairwise.kernels import (
     RENYI,
     VARIANCE,
     WILCOXON,
-    Floats,
     Kernel,
     Places,
 )
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 from gopa.twoparty import (
     Circuit,

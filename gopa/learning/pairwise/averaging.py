@@ -16,19 +16,19 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.graph import Graph
-from gopa.learning.checks import number, whole
+from gopa.learning.checks import number, require_seed, whole
 from gopa.learning.clipping import within
 from gopa.learning.data import Users
-from gopa.learning.fitting import Progress, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome
+from gopa.learning.outcome import Outcome, Progress, told
 from gopa.learning.pairwise.gossip import NUMBER_BYTES, exchanges, marked, require_gossip
-from gopa.learning.pairwise.kernels import Floats, Places
+from gopa.learning.pairwise.kernels import Places
 from gopa.learning.pairwise.losses import RANKING, MeanLoss, PairLoss, rows_of
 from gopa.learning.pairwise.private_rows import PrivateRows
 from gopa.learning.privacy import Privacy
 from gopa.learning.steps import Steps, root
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 
 Method: TypeAlias = Literal["asynchronous", "synchronous", "central"]

@@ -14,17 +14,17 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.graph import Graph
-from gopa.learning.checks import whole
+from gopa.learning.checks import require_seed, whole
 from gopa.learning.clocks import EdgeClock
 from gopa.learning.data import Users
-from gopa.learning.fitting import Progress, require_seed, told
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome
-from gopa.learning.pairwise.kernels import Between, Floats, Kernel, Pairs, Places
+from gopa.learning.outcome import Outcome, Progress, told
+from gopa.learning.pairwise.kernels import Between, Kernel, Pairs, Places
 from gopa.learning.pairwise.local import Cells, reports_of
 from gopa.learning.privacy import Privacy
 from gopa.noise import subseed
+from gopa.support.arrays import Floats
 
 Method: TypeAlias = Literal["gosta", "gosta-sync", "u2"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
@@ -166,21 +166,6 @@ def expected_estimates(pairs: Between, graph: Graph, steps: int) -> Floats:
         phantom = phantom @ swap
         found[step - 1] = current
     return found
-
-
-def estimation_bound(pairs: Between, graph: Graph, steps: npt.ArrayLike) -> Floats:
-    """Bounds how far expected estimates of synchronous GoSta are from the statistic, in L2.
-
-    It is proved in section 2 for at least three users, with other constants than Theorem 3.1 of
-    Bellet's thesis.
-    """
-    require_gossip(graph, whole(pairs.users, "users", 3))
-    everybody = np.arange(pairs.users)
-    table = pairs.between(everybody[:, None], everybody)
-    own = table.mean(axis=1)
-    gap = np.linalg.eigvalsh(graph.laplacian().toarray())[1] / graph.edge_count
-    uneven, spread = np.linalg.norm(own - own.mean()), np.linalg.norm(table - own[:, None])
-    return np.asarray((2 * uneven + spread) / (gap * np.asarray(steps, dtype=np.float64)))
 
 
 def fit_pairwise(  # noqa: PLR0913 - every algorithm is called like this

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.learning.data import Table, Users
+from gopa.support.arrays import Floats
 from gopa.support.progress import Advance
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Places: TypeAlias = npt.NDArray[np.int64]
 Normalisation: TypeAlias = Literal["n(n-1)", "n^2", "2 n+ n-"]
 

@@ -16,17 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.learning.charges import Charge
-from gopa.learning.checks import number, whole
+from gopa.learning.checks import number, require_seed, whole
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
-from gopa.learning.fitting import Progress, require_neither, require_seed, told
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome
-from gopa.learning.pairwise.kernels import Floats, Kernel, Places, TablePairs, points_of
-from gopa.learning.privacy import Privacy
+from gopa.learning.outcome import Outcome, Progress, require_neither, told
+from gopa.learning.pairwise.kernels import Kernel, Places, TablePairs, points_of
+from gopa.learning.privacy import Charge, Privacy
 from gopa.noise import RandomisedResponse, randomised_response, subseed
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 
 Rounding: TypeAlias = Literal["nearest", "random"]

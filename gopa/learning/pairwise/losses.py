@@ -15,7 +15,8 @@ import numpy as np
 from gopa import UsageError
 from gopa.learning.data import Users
 from gopa.learning.objectives import LOGISTIC
-from gopa.learning.pairwise.kernels import Floats, numeric_labels
+from gopa.learning.pairwise.kernels import numeric_labels
+from gopa.support.arrays import Floats
 
 _ONE: Final = np.ones(())
 

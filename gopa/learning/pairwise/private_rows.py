@@ -15,10 +15,11 @@ from gopa import UsageError
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.pairwise.kernels import Floats, Places
+from gopa.learning.pairwise.kernels import Places
 from gopa.learning.pairwise.local import reported_by, require_local, weights_of
 from gopa.learning.pairwise.losses import PairLoss, rows_of
 from gopa.noise import randomised_response, subseed
+from gopa.support.arrays import Floats
 
 _MOST: Final = 64
 

@@ -15,19 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.learning.charges import Charge
-from gopa.learning.checks import whole
+from gopa.learning.checks import require_seed, whole
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
-from gopa.learning.fitting import Progress, require_neither, require_seed, told
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome
-from gopa.learning.pairwise.kernels import AUC, Floats, Places, points_of
+from gopa.learning.outcome import Outcome, Progress, require_neither, told
+from gopa.learning.pairwise.kernels import AUC, Places, points_of
 from gopa.learning.pairwise.local import require_local
 from gopa.learning.pairwise.subsampling import shared_out
-from gopa.learning.privacy import Privacy
+from gopa.learning.privacy import Charge, Privacy
 from gopa.noise import hadamard_bit, subseed
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 
 _DEEPEST: Final = 20

@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.learning.charges import Charge
 from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.pairwise.answers import MOST_COINS, PrivateAnswers, WholeKernel
-from gopa.learning.pairwise.kernels import Floats, Kernel, Places, points_of
+from gopa.learning.pairwise.kernels import Kernel, Places, points_of
 from gopa.learning.pairwise.local import exact_variance
-from gopa.learning.privacy import Privacy
+from gopa.learning.privacy import Charge, Privacy
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 from gopa.twoparty import laplace_noise, randomised_answer
 

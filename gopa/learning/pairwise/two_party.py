@@ -15,18 +15,17 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from gopa import UsageError
-from gopa.learning.charges import Charge
-from gopa.learning.checks import whole
+from gopa.learning.checks import require_seed, whole
 from gopa.learning.data import Users
-from gopa.learning.fitting import Progress, require_neither, require_seed, told
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome
+from gopa.learning.outcome import Outcome, Progress, require_neither, told
 from gopa.learning.pairwise.answers import PrivateAnswers, WholeKernel
-from gopa.learning.pairwise.kernels import Floats, Kernel, Places, points_of
+from gopa.learning.pairwise.kernels import Kernel, Places, points_of
 from gopa.learning.pairwise.local import require_local
 from gopa.learning.pairwise.subsampling import PublicLaw, answers_within, best_rounds, pairings
-from gopa.learning.privacy import Privacy
+from gopa.learning.privacy import Charge, Privacy
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 from gopa.twoparty import Circuit, Evaluator, Garbler, LaplaceNoise, traffic
 

@@ -13,13 +13,12 @@ import numpy as np
 
 import gopa
 from gopa import UsageError
-from gopa.learning.charges import Charge
+from gopa.learning.checks import require_seed
 from gopa.learning.data import Users
-from gopa.learning.fitting import Progress, require_neither, require_seed, told
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome
-from gopa.learning.pairwise.kernels import Floats, Kernel, points_of
+from gopa.learning.outcome import Outcome, Progress, require_neither, told
+from gopa.learning.pairwise.kernels import Kernel, points_of
 from gopa.learning.pairwise.local import (
     Cells,
     chosen_cells,
@@ -27,8 +26,9 @@ from gopa.learning.pairwise.local import (
     kernels_between,
     require_local,
 )
-from gopa.learning.privacy import Privacy
+from gopa.learning.privacy import Charge, Privacy
 from gopa.noise import subseed
+from gopa.support.arrays import Floats
 
 
 def fit_verified(  # noqa: PLR0913 - every algorithm is called like this

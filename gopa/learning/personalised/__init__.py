@@ -1,10 +1,21 @@
-"""Learns a model for each user, and who should learn with whom: chapter 2 of Bellet's thesis.
+"""A model for each user, and who should learn with whom: chapter 2 of Bellet's thesis.
 
-Users send their models to those whom a weighted graph joins them with, and nobody sends data.
-Specification: `specs/20-personalised.md`. How to use it: `docs/learning/personalised.md`.
+Users send their models to those whom a weighted graph joins them with, and nobody sends data. Read
+`facade` (what users call), `objective`, `alternating`, then `regulariser`, `graph_learning` and
+`accounts` (privacy).
+
+    >>> from gopa.learning.personalised import Personalised
+    >>> from gopa.graph import from_similarity
+    >>> from gopa.learning import linear_models
+    >>> users = linear_models(10, 5, seed=1)
+    >>> graph = from_similarity(users.truth["weights"], 0.01)
+    >>> found = Personalised(graph=graph).fit(users)
+    >>> found.outcome_.transcript is None  # a simulation
+    True
+
+Specification: `specs/20-personalised.md`; how to use it: `docs/learning/personalised.md`.
 """
 
-from gopa.learning.personalised.accounts import Accounts
 from gopa.learning.personalised.admm import fit_admm
 from gopa.learning.personalised.alternating import (
     BudgetShares,
@@ -12,15 +23,24 @@ from gopa.learning.personalised.alternating import (
     fit_descent,
     fit_jointly,
 )
-from gopa.learning.personalised.facade import Personalised
-from gopa.learning.personalised.graph_learning import GraphLearner, PrivateLosses
-from gopa.learning.personalised.links import Links
-from gopa.learning.personalised.member import Member
+from gopa.learning.personalised.descent import Member
+from gopa.learning.personalised.facade import Personalised, stumps
+from gopa.learning.personalised.graph_learning import (
+    GossipPeers,
+    GraphLearner,
+    Peers,
+    PrivateLosses,
+    UniformPeers,
+)
 from gopa.learning.personalised.moves import Move
-from gopa.learning.personalised.objective import Collaboration
-from gopa.learning.personalised.peers import GossipPeers, Peers, UniformPeers
-from gopa.learning.personalised.predictors import stumps
-from gopa.learning.personalised.regulariser import Convex, GraphRegulariser, log_degrees
+from gopa.learning.personalised.objective import (
+    Collaboration,
+    Convex,
+    GraphRegulariser,
+    Links,
+    log_degrees,
+)
+from gopa.learning.personalised.release import Accounts
 from gopa.learning.personalised.warm import private_alone, propagated
 
 __all__ = [

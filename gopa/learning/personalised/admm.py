@@ -15,15 +15,14 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.graph import Graph
-from gopa.learning.checks import number, whole
+from gopa.learning.checks import number, require_seed, whole
 from gopa.learning.clocks import Clock, ClockLaw, EdgeClock, events, require_law
-from gopa.learning.fitting import Progress, require_neither, require_seed, told
 from gopa.learning.history import Recorder
-from gopa.learning.outcome import Outcome
+from gopa.learning.outcome import Outcome, Progress, require_neither, told
 from gopa.learning.personalised.descent import Look, row, started
-from gopa.learning.personalised.links import Floats, Links, Places
-from gopa.learning.personalised.objective import Collaboration
+from gopa.learning.personalised.objective import Collaboration, Links, Places
 from gopa.learning.privacy import Privacy, Spent
+from gopa.support.arrays import Floats
 
 _LOOKS: Final = 20
 _SENT: Final = 4

@@ -16,12 +16,10 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.graph import Graph
-from gopa.learning.checks import number, whole
+from gopa.learning.checks import generator, number, require_seed, whole
 from gopa.learning.clocks import Clock, Poisson
-from gopa.learning.fitting import Progress, generator, require_seed, told
 from gopa.learning.history import Recorder
-from gopa.learning.outcome import Outcome
-from gopa.learning.personalised.accounts import Accounts
+from gopa.learning.outcome import Outcome, Progress, told
 from gopa.learning.personalised.descent import (
     FrankWolfe,
     Look,
@@ -29,22 +27,22 @@ from gopa.learning.personalised.descent import (
     ModelSteps,
     disguised,
     row,
+    schedule,
     started,
 )
 from gopa.learning.personalised.graph_learning import (
     GraphLearner,
+    Peers,
     PrivateLosses,
+    UniformPeers,
     learned,
     started_weights,
 )
-from gopa.learning.personalised.links import Floats, Links
-from gopa.learning.personalised.objective import Collaboration
-from gopa.learning.personalised.peers import Peers, UniformPeers
-from gopa.learning.personalised.plan import Allocation
-from gopa.learning.personalised.release import Noise
-from gopa.learning.personalised.turns import schedule
+from gopa.learning.personalised.objective import Collaboration, Links
+from gopa.learning.personalised.release import Accounts, Allocation, Noise
 from gopa.learning.personalised.warm import private_alone
 from gopa.learning.privacy import Privacy, Spent
+from gopa.support.arrays import Floats
 
 Method: TypeAlias = Literal["cd", "frank-wolfe"]
 

@@ -1,12 +1,13 @@
-"""Takes steps on personal models, many runs at once: coordinate descent, and Frank-Wolfe.
+"""Steps on personal models by coordinate descent and Frank-Wolfe, of many runs or one user's alone.
 
-Specification: `specs/20-personalised.md`, sections 2, 4 and 7.
+Steps that do not meet are taken at once. Specification: `specs/20-personalised.md`, sections 2, 4
+and 7.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -14,23 +15,88 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.graph import Graph
 from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
+from gopa.learning.clocks import Clock, ClockLaw, Poisson, events
 from gopa.learning.objectives import Linear
-from gopa.learning.personalised.accounts import Accounts
-from gopa.learning.personalised.links import Floats, Links, Places
 from gopa.learning.personalised.moves import lengths, pace
-from gopa.learning.personalised.objective import Collaboration
-from gopa.learning.personalised.plan import Allocation, plan
+from gopa.learning.personalised.objective import Collaboration, Links, Places
 from gopa.learning.personalised.release import (
+    Accounts,
+    Allocation,
     GridSums,
-    Integers,
     Mechanism,
     Noise,
     NoiseStream,
+    plan,
     private_gradients,
 )
-from gopa.learning.personalised.turns import Turns, turns
+from gopa.support.arrays import Floats, Integers
+
+_MOST: Final = 64
+"""Updates of one run that are computed at once, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Holds updates that do not depend on each other: run, user and step of each."""
+
+    runs: Places
+    users: Places
+    steps: Places
+
+    def only(self, chosen: np.ndarray) -> Turns:
+        """Some of them."""
+        return Turns(self.runs[chosen], self.users[chosen], self.steps[chosen])
+
+
+def schedule(clock: Clock | None, users: int, seed: int, *, steps: int, runs: int) -> Places:
+    """Who acts, by run and step; by default at the ticks of equal Poisson clocks."""
+    chosen = Poisson(users) if clock is None else clock
+    if chosen.agents != users:
+        raise UsageError(f"for {chosen.agents} users, and there are {users}", "clock")
+    if chosen.law not in {
+        ClockLaw.UNIFORM, ClockLaw.WEIGHTED, ClockLaw.IN_TURN, ClockLaw.REPLAYED
+    }:  # fmt: skip
+        raise UsageError("one user acts in each step: Poisson or InTurn", "clock")
+    found = events(chosen, seed, steps=steps, runs=runs).actors
+    if found.shape[-1] != 1:
+        raise UsageError("one user acts in each step", "clock")
+    return np.asarray(found[..., 0], dtype=np.int64)
+
+
+def turns(actors: Places, links: Links, first: int, last: int) -> Iterator[Turns]:
+    """Steps `first` to `last` of all runs, in an order that changes nothing.
+
+    Several runs take a step each. One run takes steps of users who are no neighbours together:
+    none of them reads what another one writes.
+    """
+    runs = len(actors)
+    if runs > 1:
+        everybody = np.arange(runs)
+        for step in range(first, last):
+            yield Turns(everybody, actors[:, step], np.full(runs, step))
+        return
+    near, listed = links.places[0], actors[0].tolist()
+    met = np.full(links.users, -1, dtype=np.int64)
+    begin = first
+    for step in range(first, last):
+        user = listed[step]
+        if met[user] == begin or step - begin == _MOST:
+            yield _together(actors, begin, step)
+            begin = step
+        # Padding leads to the user itself.
+        met[near[user]] = begin
+        met[user] = begin
+    if begin < last:
+        yield _together(actors, begin, last)
+
+
+def _together(actors: Places, first: int, last: int) -> Turns:
+    steps = np.arange(first, last)
+    return Turns(np.zeros(len(steps), dtype=np.int64), actors[0, first:last], steps)
+
 
 Look: TypeAlias = Callable[[Floats], dict[str, Floats]]
 """Says what else is noted of models (runs, users, p), by name."""
@@ -236,3 +302,41 @@ def row(step: int, **noted: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
         name: values[0] if len(values) == 1 else values.copy() for name, values in noted.items()
     }
     return {"step": np.asarray(step), **rows}
+
+
+class Member:
+    """Is one user of coordinate descent; what it does is what `fit_descent` does, bit for bit.
+
+    `problem` has as many rows as each user has, which is public, and of others' nothing else: zeros
+    in their place. `start` is everybody's.
+    """
+
+    def __init__(
+        self, problem: Collaboration, graph: Graph, user: int, *, start: npt.ArrayLike = 0.0
+    ) -> None:
+        models = started(problem, start, 1)
+        self._descent = ModelDescent(problem, problem.links(graph), models)
+        self.user = whole(user, "user", 0, problem.users - 1)
+        self.neighbours = tuple(graph.neighbours(self.user))
+
+    @property
+    def model(self) -> Floats:
+        """The model of this user."""
+        return np.array(self._descent.models[0, self.user])
+
+    def hear(self, other: int, model: npt.ArrayLike) -> None:
+        """Takes the model that a neighbour has told.
+
+        Raises:
+            UsageError: it is told by somebody else, or is no model.
+        """
+        found = finite(model, "model")
+        if other not in self.neighbours or found.shape != self.model.shape:
+            raise UsageError(f"{len(self.model)} numbers, from a neighbour", "model")
+        self._descent.models[0, other] = found
+
+    def step(self) -> Floats:
+        """Takes a step, and gives the model to tell all neighbours."""
+        now = np.zeros(1, dtype=np.int64)
+        self._descent(Turns(now, now + self.user, now))
+        return self.model

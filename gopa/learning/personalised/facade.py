@@ -1,4 +1,4 @@
-"""Fits personal models by any of the methods, predicts, and lets users come and go.
+"""Personal models by any of the methods: fitting, predicting, and users who come and go.
 
 How to use it: `docs/learning/personalised.md`.
 """
@@ -6,49 +6,36 @@ How to use it: `docs/learning/personalised.md`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, Final, Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.graph import Graph
+from gopa.learning.checks import generator, whole
 from gopa.learning.clipping import finite, length
 from gopa.learning.clocks import Clock
 from gopa.learning.data import Users
-from gopa.learning.fitting import Progress, generator
-from gopa.learning.history import History
 from gopa.learning.ledger import BudgetExceeded
 from gopa.learning.objectives import LOGISTIC, Boosting, Linear, RowLoss
-from gopa.learning.outcome import Outcome
-from gopa.learning.personalised.accounts import ASSUMED, Accounts
-from gopa.learning.personalised.admm import fit_admm
-from gopa.learning.personalised.alternating import (
-    BudgetShares,
-    GraphSteps,
-    fit_descent,
-    fit_jointly,
-)
+from gopa.learning.outcome import Progress
+from gopa.learning.personalised.alternating import BudgetShares, GraphSteps
 from gopa.learning.personalised.graph_learning import GraphLearner, graph_of
-from gopa.learning.personalised.links import Floats
-from gopa.learning.personalised.objective import Collaboration
-from gopa.learning.personalised.predictors import Predictors, with_one
-from gopa.learning.personalised.regulariser import GraphRegulariser
+from gopa.learning.personalised.methods import ROUNDS, MethodName, Task, method_for
+from gopa.learning.personalised.objective import Collaboration, GraphRegulariser
 from gopa.learning.personalised.release import Noise
-from gopa.learning.personalised.warm import private_alone, propagated
-from gopa.learning.privacy import Privacy, Spent
+from gopa.learning.privacy import Privacy
 from gopa.learning.rows import AgentRows
+from gopa.support.arrays import Floats
 
-FacadeMethod: TypeAlias = Literal["cd", "frank-wolfe", "propagation", "admm", "local", "global"]
 Pair: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike]
 
-_ROUNDS: Final = 20
-"""Updates of each user after one came or went, as many as are expected."""
-_ALONE: Final = 1000
-"""Steps of Frank-Wolfe for one model of all, at most."""
+
+Predictors: TypeAlias = Callable[[Floats], Floats]
+"""Maps rows (rows, columns) to outputs (rows, predictors) from -1 to 1."""
 
 
 class Personalised:
@@ -65,7 +52,7 @@ class Personalised:
 
     def __init__(  # noqa: PLR0913 - a method has many parts
         self,
-        method: FacadeMethod = "cd",
+        method: MethodName = "cd",
         *,
         privacy: Privacy | None = None,
         graph: Graph | Literal["learn"] = "learn",
@@ -87,18 +74,12 @@ class Personalised:
         seed: int = 0,
         progress: Progress = None,
     ) -> None:
-        if method not in get_args(FacadeMethod):
-            raise UsageError(f"one of {', '.join(get_args(FacadeMethod))}", "method")
-        if method == "frank-wolfe" and predictors is None:
-            raise UsageError("base predictors, such as stumps(-1, 1, 10)", "predictors")
-        if predictors is not None and method in {"cd", "admm", "propagation"}:
-            raise UsageError('of base predictors: "frank-wolfe", "local" or "global"', "method")
         if not (graph == "learn" or isinstance(graph, Graph)):
             raise UsageError('a Graph, or "learn"', "graph")
-        if graph == "learn" and method in {"propagation", "admm"}:
-            raise UsageError('only "cd" and "frank-wolfe" learn one: give a Graph', "graph")
-        if privacy is not None and method in {"frank-wolfe", "admm", "global"}:
-            raise UsageError('with privacy: "cd", "propagation" or "local"', "method")
+        self._method = method_for(
+            method, combines=predictors is not None, learns=not isinstance(graph, Graph),
+            private=privacy is not None,
+        )  # fmt: skip
         self.method, self.privacy, self.graph, self.clock = method, privacy, graph, clock
         self.predictors, self.radius, self.loss, self.ridge = predictors, radius, loss, ridge
         self.row_bound, self.steps, self.every, self.noise = row_bound, steps, every, noise
@@ -121,7 +102,7 @@ class Personalised:
             self._pairs = [self._prepared(each, f"datasets[{u}]") for u, each in enumerate(pairs)]
             self.users_ = list(range(len(pairs)))
             self.problem_ = problem = self._problem(self._pairs)
-            outcome = self._fitted(problem)
+            outcome = self._method.fit(self._task())
             model = outcome.model if isinstance(outcome.model, dict) else {"models": outcome.model}
             self.models_: Floats = model["models"]
             if isinstance(self.graph, Graph):
@@ -185,8 +166,8 @@ class Personalised:
             self.problem_ = self._problem(self._pairs)
             self.models_ = np.vstack([self.models_, np.zeros((1, self.models_.shape[1]))])
             if weights is None:
-                self._look_around(self.problem_)
-            self._go_on(self.problem_)
+                self._look_around()
+            self._go_on()
         return number
 
     def remove_user(self, user: int) -> None:
@@ -201,7 +182,7 @@ class Personalised:
             self._pairs = [self._pairs[each] for each in keep]
             self._weights, self.models_ = self._weights[np.ix_(keep, keep)], self.models_[keep]
             self.problem_ = self._problem(self._pairs)
-            self._go_on(self.problem_)
+            self._go_on()
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -249,65 +230,20 @@ class Personalised:
         local = Linear(self.loss, rows, ridge=ridge)
         return Collaboration(local, own_bends=self.privacy is None, **self._parts)
 
-    def _fitted(self, problem: Collaboration) -> Outcome:
+    def _task(self, graph: Graph | None = None) -> Task:
+        """What the method learns of the users as they are; along this graph, or the one given."""
         given = self.graph if isinstance(self.graph, Graph) else None
-        how: dict[str, Any] = {
-            "graph": given, "clock": self.clock, "seed": self.seed, "steps": self.steps,
-            "progress": self.progress,
-        }  # fmt: skip
-        if self.method in {"local", "global"}:
-            return self._silent(problem)
-        if self.method == "admm":
-            return fit_admm(problem, **how)
-        if self.method == "propagation":
-            spent = Spent.nothing_hidden("record")
-            if self.privacy is None:
-                told = problem.alone()
-            else:
-                accounts = Accounts(self.privacy, problem.users)
-                told = private_alone(
-                    problem, accounts, seed=self.seed, share=self.privacy, noise=self.noise
-                )
-                spent = accounts.spent()
-            spread = propagated(problem, told)
-            found = fit_descent(spread, privacy=None, start=told, **how)
-            return replace(found, spent=spent, algorithm="propagation")
-        first = self._alone(problem) if self.privacy is None and given is None else None
-        how["method"] = self.method
-        return fit_jointly(
-            problem, privacy=self.privacy, every=self.every, radius=self.radius, noise=self.noise,
-            learning=self.learning if given is None else None, shares=self.shares, alone=first,
-            **how,
+        return Task(
+            problem=self.problem_, pooled=self._pooled, combines=self.predictors is not None,
+            privacy=self.privacy, graph=given if graph is None else graph, clock=self.clock,
+            steps=self.steps, every=self.every, learning=self.learning, shares=self.shares,
+            radius=self.radius, noise=self.noise, seed=self.seed, progress=self.progress,
         )  # fmt: skip
 
-    def _alone(self, problem: Collaboration, most: float = math.inf) -> Floats:
-        """What users learn alone, in so many steps of Frank-Wolfe at most."""
-        if self.predictors is None:
-            return problem.alone(1e-7)
-        steps = 50 * problem.users if self.steps is None else self.steps
-        found: Floats = fit_jointly(
-            problem, privacy=None, graph=graph_of(np.zeros((problem.users, problem.users))),
-            method="frank-wolfe", radius=self.radius, seed=self.seed, progress=self.progress,
-            steps=int(min(steps, most)),
-        ).model["models"]  # fmt: skip
-        return found
-
-    def _silent(self, problem: Collaboration) -> Outcome:
-        """Models learned alone, or one for all rows: nobody tells anything."""
-        name, spent = "models learned alone", Spent.nothing_hidden("record")
-        if self.method == "local":
-            models = self._alone(problem)
-        else:
-            name, (seen, signs) = "one model for all", zip(*self._pairs, strict=True)
-            whole = self._problem([(np.concatenate(seen), np.concatenate(signs))])
-            models = np.repeat(self._alone(whole, _ALONE), problem.users, axis=0)
-        if self.privacy is not None:
-            nothing = "nothing is sent"
-            spent = Spent.of(self.privacy, 0.0, theorem=nothing, delta=0.0, assumptions=ASSUMED)
-        return Outcome(
-            model=models, history=History({"step": [0]}), spent=spent, messages=0, bytes=0,
-            seconds=0.0, seed=self.seed, algorithm=name,
-        )  # fmt: skip
+    def _pooled(self) -> Collaboration:
+        """The problem of one user who has all rows."""
+        seen, signs = zip(*self._pairs, strict=True)
+        return self._problem([(np.concatenate(seen), np.concatenate(signs))])
 
     def _place(self, user: int) -> int:
         if not hasattr(self, "users_"):
@@ -318,41 +254,54 @@ class Personalised:
 
     def _require_open(self) -> None:
         self._place(self.users_[0] if hasattr(self, "users_") else -1)
-        if self.privacy is not None and self.method != "local":
+        if self.privacy is not None and self._method.graphs != "none":
             message = "everybody's budget is spent, and to go on, or to fit anew, spends it again"
             raise BudgetExceeded(message, math.inf, 0)
 
-    def _look_around(self, problem: Collaboration) -> None:
+    def _look_around(self) -> None:
         """Lets the newcomer, alone until now, compare itself with all others a few times."""
+        problem = self.problem_
         users = problem.users
-        if users < 2 or self.method in {"local", "global"}:
+        if users < 2 or self._method.graphs == "none":
             return
         models = self.models_.copy()
-        models[-1] = self._alone(problem)[-1]
+        models[-1] = self._task().alone()[-1]
         learner = GraphLearner(problem, self._weights[None].copy(), models[None])
         peers = min(self.learning.peers, users - 1)
         rng = generator(self.seed, "newcomer", str(users))
-        for _ in range(_ROUNDS):
+        for _ in range(ROUNDS):
             order = rng.permutation(users - 1)
             for first in range(0, users - 1 - (users - 1) % peers, peers):
                 learner(np.array([users - 1]), order[None, first : first + peers])
         learner.cut(self.learning.cut)
         self._weights = learner.weights[0]
 
-    def _go_on(self, problem: Collaboration) -> None:
+    def _go_on(self) -> None:
         """A few more steps of everybody; who learns alone, or all as one, fits anew."""
-        if self.method in {"local", "global"}:
-            self.outcome_ = self._fitted(problem)
-            self.models_ = self.outcome_.model
-            return
-        how: dict[str, Any] = {
-            "privacy": None, "graph": self.graph_, "seed": self.seed, "progress": self.progress,
-            "steps": _ROUNDS * problem.users, "start": self.models_,
-        }  # fmt: skip
-        if self.method == "frank-wolfe":
-            # Steps as short as the last ones were: the first would throw models to a corner.
-            how["taken"] = 50 * problem.users if self.steps is None else self.steps
-            how |= {"method": "frank-wolfe", "radius": self.radius}
-        spread = propagated(problem, problem.alone()) if self.method == "propagation" else problem
-        self.outcome_ = fit_jointly(spread, **how)
-        self.models_ = self.outcome_.model["models"]
+        self.outcome_ = self._method.resume(self._task(self.graph_), self.models_)
+        model = self.outcome_.model
+        self.models_ = model["models"] if isinstance(model, dict) else model
+
+
+def with_one(rows: Floats) -> Floats:
+    """The rows with a one behind them, which gives linear models an intercept."""
+    return np.hstack([rows, np.ones((len(rows), 1))])
+
+
+def stumps(low: Floats, high: Floats, count: int) -> Predictors:
+    """`count` stumps on every column: -1 below a threshold, 1 from it on, evenly between two ends.
+
+    Ends that are taken from data tell something about them.
+    """
+    first, last = finite(np.atleast_1d(low), "low"), finite(np.atleast_1d(high), "high")
+    if first.shape != last.shape or not (first <= last).all():
+        raise UsageError("two ends for each column, the lower one first", "high")
+    shares = np.arange(1, whole(count, "count") + 1) / (count + 1)
+    thresholds = first[:, None] + shares * (last - first)[:, None]
+
+    def outputs(rows: Floats) -> Floats:
+        if rows.ndim != 2 or rows.shape[1] != len(thresholds):
+            raise UsageError(f"rows of {len(thresholds)} numbers", "rows")
+        return np.where(rows[:, :, None] >= thresholds, 1.0, -1.0).reshape(len(rows), -1)
+
+    return outputs

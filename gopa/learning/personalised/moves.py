@@ -1,4 +1,4 @@
-"""Writes what a Frank-Wolfe step tells neighbours: which predictor, its sign, and the step.
+"""What a Frank-Wolfe step tells neighbours: which predictor, its sign, and the step.
 
 Specification: `specs/20-personalised.md`, section 7.
 """
@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.learning.checks import whole
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from gopa.support.arrays import Floats, Integers
 
 _MOST: Final = 2**62
 _BITS: Final = 7

@@ -1,13 +1,14 @@
-"""States what personal models and their graph minimise together, with all its constants.
+"""What users minimise together, the graph along which they do, and what a graph itself costs.
 
-Specification: `specs/20-personalised.md`, section 1.
+Specification: `specs/20-personalised.md`, sections 1 and 6.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +19,167 @@ from gopa.graph import Graph
 from gopa.learning.checks import number
 from gopa.learning.clipping import finite
 from gopa.learning.objectives import Linear, Objective
-from gopa.learning.personalised.links import Floats, Links
-from gopa.learning.personalised.regulariser import GraphRegulariser, log_degrees
+from gopa.support.arrays import Floats, Integers
+
+Places: TypeAlias = Integers
+"""Users or other places, by number."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Links:
+    """Holds the neighbours of each user and the weights of their edges: (graphs, users, most).
+
+    There is one graph for all runs, or one for each. What is padding leads to the user itself, with
+    weight 0.
+    """
+
+    places: Places
+    weights: Floats
+
+    @classmethod
+    def of(cls, graph: Graph) -> Links:
+        """Those of one graph, for all runs."""
+        return cls._padded(
+            np.repeat(np.arange(graph.parties), graph.degrees),
+            graph.targets.astype(np.int64),
+            np.asarray(graph.weight_matrix().data),
+            graph.parties,
+        )
+
+    @classmethod
+    def of_weights(cls, weights: Floats) -> Links:
+        """Those of symmetric matrices (graphs, users, users), one for each run."""
+        graphs, users, _ = weights.shape
+        run, first, second = np.nonzero(weights)
+        found = cls._padded(
+            run * users + first, second, weights[run, first, second], graphs * users
+        )
+        shape = (graphs, users, -1)
+        own = np.arange(users)[None, :, None]
+        places, values = found.places.reshape(shape), found.weights.reshape(shape)
+        return cls(np.where(values > 0, places, own), values)
+
+    @classmethod
+    def _padded(cls, owners: Places, targets: Places, values: Floats, rows: int) -> Links:
+        counts = np.bincount(owners, minlength=rows)
+        most = max(1, int(counts.max()))
+        column = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        places = np.repeat(np.arange(rows)[:, None], most, axis=1)
+        weights = np.zeros((rows, most))
+        places[owners, column], weights[owners, column] = targets, values
+        return cls(places[None], weights[None])
+
+    @property
+    def users(self) -> int:
+        """How many users there are."""
+        return int(self.places.shape[1])
+
+    @property
+    def degrees(self) -> Floats:
+        """The sum of the weights of each user's edges: (graphs, users)."""
+        return np.asarray(self.weights.sum(axis=-1))
+
+    @property
+    def counts(self) -> Places:
+        """How many neighbours each user has: (graphs, users)."""
+        return np.asarray((self.weights > 0).sum(axis=-1))
+
+    @property
+    def shares(self) -> Floats:
+        """Weights divided by the degree, and 0 for who has no neighbour."""
+        degrees = self.degrees[..., None]
+        return self.weights / np.where(degrees > 0, degrees, 1.0)
+
+    def heard(self, models: Floats) -> Floats:
+        """The sum of each user's neighbours' models, by their weights: of (.., users, p)."""
+        found = np.zeros_like(models)
+        for places, weights in self._columns():
+            found += weights[..., None] * _at(models, places)
+        return found
+
+    def roughness(self, models: Floats) -> Floats:
+        """The sum over edges of weight times squared distance: of (.., users, p)."""
+        found = np.zeros(models.shape[:-1])
+        for places, weights in self._columns():
+            apart = models - _at(models, places)
+            found += weights * (apart * apart).sum(axis=-1)
+        return np.asarray(found.sum(axis=-1) / 2)
+
+    def _columns(self) -> list[tuple[Places, Floats]]:
+        one = self.places.shape[0] == 1
+        places = self.places[0] if one else self.places
+        weights = self.weights[0] if one else self.weights
+        return [(places[..., k], weights[..., k]) for k in range(places.shape[-1])]
+
+
+def _at(models: Floats, places: Places) -> Floats:
+    """The models of these users, in each run."""
+    if places.ndim == 1:
+        return models[..., places, :]
+    return np.take_along_axis(models, places[..., None], axis=-2)
+
+
+@dataclass(frozen=True, slots=True)
+class Convex:
+    """Gives a convex function g on numbers from 0 on, g' and g''.
+
+    g'' never grows, and is never below `least`.
+    """
+
+    value: Callable[[Floats], Floats]
+    slope: Callable[[Floats], Floats]
+    bend: Callable[[Floats], Floats]
+    least: float = 0.0
+
+    @property
+    def most(self) -> float:
+        """The largest second derivative."""
+        return float(self.bend(np.zeros(1))[0])
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRegulariser:
+    """Adds a function of each weight, 0 where there is no edge, and one of each degree."""
+
+    edge: Convex
+    degree: Convex
+
+    def __post_init__(self) -> None:
+        if float(self.edge.value(np.zeros(1))[0]) != 0:
+            raise UsageError("what is added for no edge is 0", "edge")
+
+    def value(self, links: Links) -> Floats:
+        """Of each graph."""
+        pairs = self.edge.value(links.weights).sum(axis=(-2, -1)) / 2
+        return np.asarray(pairs + self.degree.value(links.degrees).sum(axis=-1))
+
+    def smoothness(self, peers: int) -> float:
+        """Of the weights between a user and so many others, as a block."""
+        return self.edge.most + (peers + 1) * self.degree.most
+
+
+def log_degrees(sparsity: float = 1.0, inside: float = 0.1) -> GraphRegulariser:
+    """The thesis's: sparsity |w|^2 - sum log(degree + inside).
+
+    The smaller `sparsity`, the fewer neighbours. `inside` makes it smooth.
+    """
+    if not (0 < sparsity < math.inf and 0 < inside < math.inf):
+        raise UsageError("sparsity and what is inside the log are above 0", "regulariser")
+    edge = Convex(
+        lambda w: sparsity * w * w,
+        lambda w: 2 * sparsity * w,
+        lambda w: np.full_like(w, 2 * sparsity),
+        2 * sparsity,
+    )
+    degree = Convex(
+        lambda d: -np.log(d + inside), lambda d: -1 / (d + inside), lambda d: (d + inside) ** -2.0
+    )
+    return GraphRegulariser(edge, degree)
+
 
 _FLOOR: Final = 1e-3
+
+
 _POLISH: Final = 100
 
 
@@ -122,16 +280,6 @@ class Collaboration:
         own = self.pull * models + self.confidences[:, None] * self.local.gradient(models)
         return np.asarray(degrees * own - self.pull * links.heard(models))
 
-    def graph_gradient(self, models: Floats, weights: Floats) -> Floats:
-        """Of J in the weights, (2.7): symmetric (.., users, users), 0 on the diagonal."""
-        squares = (models * models).sum(axis=-1)
-        each = self.confidences * self.local.value(models) + self.pull / 2 * squares
-        each = each + self.weight * self.regulariser.degree.slope(weights.sum(axis=-1))
-        both = each[..., :, None] + each[..., None, :]
-        both -= self.pull * np.einsum("...up,...vp->...uv", models, models)
-        both += self.weight * self.regulariser.edge.slope(weights)
-        return np.asarray(both * (1 - np.eye(self.users)))
-
     def smoothness(self, links: Links) -> Floats:
         """L_u = d_u (pull + c_u L_u^loc), of M in each user's model."""
         return _one(links.degrees) / self.paces
@@ -152,16 +300,6 @@ class Collaboration:
     def graph_curvature(self) -> float:
         """J is strongly convex in the weights with at least this."""
         return self.weight * self.regulariser.edge.least
-
-    def graph_kept(self, peers: int) -> float:
-        """What is left of the distance to the best graph after a step, at most (theorem 2.1)."""
-        pairs = self.users * (self.users - 1) / (2 * peers)
-        return 1 - self.graph_curvature() / (pairs * self.graph_smoothness(peers))
-
-    def ball_curvature(self, links: Links, radius: float) -> float:
-        """What a Frank-Wolfe step may overshoot by, in models of l1 length `radius` (prop. 2.2)."""
-        local = self.confidences * self.local.smoothness(math.inf)
-        return float((_one(links.degrees) * (local + self.pull)).sum() * 4 * radius**2)
 
     def minimum(self, links: Links, tolerance: float = 1e-9) -> Floats:
         """The models of least M for one graph, found in one place by L-BFGS.

@@ -1,4 +1,4 @@
-"""Makes what users tell of their rows private: clipped, on a grid, behind exact integer noise.
+"""What users tell behind noise: how it is drawn, planned before a run, and charged to accounts.
 
 Specification: `specs/20-personalised.md`, section 4.
 """
@@ -14,24 +14,149 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.accounting import gaussian_sigma
-from gopa.learning.charges import Charge
-from gopa.learning.clipping import Norm, clip
-from gopa.learning.grid import DEVIATION
-from gopa.learning.ledger import BudgetExceeded
+from gopa.learning.checks import whole
+from gopa.learning.clipping import DEVIATION, Norm, clip
+from gopa.learning.ledger import BudgetExceeded, LedgerEntry, PrivacyLedger
 from gopa.learning.objectives import Linear
-from gopa.learning.personalised.accounts import Accounts
-from gopa.learning.personalised.links import Floats
-from gopa.learning.privacy import Privacy, Unit
+from gopa.learning.privacy import Charge, Privacy, Spent, Unit, worst
 from gopa.noise import TableLaw, discrete_laplace, rounded_gaussian, subseed
+from gopa.support.arrays import Floats, Integers
 
 Noise: TypeAlias = Literal["gaussian", "laplace"]
-Integers: TypeAlias = npt.NDArray[np.int64]
+
+
+Allocation: TypeAlias = Literal["equal", "expected", "schedule"]
+"""The same in all updates; more in later ones, by when they are expected, or known to be."""
+
+
+Entries: TypeAlias = tuple[LedgerEntry, ...]
+
+
+ASSUMED: Final = (
+    "public: who takes part, how many rows each has, who acts when, and the graph at the start",
+    "public: which two classes there are",
+    "nobody publishes or shows a prediction of what a user keeps to itself",
+    "nobody else has the seed, or sees a second run of it, or the history",
+)
+
+
+_ROUNDING: Final = 1 + 1e-12
+
+
+class Accounts:
+    """Holds what each user has spent; a step is charged before anything of it is sent.
+
+    Normal noises compose to one of their added precisions, and are kept as one entry; so are
+    the deltas that tables cost.
+    """
+
+    def __init__(self, privacy: Privacy, users: int) -> None:
+        if privacy.relation != "replace-one" or privacy.view != "everything":
+            message = 'everybody sees all messages, and rows are replaced: view="everything"'
+            raise UsageError(message, "privacy")
+        self.privacy, self.users = privacy, users
+        self._of: list[Entries] = [()] * users
+        self._known: dict[Entries, Spent] = {}
+        self._runs = 0
+
+    @classmethod
+    def of(cls, privacy: Privacy | None, users: int, kept: Accounts | None) -> Accounts | None:
+        """The accounts of a run: new ones, or those that are kept, if they are meant for it."""
+        if kept is None:
+            return None if privacy is None else cls(privacy, users)
+        if (kept.privacy, kept.users) != (privacy, users):
+            # Else a run would spend what they allow, and not what it was asked for.
+            raise UsageError(f"accounts of {users} users for {privacy}, as asked for", "accounts")
+        return kept
+
+    def next_run(self) -> int:
+        """A number for the noise of a run: runs of a seed with equal noise would show both."""
+        self._runs += 1
+        return self._runs
+
+    def ledger(self, user: int) -> PrivacyLedger:
+        """What a user was charged for, as a ledger of its own."""
+        return self._ledger(self._of[user])
+
+    def fits(self, charge: Charge, times: int = 1) -> bool:
+        """Whether everybody can afford so many runs of a mechanism."""
+        return all(self._fits(_with(each, charge, times, "")) for each in set(self._of))
+
+    def charge(self, user: int, charge: Charge, times: int = 1, note: str = "") -> None:
+        """Charges one user.
+
+        Raises:
+            BudgetExceeded: it would cost more than was asked for.
+        """
+        whole(times, "times")
+        before = self._of[whole(user, "user", 0, self.users - 1)]
+        entries = _with(before, charge, times, note)
+        if not self._fits(entries):
+            found = self._spent(entries).epsilon
+            message = (
+                f"{charge!r} {times} times would come to epsilon {found:.4g} of {self.privacy}"
+            )
+            raise BudgetExceeded(message, found, 0)
+        self._of[user] = entries
+
+    def spent(self) -> Spent:
+        """Of the user who has spent most."""
+        return worst([self._spent(each) for each in dict.fromkeys(self._of)])
+
+    def _fits(self, entries: Entries) -> bool:
+        return self._spent(entries).epsilon <= self.privacy.epsilon
+
+    def _spent(self, entries: Entries) -> Spent:
+        if entries not in self._known:
+            self._known[entries] = self._ledger(entries).spent(points=1)
+        return self._known[entries]
+
+    def _ledger(self, entries: Entries) -> PrivacyLedger:
+        return PrivacyLedger(self.privacy, assumptions=ASSUMED, entries=entries)
+
+
+def _with(entries: Entries, charge: Charge, times: int, note: str) -> Entries:
+    """One entry more, or a larger one."""
+    if charge.law not in {"gaussian", "guarantee"} or charge.relation is not None:
+        return (*entries, LedgerEntry(charge, times, note))
+    # Numbers of a sample are for one user more or less: they are no shifts to add to others.
+    plain = [each for each in entries if each.charge.relation is None]
+    same = [each for each in plain if each.charge.law == charge.law]
+    if charge.law == "gaussian":
+        shift = math.hypot(*(_shift(each) for each in (*same, LedgerEntry(charge, times))))
+        together = Charge.gaussian(1.0, shift * _ROUNDING)
+    else:
+        added = [each.charge.numbers for each in same for _ in range(each.times)]
+        added += [charge.numbers] * times
+        together = Charge.guarantee(
+            math.fsum(each[0] for each in added), math.fsum(each[1] for each in added)
+        )
+    notes = [each.note for each in same if each.note]
+    merged = LedgerEntry(
+        together, 1, ", ".join([*notes, *([note] if note not in {"", *notes} else [])])
+    )
+    return (merged, *(each for each in entries if each not in same))
+
+
+def _shift(entry: LedgerEntry) -> float:
+    """How many deviations one row moves all of these numbers by, in length."""
+    sigma, sensitivity = entry.charge.numbers
+    return sensitivity / sigma * math.sqrt(entry.times) if sigma else math.inf
+
 
 _FINE: Final = 400
+
+
 _FARTHEST: Final = 40
+
+
 _LAPLACE_SCALE: Final = 2**16
+
+
 _SLACK: Final = 1 + 2.0**-40
 """What the unit is longer by, so that no rounding of a quotient makes a row too long."""
+
+
 _BLOCK: Final = 128
 """Numbers that are drawn at a time for one run; part of what a seed means."""
 
@@ -196,3 +321,69 @@ class NoiseStream:
             known = self._blocks[run] = number, self._law.draw(name, (self._steps, self._width))
         row: Integers = known[1][place]
         return row
+
+
+def plan(  # noqa: PLR0913 - a plan has many parts
+    accounts: Accounts,
+    rows: GridSums,
+    actors: Integers,
+    *,
+    releases: int,
+    allocation: Allocation,
+    kept: float,
+    width: int,
+) -> Integers:
+    """The reach of each update: (runs, users, releases), 0 where a user has stopped.
+
+    Charges every user for the updates of the run in which it has most. `kept` is what a step
+    leaves of the distance to the optimum: noise of step t is forgotten by kept^(T - 1 - t), so
+    later steps deserve more of the budget.
+    """
+    if allocation not in get_args(Allocation):
+        raise UsageError(f"one of {', '.join(get_args(Allocation))}", "allocation")
+    runs, steps = actors.shape
+    users, norm = len(rows.counts), rows.mechanism.norm
+    when = np.full((runs, users, releases), -1, dtype=np.int64)
+    taken = np.zeros((runs, users), dtype=np.int64)
+    everyone = np.arange(runs)
+    for step in range(steps):
+        who = actors[:, step]
+        number = taken[everyone, who]
+        some = number < releases
+        when[everyone[some], who[some], number[some]] = step
+        taken[everyone, who] += 1
+    taken = np.minimum(taken, releases)
+    for user in np.flatnonzero(taken.any(axis=0)).tolist():
+        # As many for all: users with equal accounts share one.
+        rows.mechanism.charge_tables(accounts, user, releases * width)
+    found = np.zeros_like(when)
+    if allocation == "equal":
+        most = rows.mechanism.most(accounts, releases)
+        for user in range(users):
+            reach, many = rows.reach_of(most, user), int(taken[:, user].max())
+            found[:, user] = np.where(when[:, user] >= 0, reach, 0)
+            if many:
+                moved = int(rows.moved(np.array([reach]), user)[0])
+                accounts.charge(user, rows.mechanism.charge(moved), many, f"{many} updates")
+        return found
+    most = rows.mechanism.most(accounts, 1)
+    expected = np.broadcast_to((np.arange(releases) + 0.5) * steps / releases, when.shape)
+    times = when if allocation == "schedule" else expected
+    shape = np.exp(math.log(kept) * (steps - 1 - times) / (4 if norm == 2 else 3))
+    used = np.where(when >= 0, shape, 0.0)
+    total = _length(used if allocation == "schedule" else shape, norm)[..., None]
+    for user in range(users):
+        share = used[:, user] / np.maximum(total[:, user], 1e-300)
+        found[:, user] = np.floor(rows.reach_of(most, user) * share)
+        if not (found[:, user] > 0)[when[:, user] >= 0].all():
+            raise UsageError("some updates would tell nothing: fewer releases", "allocation")
+        worst = found[_length(found[:, user], norm).argmax(), user]
+        if worst.any():
+            charge = rows.mechanism.together(rows.moved(worst, user))
+            accounts.charge(user, charge, 1, f"{(worst > 0).sum()} updates")
+    return found
+
+
+def _length(reaches: Floats | Integers, norm: float) -> Floats:
+    squares = np.asarray(reaches, dtype=np.float64) ** norm
+    return np.asarray(squares.sum(axis=-1) ** (1 / norm))

@@ -13,11 +13,10 @@ import numpy as np
 from gopa import UsageError
 from gopa.learning.clipping import Norm
 from gopa.learning.objectives import Linear, Quadratic
-from gopa.learning.personalised.accounts import Accounts
-from gopa.learning.personalised.links import Floats, Places
-from gopa.learning.personalised.objective import Collaboration
-from gopa.learning.personalised.release import Mechanism, Noise, NoiseStream
+from gopa.learning.personalised.objective import Collaboration, Places
+from gopa.learning.personalised.release import Accounts, Mechanism, Noise, NoiseStream
 from gopa.learning.privacy import Privacy
+from gopa.support.arrays import Floats
 
 _CLOSE: Final = 1e-7
 """How far a model may be from the best one, by what one row moves that."""

@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from gopa import UsageError
-from gopa.learning.checks import number, whole
-from gopa.learning.fitting import generator
-from gopa.learning.without_replacement.policies import Chosen, Controller, Floats
+from gopa.learning.checks import generator, number, whole
+from gopa.learning.without_replacement.policies import Chosen, Controller
+from gopa.support.arrays import Floats
 
 _HIDDEN: Final = 128
 _MEMORY: Final = 20

@@ -15,21 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.learning.charges import Charge
-from gopa.learning.checks import whole
-from gopa.learning.clipping import clip, within
+from gopa.learning.checks import require_seed, whole
+from gopa.learning.clipping import DEVIATION, clip, on_grid, within
 from gopa.learning.data import Table, Users
-from gopa.learning.fitting import Progress, require_neither, require_seed, told
-from gopa.learning.grid import DEVIATION, on_grid
 from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome
-from gopa.learning.privacy import Privacy, Spent
+from gopa.learning.outcome import Outcome, Progress, require_neither, told
+from gopa.learning.privacy import Charge, Privacy, Spent
 from gopa.learning.steps import Steps, constant, root
-from gopa.learning.without_replacement.models import LONGEST, Floats, OneVsAll, Trained
+from gopa.learning.without_replacement.models import LONGEST, OneVsAll, Trained
 from gopa.learning.without_replacement.noise import Calibration, Noise, noise_for
 from gopa.learning.without_replacement.policies import ALWAYS, Coin, Policy
 from gopa.noise import rounded_gaussian, subseed
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 
 _VISITS: Final = 5

@@ -6,7 +6,7 @@ Specification: `specs/19-without-replacement.md`, section 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,7 @@ from gopa.learning.checks import number
 from gopa.learning.clipping import clip
 from gopa.learning.data import Table, Users
 from gopa.learning.objectives import LOGISTIC
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 LONGEST: Final = 1.0
 """Rows are shortened to this length: no gradient of a row's loss is longer then."""

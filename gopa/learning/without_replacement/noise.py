@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, get_args
 
 from gopa import UsageError
 from gopa.accounting import Loss, gaussian_sigma
-from gopa.learning.grid import DEVIATION
+from gopa.learning.clipping import DEVIATION
 from gopa.noise import rounded_gaussian
 
 Calibration: TypeAlias = Literal["joint", "each", "classical"]

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.learning.checks import number
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws, threshold_of
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Chosen: TypeAlias = npt.NDArray[np.bool_]
 
 

@@ -24,7 +24,7 @@ from declearn.utils import Aggregate
 
 from bulletin_board.note import VerifierKey
 from gopa.contract.manifest import MANIFEST, Manifest, Mode, session_id
-from gopa.planning.defaults import CORRUPT
+from gopa.planning.target import CORRUPT
 from gopa.plugins.declearn.messages import (
     GopaAggregate,
     GopaQuery,

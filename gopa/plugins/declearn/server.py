@@ -22,7 +22,7 @@ from declearn.secagg.messaging import SecaggMessage
 import gopa
 from bulletin_board.display import visible
 from gopa.contract.manifest import Mode
-from gopa.planning.defaults import CORRUPT
+from gopa.planning.target import CORRUPT, DROPOUT
 from gopa.plugins.declearn.messages import (
     GopaAggregate,
     GopaQuery,
@@ -140,7 +140,7 @@ class GopaSecaggConfigServer(SecaggConfigServer[GopaDecrypter, GopaSecaggSetupQu
     epsilon: Optional[float] = None  # noqa: UP045 - declearn parses this kind of union
     delta: Optional[float] = None  # noqa: UP045
     corrupt: float = CORRUPT
-    dropout: float = 0.05
+    dropout: float = DROPOUT
     training_seconds: float = 3600.0
     answer_seconds: float = 60.0
     logs: Optional[str] = None  # noqa: UP045

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bulletin_board.display import visible
-from gopa.aggregation.errors import OutOfRange
+from gopa.aggregation.values import OutOfRange
 from gopa.plugins.flower.home import NodeHome, home_of
 from gopa.plugins.flower.layout import ModelLayout
 from gopa.plugins.flower.records import RECORD, Asked, Said, asked_in, put

@@ -2,8 +2,8 @@
 
 Beginning a session costs a stranger a post. If the first to come had their places for ever, a
 few posts would close the board for everybody else. What gives way depends on the log alone, so
-a board that is started again knows the same. Specification: `specs/05-bulletin-board.md`, [D5]
-and [D6].
+a board that is started again knows the same. Specification: 05-D5
+and 05-D6.
 """
 
 from __future__ import annotations

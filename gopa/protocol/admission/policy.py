@@ -1,6 +1,6 @@
 """Decides what a board lets into its log: entries that can count in a session that is going on.
 
-Specification: `specs/04-protocol.md`, [S4], [E1], [E2], [C1] and [C2];
+Specification: 04-S4, 04-E1, 04-E2, 04-C1 and 04-C2;
 `specs/05-bulletin-board.md`, section 4.
 """
 
@@ -145,7 +145,7 @@ class ProtocolAdmission:
             self._needed.note(index, entry, session)
 
     def is_barrier(self, entry: Entry) -> bool:
-        """Closes and what ends a round, in sessions whose closes need witnesses ([C4])."""
+        """Closes and what ends a round, in sessions whose closes need witnesses (04-C4)."""
         session = self.sessions.get(entry.session)
         control = entry.phase == Phase.ORGANISER and entry.kind != Kind.MANIFEST
         return session is not None and control and session.manifest.quorum is not None
@@ -260,7 +260,7 @@ def _require_turn(
     new_round: bool,
     first: int,
 ) -> None:
-    """[C1], [C2]."""
+    """04-C1, 04-C2."""
     if isinstance(message, Open) != new_round:
         _refuse(RefusalReason.PHASE, "a round goes from its open to its result or abort")
     if isinstance(message, Open):
@@ -303,7 +303,7 @@ def _admit_party(session: TrackedSession, entry: Entry) -> None:
 
 
 def _require_room(session: TrackedSession, author: bytes, phase: Phase) -> None:
-    """[J1] with open admission: more joins than can count are not taken."""
+    """04-J1 with open admission: more joins than can count are not taken."""
     admission, found = session.manifest.admission, session.round
     if phase is not Phase.JOIN or not isinstance(admission, OpenAdmission) or found is None:
         return
@@ -321,7 +321,7 @@ def _allowance(session: TrackedSession, author: bytes, phase: Phase) -> int:
 
 
 def _require_place(progress: MessageProgress, entry: Entry) -> None:
-    """[E1], [E2]."""
+    """04-E1, 04-E2."""
     if not progress.continues(entry):
         _refuse(RefusalReason.SEQUENCE, f"entry {progress.next_seq} of this author is due")
     full = full_size(entry.chunk, progress.cut_at(entry))
@@ -330,7 +330,7 @@ def _require_place(progress: MessageProgress, entry: Entry) -> None:
 
 
 def _require_size(progress: MessageProgress, entry: Entry, largest: int) -> None:
-    """Refuse a message above the largest size of its phase ([S4])."""
+    """Refuse a message above the largest size of its phase (04-S4)."""
     rest = entry.chunks - entry.chunk - 1
     to_come = least_size(rest, progress.cut_at(entry)) + 1 if rest else 0
     if progress.size + len(entry.body) + to_come > largest:

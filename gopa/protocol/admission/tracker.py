@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from bulletin_board import Entry
 from gopa.contract.cutting import PLAIN, Cut, cut_of
@@ -27,20 +27,12 @@ from gopa.contract.organiser import (
     read_control,
     unpack_members,
 )
-from gopa.contract.parameters import Path, Roster, Trust
-from gopa.contract.phases import Phase
+from gopa.contract.parameters import Roster
+from gopa.contract.phases import TABLE, Phase, Turn, is_open
 from wire.errors import MalformedMessage
 
 Stream: TypeAlias = tuple[bytes, int, int]
 """Author, phase and round."""
-
-_AFTER: Final = {
-    Phase.JOIN: Phase.COINS,
-    Phase.COINS: Phase.COMMIT,
-    Phase.COMMIT: Phase.PUBLISH,
-    Phase.CONFIRM: Phase.UNMASK,
-    Phase.UNMASK: Phase.RECOVER,
-}
 
 
 @dataclass(slots=True)
@@ -120,7 +112,7 @@ class TrackedRound:
         return not self.lists or place in self.lists[-1][1]
 
     def is_open(self, phase: Phase) -> bool:
-        return phase is self.opens or (phase is Phase.ACCUSE and self.opens is Phase.PUBLISH)
+        return is_open(phase, self.opens)
 
 
 @dataclass(slots=True)
@@ -157,7 +149,7 @@ class TrackedSession:
 
     @property
     def over(self) -> bool:
-        """Whether no round is to come any more ([X4]), or nobody would follow its organiser."""
+        """Whether no round is to come any more (04-X4), or nobody would follow its organiser."""
         found, terms = self.round, self.manifest.terms
         if self.broken or found is None or found.ended is None:
             return self.broken
@@ -248,22 +240,16 @@ def _list(found: TrackedRound, phase: Phase, members: bytes) -> None:
 
 def _advance(manifest: Manifest, found: TrackedRound, close: Close) -> None:
     final = isinstance(close.content, Members) and close.content.final
-    if close.phase is Phase.PUBLISH and manifest.path is Path.ROWS:
-        if final:
-            raise MalformedMessage("a phase of proofs stands before the final close", "content")
-        found.opens = Phase.PROVE
-        return
-    if close.phase in {Phase.PUBLISH, Phase.PROVE, Phase.ROLLBACK}:
-        if not final:
-            found.opens, found.step = Phase.ROLLBACK, found.step + 1
-            found.floors = {
-                author: progress.whole
-                for (author, phase), progress in found.streams.items()
-                if phase == Phase.ROLLBACK
-            }
-            return
+    turn = manifest.turn_after(close.phase, final=final)
+    if final and turn is Turn.UNPROVED:
+        raise MalformedMessage("a phase of proofs stands before the final close", "content")
+    found.opens = TABLE[close.phase].then.get(turn)
+    if turn is Turn.CROSSED:
+        found.step += 1
+        found.floors = {
+            author: progress.whole
+            for (author, phase), progress in found.streams.items()
+            if phase == Phase.ROLLBACK
+        }
+    elif turn in {Turn.FINAL, Turn.TRUSTED}:
         found.final = found.lists[-1][1]
-        curious = manifest.trust is Trust.HONEST_BUT_CURIOUS
-        found.opens = None if curious else Phase.CONFIRM
-        return
-    found.opens = _AFTER.get(close.phase)

@@ -20,8 +20,8 @@ from gopa.contract.beacon import drand_coins, joint_coins, simulation_coins
 from gopa.contract.framing import party_id
 from gopa.contract.manifest import Manifest
 from gopa.contract.organiser import Abort, Coins, RemovalCause, ResultMessage, Roll, unpack_members
-from gopa.contract.parameters import CommitReveal, DrandBeacon, Path, Trust
-from gopa.contract.phases import Phase
+from gopa.contract.parameters import CommitReveal, DrandBeacon, Trust
+from gopa.contract.phases import TABLE, Owed, Phase
 from gopa.graph import Graph
 from gopa.planning.usefulness import is_mostly_noise
 from gopa.protocol.admission.policy import Limits, ProtocolAdmission
@@ -163,18 +163,15 @@ def _expected(manifest: Manifest, found: TrackedRound) -> dict[Phase, int | None
     """How many messages each phase waits for, in the order of phases; None where none is due."""
     joined = None if found.roll is None else len(found.roll.parties)
     lists = {phase: len(members) for phase, members in found.lists}
-    final = None if found.final is None else len(found.final)
+    before = {then: phase for phase, row in TABLE.items() for then in row.then.values()}
+    owing = {
+        Owed.BY_ADMITTED: manifest.terms.parties if joined is None else joined,
+        Owed.BY_ROLL: joined if isinstance(manifest.beacon, CommitReveal) else None,
+        Owed.BY_FINAL: None if found.final is None else len(found.final),
+    }
     return {
-        Phase.JOIN: manifest.terms.parties if joined is None else joined,
-        Phase.COINS: joined if isinstance(manifest.beacon, CommitReveal) else None,
-        Phase.COMMIT: lists.get(Phase.COINS),
-        Phase.ACCUSE: None,
-        Phase.PUBLISH: lists.get(Phase.COMMIT),
-        Phase.PROVE: lists.get(Phase.PUBLISH) if manifest.path is Path.ROWS else None,
-        Phase.ROLLBACK: None,
-        Phase.CONFIRM: final,
-        Phase.UNMASK: lists.get(Phase.CONFIRM, final),
-        Phase.RECOVER: None,
+        phase: lists.get(before[phase]) if row.owed is Owed.BY_LISTED else owing.get(row.owed)
+        for phase, row in TABLE.items()
     }
 
 

@@ -41,9 +41,9 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Asks to abort the round, for no reason that a rule gives ([X1]).
+    """Asks to abort the round, for no reason that a rule gives (04-X1).
 
-    Where that would be a veto of a result ([X7]) the phase ends instead, as with `PhaseOver`.
+    Where that would be a veto of a result (04-X7) the phase ends instead, as with `PhaseOver`.
     """
 
     size: int
@@ -51,7 +51,7 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Cosigned:
-    """Hands over a checkpoint with the cosignatures that the manifest's policy asks for ([C4])."""
+    """Hands over a checkpoint with the cosignatures that the manifest's policy asks for (04-C4)."""
 
     checkpoint: bytes
     size: int
@@ -59,10 +59,10 @@ class Cosigned:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Tells the newest checkpoint the caller has verified, named in what is signed next ([E6]).
+    """Tells the newest checkpoint the caller has verified, named in what is signed next (04-E6).
 
     An organiser that was shown another log than an auditor is not convicted by what it lists.
-    Before a phase ends it has to be told: a close carries the root at its cut ([C7]).
+    Before a phase ends it has to be told: a close carries the root at its cut (04-C7).
     """
 
     size: int
@@ -74,7 +74,7 @@ OrganiserEvent: TypeAlias = Posted | PhaseOver | Idle | GiveUp | Cosigned | Seen
 
 @dataclass(frozen=True, slots=True)
 class SendMessage:
-    """Asks to store one message's signed entries durably and then to post them in order ([E5])."""
+    """Asks to store one message's signed entries durably and then to post them in order (04-E5)."""
 
     kind: Kind
     round: int
@@ -146,7 +146,7 @@ class Organiser(Guarded):
         return current is not None and current.ended is None and self._ledger.fails(size)
 
     def carries_on(self, size: int) -> bool:
-        """Whether an abort would be a veto of what the log has ([X7]), if so many entries count."""
+        """Whether an abort would be a veto of what the log has (04-X7) if so many entries count."""
         return self.state.manifest is not None and self._ledger.carries_on(size)
 
     def findings(self) -> Findings:
@@ -221,7 +221,7 @@ class Organiser(Guarded):
         return self._publish(control)
 
     def _missing(self) -> OrganiserOutput | None:
-        """What the next close needs besides the log ([C4], [J7], [V4])."""
+        """What the next close needs besides the log (04-C4, 04-J7, 04-V4)."""
         current = self.state.round
         if current is None or current.opens is None:
             return None

@@ -1,6 +1,6 @@
 """Follows the organiser's messages for one party: accepts the next one, or says what is wrong.
 
-Rules [E1] to [E4], [C1] and [C2] of `specs/04-protocol.md`.
+Rules 04-E1 to 04-E4, 04-C1 and 04-C2.
 
 Every entry of the organiser is delivered, in the order of the log. The chain ends at the
 first that does not continue it.
@@ -86,7 +86,7 @@ class Chain:
         return replace(self, leaf=message.leaf, index=message.index, cut=cut, ended=ends)
 
     def require_continues(self, acts_on: bytes) -> None:
-        """Require that the message acts on the last one ([E4]).
+        """Require that the message acts on the last one (04-E4).
 
         Stops an organiser that leads parties of one log along two chains of closes (attack
         `two-closes-in-a-row`).
@@ -97,7 +97,7 @@ class Chain:
         self.require(acts_on == self.leaf, "a message does not act on the last one")
 
     def require_cut(self, message: Message, cut: int) -> None:
-        """Require a cut that neither goes back nor ahead, nor leaves out what was seen ([C2]).
+        """Require a cut that neither goes back nor ahead, nor leaves out what was seen (04-C2).
 
         Else an organiser could say that it has read a message, and count its author as absent
         (attack `early-cut-of-what-was-seen`).
@@ -109,7 +109,7 @@ class Chain:
         self.require(message.seen <= cut, "a cut is below what it says it saw", message.leaf)
 
     def require_root(self, close: Close, given: PostedClose | None) -> None:
-        """Require the root that the log has at the cut ([C7]).
+        """Require the root that the log has at the cut (04-C7).
 
         Else an organiser could choose the close, and what is drawn from its leaf, before the
         entries below its cut are written (attack `foreign-root`).
@@ -148,7 +148,7 @@ class Chain:
         return entry.phase == Phase.ORGANISER and known == (posted.leaf,)
 
     def _require_next(self, posted: Posted) -> None:
-        """Require that the entry has the next number, and continues the chunks before it ([E1]).
+        """Require that the entry has the next number, and continues the chunks before it (04-E1).
 
         Two entries for one number are two closes: one would have edges opened while others unmask
         (attack `two-closes`). A gap may be a board's doing, so the organiser is only suspected.

@@ -1,6 +1,6 @@
 """Reads what others signed before the coins came out, and commits only if the lists agree with it.
 
-`specs/04-protocol.md`, [V7].
+04-V7.
 """
 
 from __future__ import annotations

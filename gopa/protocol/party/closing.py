@@ -1,6 +1,6 @@
 """Takes a close of the organiser: checks what concerns this party, and does what follows from it.
 
-Rules [C1] to [C5] of `specs/04-protocol.md`.
+Rules 04-C1 to 04-C5.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from gopa.contract.beacon import latest_cosignature_time
 from gopa.contract.framing import Message
 from gopa.contract.manifest import CommitReveal, DrandBeacon, Manifest
 from gopa.contract.organiser import Close, Members
-from gopa.contract.phases import Phase
+from gopa.contract.phases import MAY_BE_FINAL, Phase
 from gopa.contract.row_terms import losses_allowed
 from gopa.protocol.party.checking import ask
 from gopa.protocol.party.confirming import narrow
@@ -102,7 +102,7 @@ def _after_masks(
 def _coins(
     party: PartyContext, state: PartyState, enrolled: Enrolled, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """Check the coins for this party ([V1] to [V5]), then ask what others signed ([V7])."""
+    """Check the coins for this party (04-V1 to 04-V5), then ask what others signed (04-V7)."""
     manifest, joined, enrolment = party.manifest, enrolled.joined, enrolled.enrolment
     if not _noted_in_time(manifest, enrolled):
         return leave(state, joined.opened, Part.UNDATED)
@@ -131,7 +131,7 @@ def _coins(
 
 
 def _noted_in_time(manifest: Manifest, enrolled: Enrolled) -> bool:
-    """Whether this party knew the roll before anybody knew the beacon's value ([V4]).
+    """Whether this party knew the roll before anybody knew the beacon's value (04-V4).
 
     Witnesses say that the leaf was in the log by then. Others may have been there too, in the
     same slot: an organiser that has seen the value would show each reader the best of them.
@@ -146,7 +146,7 @@ def _noted_in_time(manifest: Manifest, enrolled: Enrolled) -> bool:
 def _committed(
     party: PartyContext, state: PartyState, committed: Committed, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """Check the list of commit for this party ([K4]), and read its neighbours' commits.
+    """Check the list of commit for this party (04-K4), and read its neighbours' commits.
 
     A party that stayed with too few neighbours might publish behind masks that a coalition knows.
     """
@@ -172,7 +172,7 @@ def _published(
     if published.unproved is not None:
         return prove(party, state, published, members[0], closed)
     if published.published:
-        # Each who goes when the points are known is a choice among equations ([P11] of 14).
+        # Each who goes when the points are known is a choice among equations (14-P11).
         terms = party.manifest.terms
         gone = published.published - len(members[0])
         allowed = losses_allowed(published.published, terms.survivors, terms.late)
@@ -185,7 +185,7 @@ def _published(
 def _confirmed(
     party: PartyContext, state: PartyState, confirmed: Confirmed, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """Read everybody's confirmation before the seed is opened ([F2]).
+    """Read everybody's confirmation before the seed is opened (04-F2).
 
     A list alone shows nobody's: an organiser could claim confirmations, and have some parties
     open edges to a victim while others open its self-mask.
@@ -211,7 +211,7 @@ def _unmasked(
 
 
 def _listed(state: PartyState, phase: Phase, listed: bool, closed: Closed) -> PartyState:
-    """Require that a list lacks this party only if its message came late; that may bar it ([X5]).
+    """Require that a list lacks this party only if its message came late; that may bar it (04-X5).
 
     Stops an organiser that leaves out whom it wants to be rid of.
     """
@@ -224,7 +224,7 @@ def _listed(state: PartyState, phase: Phase, listed: bool, closed: Closed) -> Pa
 def _members(
     party: PartyContext, state: PartyState, closed: Closed, phase: Phase
 ) -> tuple[frozenset[int], bool]:
-    """Read the list of a close of this phase, which is the next one ([C1]), with enough parties.
+    """Read the list of a close of this phase, which is the next one (04-C1), with enough parties.
 
     Below `survivors` parties the sum would hide each of them among too few.
     """
@@ -233,13 +233,13 @@ def _members(
     if phase is not Phase.UNMASK:
         enough = len(members) >= party.manifest.terms.survivors
         state.chain.require(enough, "a list has too few parties", closed.leaf)
-    if phase not in {Phase.PUBLISH, Phase.PROVE, Phase.ROLLBACK}:
+    if phase not in MAY_BE_FINAL:
         state.chain.require(not final, "only closes of publish or rollback are final", closed.leaf)
     return frozenset(members), final
 
 
 def _require_witnessed(party: PartyContext, state: PartyState, close: Close) -> None:
-    """Require a cosigned checkpoint that covers the close before ([C4]), and is early ([V4]).
+    """Require a cosigned checkpoint that covers the close before (04-C4), and is early (04-V4).
 
     Else a log that no witness has seen could be forked behind the close (attack
     `unwitnessed-close`), or the roll be chosen when the beacon's value is known (attack

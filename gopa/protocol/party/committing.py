@@ -109,7 +109,7 @@ def _committed(context: RoundContext, masks: EdgeMasks) -> list[bytes]:
 def masked_opening(
     context: RoundContext, masked: Opening, masks: EdgeMasks, signs: Sequence[int]
 ) -> Opening:
-    """Add up the values xhat and rho to publish ([P1]); the sign of a void edge is 0."""
+    """Add up the values xhat and rho to publish (04-P1); the sign of a void edge is 0."""
     values, blinding = masks.signed_sum(signs)
     return masked + opening_of(context.key, values, blinding)
 
@@ -257,7 +257,7 @@ def _proved(
 def _in_rows(
     party: PartyContext, joined: Joined, view: RoundView, leaf: bytes, seed: SecretBytes | None
 ) -> _Own:
-    """Answer the tests of the coins with pads that are used up by it ([P3], [P7] of 14)."""
+    """Answer the tests of the coins with pads that are used up by it (14-P3, 14-P7)."""
     if joined.rows is None or seed is None:
         raise UsageError("vectors that are proved row by row have rows and a mask")
     unanswered = RowVectors(joined.given, joined.rows)
@@ -280,7 +280,7 @@ def _unproved(
 
 
 def _noise(joined: Joined, view: RoundView) -> SecretScalarVec:
-    """What the seed of the join and the coins of the round decide ([V6])."""
+    """What the seed of the join and the coins of the round decide (04-V6)."""
     if joined.seeds is None:
         raise UsageError("full mode has seeds")
     return joined.seeds.noise(noise_coins(view.context, view.joint, view.own_id))
@@ -300,7 +300,7 @@ def _shared(
     seed: SecretBytes | None,
     edges: dict[int, EdgeSecret],
 ) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-    """Coefficients, and a sealed share for each neighbour, where there is recovery ([K1])."""
+    """Coefficients, and a sealed share for each neighbour, where there is recovery (04-K1)."""
     group, needed = view.context.group, party.manifest.terms.shares_needed(len(view.neighbours))
     if needed is None or not view.neighbours:
         return (), ()

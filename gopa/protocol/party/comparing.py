@@ -1,6 +1,6 @@
 """Compares the commits of neighbours, accuses those that lied, and posts the masked value.
 
-`specs/04-protocol.md`, [K5], section 7 and [P1].
+04-K5, section 7 and 04-P1.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _require_possession(
     accusing: Accusing,
     found: Mapping[bytes, Message],
 ) -> None:
-    """Require that whoever is about to be accused proved possession of its key ([J3]).
+    """Require that whoever is about to be accused proved possession of its key (04-J3).
 
     Else the key of an edge that is shown in the accusation could be one shared with a third party
     (attack `related-dh-key`).
@@ -237,7 +237,7 @@ def _masked(
     masked: Opening | npt.NDArray[np.integer],
     live: tuple[int, ...],
 ) -> tuple[bytes, bytes]:
-    """Add up value and blinding to publish ([P1])."""
+    """Add up value and blinding to publish (04-P1)."""
     view, edges = committed.view, committed.edges
     if isinstance(masked, Opening):
         if committed.masks is None:

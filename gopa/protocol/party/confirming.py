@@ -39,7 +39,7 @@ def narrow(
     (inside, final), leaf = members, closed.leaf
     view, chain, most = published.view, state.chain, party.manifest.terms.loss
     chain.require(inside <= published.members, "a list grew", leaf)
-    # This end has opened the edge rightly, so the other one cannot have ([P9] of 14).
+    # This end has opened the edge rightly, so the other one cannot have (14-P9).
     stays = published.phase is Phase.ROLLBACK and bool(published.disputed & inside)
     if view.position not in inside:
         if view.lost(inside) > most:
@@ -63,7 +63,7 @@ def narrow(
 def count(
     party: PartyContext, state: PartyState, counting: Counting, found: Mapping[bytes, Message]
 ) -> tuple[PartyState, list[Output]]:
-    """Unmask if [F2] holds for everybody in the final list, by confirmations that were read.
+    """Unmask if 04-F2 holds for everybody in the final list, by confirmations that were read.
 
     Stops an organiser that claims confirmations (attack `skipped-confirmations`), or shows two
     final lists to two sides (attack `split-organiser`).

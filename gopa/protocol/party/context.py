@@ -1,6 +1,6 @@
 """Holds what a party is built from for a whole session, and says when it leaves a round.
 
-A party leaves by [C5], [X5] and [X6].
+A party leaves by 04-C5, 04-X5 and 04-X6.
 """
 
 from __future__ import annotations

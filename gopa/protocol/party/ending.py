@@ -10,7 +10,7 @@ from dataclasses import replace
 from gopa.contract.manifest import Manifest, Path, Trust
 from gopa.contract.organiser import Abort, Released, ResultMessage
 from gopa.contract.party import RECOVER, Recover, RecoveredShare
-from gopa.contract.phases import Phase
+from gopa.contract.phases import OWED_ONCE_COMMITTED, Phase
 from gopa.contract.row_terms import largest_share
 from gopa.contract.terms import Terms
 from gopa.protocol.party.context import PartyContext, landed_below
@@ -27,14 +27,11 @@ from gopa.protocol.party.states import (
     opened_of,
 )
 
-_OWED_ONCE_LISTED = (Phase.PUBLISH, Phase.PROVE, Phase.ROLLBACK, Phase.CONFIRM, Phase.UNMASK)
-"""Whoever is listed at commit and then says one of these too late is barred from a retry ([X5])."""
-
 
 def recover(
     party: PartyContext, state: PartyState, unmasked: Unmasked, opened: frozenset[int], leaf: bytes
 ) -> tuple[PartyState, list[Output]]:
-    """Give the shares of neighbours whose seed is missing, if theirs is the case of [U3].
+    """Give the shares of neighbours whose seed is missing, if theirs is the case of 04-U3.
 
     A neighbour that stopped because too few confirmed around it is not overridden: its
     own count decides here too. Nobody counts the shares of a party whose own confirmation
@@ -75,7 +72,7 @@ def finish(
         shown = Released.MASKED if state.final_seen else Released.NONE
         state.chain.require(outcome.released is shown, "an abort misstates what was released")
         late = state.listed and not all(
-            landed_below(state, phase, outcome.cut) for phase in _OWED_ONCE_LISTED
+            landed_below(state, phase, outcome.cut) for phase in OWED_ONCE_COMMITTED
         )
         tally = replace(tally, excused=tally.excused or late)
     part = stage.part if isinstance(stage, Outside) else Part.ACTIVE
@@ -88,7 +85,7 @@ def finish(
 
 
 def next_round(tally: AttemptCount, terms: Terms) -> tuple[int, int] | None:
-    """Logical number and attempt of the round that may open next ([X3], [X4])."""
+    """Logical number and attempt of the round that may open next (04-X3, 04-X4)."""
     used_up = tally.attempts >= terms.attempts or tally.releases > terms.charged
     if not (tally.decided or used_up):
         return tally.logical, tally.attempts
@@ -98,7 +95,7 @@ def next_round(tally: AttemptCount, terms: Terms) -> tuple[int, int] | None:
 def _check_result(
     party: PartyContext, state: PartyState, stage: Stage, result: ResultMessage
 ) -> None:
-    """Check counts and bounds of a result; the sum itself is for an audit ([Z1] to [Z3]).
+    """Check counts and bounds of a result; the sum itself is for an audit (04-Z1 to 04-Z3).
 
     Else a result could claim that values were released less often than they were (attack
     `hidden-release`), or that others were left out than those who were (`hidden-exclusion`,
@@ -122,7 +119,7 @@ def _check_result(
 
 
 def _largest(manifest: Manifest) -> int:
-    """The furthest that a sum is from zero ([Z2]); where masks stay in it, its words bound it."""
+    """The furthest that a sum is from zero (04-Z2); where masks stay in it, its words bound it."""
     if manifest.trust is Trust.HONEST_BUT_CURIOUS:
         return 1 << (manifest.word_width - 1)
     if manifest.path is Path.ROWS:

@@ -49,7 +49,7 @@ class TimedOut:
 
 @dataclass(frozen=True, slots=True)
 class PostedClose:
-    """Hands over the organiser's entry that completes a close, with the root at its cut ([C7]).
+    """Hands over the organiser's entry that completes a close, with the root at its cut (04-C7).
 
     The caller has verified that the log has this root there: see `with_root`.
     """
@@ -60,7 +60,7 @@ class PostedClose:
 
 @dataclass(frozen=True, slots=True)
 class Witnessed:
-    """Tells the newest checkpoint that the caller has verified ([E6])."""
+    """Tells the newest checkpoint that the caller has verified (04-E6)."""
 
     size: int
     root: bytes
@@ -68,7 +68,7 @@ class Witnessed:
 
 @dataclass(frozen=True, slots=True)
 class Dated:
-    """Tells the time by the caller's clock, in seconds since 1970, when all before is told ([V4]).
+    """Tells the time by the caller's clock, in seconds since 1970, when all before is told (04-V4).
 
     Where coins come from a beacon the caller tells it right behind the close of join. The
     first one counts: what was noted before the beacon's value was known did not follow from it.
@@ -85,7 +85,7 @@ class Post:
     """Asks to send the signed entries of one message, in this order.
 
     The caller stores them durably before the first is sent, and after a crash sends these
-    bytes or nothing ([E5]).
+    bytes or nothing (04-E5).
     """
 
     phase: Phase
@@ -144,7 +144,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """Reports that the party's own checks failed: it says nothing more in this session ([C5])."""
+    """Reports that the party's own checks failed: it says nothing more in this session (04-C5)."""
 
     round: int
     error: ProtocolError

@@ -42,7 +42,7 @@ NONCE_SIZE = 32
 def take_input(
     party: PartyContext, state: PartyState, supplied: Supplied
 ) -> tuple[PartyState, list[Output]]:
-    """Fix the input of a logical round. In full mode its one opening is drawn now ([J5])."""
+    """Fix the input of a logical round. In full mode its one opening is drawn now (04-J5)."""
     _require_fitting(party, state, supplied)
     given = RoundInput(supplied.logical, supplied.values)
     # It has no round of its own, so its logical round stands in the name of the step.
@@ -101,7 +101,7 @@ def join(
 def enrol(
     party: PartyContext, state: PartyState, joined: Joined, enrolment: DecodedRoll, closed: Closed
 ) -> tuple[PartyState, list[Output]]:
-    """Go on from the roll if this party is on it and enough others are ([J6]).
+    """Go on from the roll if this party is on it and enough others are (04-J6).
 
     A key that is not its own would put the organiser between it and its neighbours (attack
     `exchanged-key`).
@@ -125,7 +125,7 @@ def enrol(
 
 
 def _require_fitting(party: PartyContext, state: PartyState, supplied: Supplied) -> None:
-    """Require integers on the grid, once for each logical round ([J5]).
+    """Require integers on the grid, once for each logical round (04-J5).
 
     Two inputs for one logical round would look like `changed-input-in-retry`, and convict.
     """

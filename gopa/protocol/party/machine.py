@@ -59,7 +59,7 @@ from wire.secret import Guarded
 
 
 def forget_frames(error: BaseException) -> None:
-    """Drop all frames of an error: they hold the state, with every secret of the round ([X6])."""
+    """Drop all frames of an error: they hold the state, with every secret of the round (04-X6)."""
     chain: list[BaseException | None] = [error]
     while chain:
         found = chain.pop()
@@ -175,7 +175,7 @@ class Party(Guarded):
         return replace(state, chain=state.chain.acknowledge(message, 0, ends=True)), ()
 
     def _open(self, state: PartyState, message: Message) -> tuple[PartyState, Sequence[Output]]:
-        """Require the next attempt, or the next logical round ([X3], [X4]).
+        """Require the next attempt, or the next logical round (04-X3, 04-X4).
 
         Each attempt draws coins once: an organiser could draw until it likes them (attacks
         `wrong-attempt`, `one-attempt-more`).
@@ -227,14 +227,14 @@ def _outcome(message: Message) -> ResultMessage | Abort:
 
 
 def _witnessed(state: PartyState, event: Witnessed) -> PartyState:
-    """Keep the newest checkpoint, to be named in what is signed next ([E6])."""
+    """Keep the newest checkpoint, to be named in what is signed next (04-E6)."""
     if event.size < state.seen_size or len(event.root) != 32:
         raise UsageError("checkpoints grow, and their roots have 32 bytes", "size")
     return replace(state, seen_size=event.size, seen_root=event.root)
 
 
 def _dated(state: PartyState, event: Dated) -> PartyState:
-    """Keep when the roll was known; only the first time counts ([V4])."""
+    """Keep when the roll was known; only the first time counts (04-V4)."""
     if type(event.time) is not int or event.time < 0:
         raise UsageError("a time is a whole number of seconds", "time")
     stage = state.stage
@@ -246,7 +246,7 @@ def _dated(state: PartyState, event: Dated) -> PartyState:
 def _timed_out(state: PartyState, event: TimedOut) -> tuple[PartyState, list[Output]]:
     """Leave the round.
 
-    Whoever is listed at commit and then silent may be barred from the next attempt ([X5]), and
+    Whoever is listed at commit and then silent may be barred from the next attempt (04-X5), and
     a party that stops waiting does not know whether it was: its commit may be in the log
     before it has heard of a list, or stand there from a time that its memory has lost.
     """

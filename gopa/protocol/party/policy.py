@@ -1,6 +1,6 @@
 """Decides whether a party takes part: before it joins, and again once it knows who else did.
 
-`specs/04-protocol.md`, [S2], [S3] and [S5]; `specs/03-privacy.md`, section 10.
+04-S2, 04-S3 and 04-S5; `specs/03-privacy.md`, section 10.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gopa.contract.manifest import (
     Trust,
 )
 from gopa.contract.terms import Terms
-from gopa.planning.defaults import CORRUPT, colluding
+from gopa.planning.target import CORRUPT, colluding
 from gopa.planning.worth import Worth, guarantee, judge
 from gopa.support.wording import BEACONS, EXACT, EXACT_DIFFERENCE
 from wire.brief import Brief
@@ -106,7 +106,7 @@ class LocalPolicy(Brief):
             raise Refusal(f"{message} {self.delta}", "joined", needed)
 
     def require_vouching(self) -> None:
-        """Refuse long vectors, unless those who answer for them may ([Q14]).
+        """Refuse long vectors, unless those who answer for them may (10-Q14).
 
         Nothing that an organiser says asks for them, no ticket and no manifest: else it could have
         a party send what the noise of the session does not hide.
@@ -175,7 +175,7 @@ class LocalPolicy(Brief):
             raise Refusal(message, "admission", "anyone")
 
     def _require_one_exact_sum(self, manifest: Manifest) -> None:
-        """Refuse a session without noise unless the party said that it wants one ([S5]).
+        """Refuse a session without noise unless the party said that it wants one (04-S5).
 
         An organiser could ask for one in place of the noisy session that people agreed to
         (attack `exact-downgrade`).

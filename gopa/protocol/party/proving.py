@@ -1,6 +1,6 @@
 """Proves what a party's words are, once they stand in the log, and finds neighbours who disagree.
 
-[P6] to [P9] of `specs/14-long-vectors.md`. What is proved belongs to one close of publish: the pads
+14-P6 to 14-P9. What is proved belongs to one close of publish: the pads
 are used up with the proof, and the party keeps no vector of the round behind it.
 """
 
@@ -84,7 +84,7 @@ def reconcile(
     """Open the edges about which a listed neighbour said something else, and those that lead out.
 
     Two honest ends say the same, as what both say follows from the key and the close. So whoever
-    disagrees knows the key already, and nothing is given away ([U4] of 14).
+    disagrees knows the key already, and nothing is given away (14-U4).
 
     Raises:
         FaultyParty: the close lists a neighbour that has not proved anything.

@@ -1,4 +1,4 @@
-"""Reads what others posted: lists in closes ([C5]), entries of neighbours ([E1] to [E4]).
+"""Reads what others posted: lists in closes (04-C5), entries of neighbours (04-E1 to 04-E4).
 
 Lists are decoded once and checked for length and order. Many parties of one process read the same
 closes, so what follows from the bytes of a close alone is kept and shared.
@@ -82,7 +82,7 @@ def decode_result(body: bytes) -> ResultMessage:
 
 
 def read_roll(body: bytes, manifest: Manifest) -> DecodedRoll:
-    """Reads the roll of a close of join ([J6]): increasing authors, each with a key of its own.
+    """Reads the roll of a close of join (04-J6): increasing authors, each with a key of its own.
 
     Only parties of the roster count, and not the organiser: else an organiser could put keys of
     its own around a party.
@@ -226,7 +226,7 @@ def _first(entries: Sequence[Posted]) -> Message | None:
     """The first whole message, if it begins with the author's first entry; or its head alone.
 
     A head that has an entry of its own is taken whatever follows it, so that readers who are shown
-    more and readers who are shown less take the same ([C5]).
+    more and readers who are shown less take the same (04-C5).
     """
     if entries and _is_first_and_whole(entries[0].entry):
         return whole((entries[0],))  # what follows can change nothing, and most have no more

@@ -1,7 +1,7 @@
 """Makes what a party says where vectors are proved row by row: rows, tests, words and proofs.
 
-`specs/14-long-vectors.md`, [P1], [P3], [P4] and [P6]. A pad hides the answers to one set of tests:
-whoever answered keeps none of it ([P7]).
+14-P1, 14-P3, 14-P4 and 14-P6. A pad hides the answers to one set of tests:
+whoever answered keeps none of it (14-P7).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from zkp.rows.shape import Integers
 
 
 def row_input(party: PartyContext, supplied: Supplied) -> RoundInput:
-    """The rows of an input, drawn once for all attempts of a logical round ([J5] of 04).
+    """The rows of an input, drawn once for all attempts of a logical round (04-J5).
 
     Raises:
         UsageError: the vector is longer than the session proves vectors to be.
@@ -106,7 +106,7 @@ def _kept_rows(
 
 
 def fresh_noise(party: PartyContext) -> RowNoise:
-    """Noise and pads of one round, both under rows ([P1])."""
+    """Noise and pads of one round, both under rows (14-P1)."""
     return hide_noise(party.context(1), rng=party.rng)
 
 
@@ -126,7 +126,7 @@ def with_rows(join: Join, given: RowInput, drawn: RowNoise) -> RowJoin:
 def answer_inputs(
     party: PartyContext, view: RoundView, leaf: bytes, vectors: RowVectors
 ) -> tuple[LengthClaim, RowVectors]:
-    """Answer the tests of the coins and prove them; what is left has no pad any more ([P3])."""
+    """Answer the tests of the coins and prove them; what is left has no pad any more (14-P3)."""
     drawn, claim = vectors.drawn, unanswered(view, leaf, vectors)
     answered = answered_inputs(claim, vectors.input, drawn, party.toolkit.proofs, rng=party.rng)
     used = replace(drawn, pads=no_pads(view.context.group))
@@ -162,7 +162,7 @@ def mask_rows(
     keys: Mapping[int, SecretBytes],
     seed: SecretBytes | None,
 ) -> UnprovedWords:
-    """The words to publish, and rows of their carries and of fresh pads ([P4])."""
+    """The words to publish, and rows of their carries and of fresh pads (14-P4)."""
     return UnprovedWords(vectors, _unmasked(view, vectors, keys, seed).masked(rng=party.rng))
 
 
@@ -214,7 +214,7 @@ def live_masks(
 
 
 def shown_masks(published: Published, leaf: bytes, listed: int) -> ShownMasks:
-    """M_uv for every live edge, and M_b: both follow from keys and the close of publish ([H5])."""
+    """M_uv for every live edge, and M_b: both follow from keys and the close of publish (14-H5)."""
     view = published.view
     points = equation_points_at(view.context, leaf, listed)
     return show_masks(points, live_masks(view, published.keys, published.seed))
@@ -223,7 +223,7 @@ def shown_masks(published: Published, leaf: bytes, listed: int) -> ShownMasks:
 def prove_words(
     party: PartyContext, published: Published, shown: ShownMasks, leaf: bytes, listed: int
 ) -> bytes:
-    """The message that proves what the words are; its pads are used up by it ([P6])."""
+    """The message that proves what the words are; its pads are used up by it (14-P6)."""
     view, unproved = published.view, published.unproved
     if unproved is None:
         raise UsageError("what was published is proved once")

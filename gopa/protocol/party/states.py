@@ -66,10 +66,10 @@ class RoundInput(Guarded):
 
 @dataclass(frozen=True, slots=True)
 class AttemptCount:
-    """Counts attempts as a party does itself, over all rounds ([X3], [X4]).
+    """Counts attempts as a party does itself, over all rounds (04-X3, 04-X4).
 
     `releases` of the current logical round had a valid final close; `decided`: it has a
-    result. `excused`: the party may be barred from its next attempt ([X5]).
+    result. `excused`: the party may be barred from its next attempt (04-X5).
     """
 
     logical: int = 0
@@ -103,7 +103,7 @@ class Invited:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """Waits for the next round: the party has left this one and keeps no secret of it ([X6])."""
+    """Waits for the next round: the party has left this one and keeps no secret of it (04-X6)."""
 
     opened: RoundOpened
     part: Part
@@ -178,7 +178,7 @@ class RowVectors(Guarded):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UnprovedWords(Guarded):
-    """Holds masked words that are posted, and what there is to prove about them ([P7] of 14)."""
+    """Holds masked words that are posted, and what there is to prove about them (14-P7)."""
 
     vectors: RowVectors
     masked: MaskedVector

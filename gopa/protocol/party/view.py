@@ -40,7 +40,7 @@ class RoundView:
 
     @property
     def withheld(self) -> int:
-        """t, the parties on the roll whose nonce is missing ([L1])."""
+        """t, the parties on the roll whose nonce is missing (04-L1)."""
         return len(self.enrolment) - len(self.members)
 
     @property
@@ -59,7 +59,7 @@ class RoundView:
         return tuple(self.graph.neighbours(position).tolist())
 
     def lost(self, inside: Collection[int]) -> int:
-        """How many neighbours and nonces this party lost (lost_u), for a list ([L1])."""
+        """How many neighbours and nonces this party lost (lost_u), for a list (04-L1)."""
         return self.withheld + sum(v not in inside for v in self.neighbours)
 
     def lost_of(self, position: int, inside: Collection[int]) -> int:
@@ -67,14 +67,14 @@ class RoundView:
         return self.withheld + sum(v not in inside for v in self.neighbours_of(position))
 
     def most_lost(self, among: Collection[int], inside: Collection[int]) -> int:
-        """The largest lost_u of the parties `among`, for the list `inside` ([L1])."""
+        """The largest lost_u of the parties `among`, for the list `inside` (04-L1)."""
         size = len(self.enrolment)
         listed = pack_members(among, size), pack_members(inside, size)
         return _most_lost(self.graph, *listed, self.withheld)
 
 
 def joint_of(context: RoundContext, roll: Roll, roll_leaf: bytes, coins: Coins) -> bytes:
-    """R, the joint coin of the round ([V3], [V4], [V5]).
+    """R, the joint coin of the round (04-V3, 04-V4, 04-V5).
 
     Raises `InvalidProof` if the beacon did not sign what the close of coins says it did.
     """
@@ -139,7 +139,7 @@ def _drawn(draw: GraphOfRound, drawing: Drawing) -> tuple[Graph, frozenset[int]]
 
 
 def _require_revealed(drawing: Drawing) -> None:
-    """Require that everybody's nonce was fixed before anybody's was known ([V1]).
+    """Require that everybody's nonce was fixed before anybody's was known (04-V1).
 
     An organiser that could list other nonces for parties it colludes with could surround
     a victim with them (attack `exchanged-nonce`).

@@ -1,8 +1,8 @@
-"""Judges the close of commit: whose proofs hold, and which edges mask ([K1] to [K6]).
+"""The close of commit: whose proofs hold, and which edges mask (04-K1 to 04-K6).
 
 Proofs are checked as they come, so that nobody has to keep them until the close; the commitments
 of a party's edges are added up from points that come in parts. Of the two ends of an edge the
-first that posts is written down ([K5]). Whoever posts later is only compared with it: who says
+first that posts is written down (04-K5). Whoever posts later is only compared with it: who says
 the same takes no memory.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,24 +18,20 @@ import numpy.typing as npt
 from commitments.group import Group, PointVec
 from gopa.contract.framing import Message
 from gopa.contract.organiser import AbortReason
-from gopa.contract.party import COMMIT, Commit
 from gopa.contract.phases import Phase
-from gopa.contract.rows import RowCommit
 from gopa.graph import Graph
-from gopa.protocol.rules.checked_ahead import CheckedAhead, checked_with
-from gopa.protocol.rules.findings import BreaksRule, PartyVerdict
-from gopa.protocol.rules.mailbox import Sorter
-from gopa.protocol.rules.publish import PublishRules
+from gopa.protocol.rules.mailbox import CheckedAhead, PartyVerdict, Sorter
+from gopa.protocol.rules.openings import good_points
 from gopa.protocol.rules.roll_and_edges import (
+    CommitContent,
     Commits,
-    Dealt,
+    CommittedEdges,
     Edges,
     Positions,
+    ValueCommitments,
     VoidEdge,
-    good_points,
 )
-from gopa.protocol.rules.round_state import CloseInputs, PhaseDecision, PhaseRules, fails
-from gopa.rounds.proofs import NoiseClaim
+from gopa.protocol.rules.round_state import CloseInputs, PhaseDecision, PhaseRules
 from wire.errors import MalformedMessage, UsageError
 
 Ends: TypeAlias = npt.NDArray[np.int32]
@@ -43,7 +39,7 @@ Signs: TypeAlias = npt.NDArray[np.int8]
 
 
 class SignedSums:
-    """Adds up sgn C over each party's edges; the other end takes C away ([P1])."""
+    """The sums of sgn C over each party's edges; the other end takes C away (04-P1)."""
 
     def __init__(self, group: Group, parties: int) -> None:
         self._group = group
@@ -84,7 +80,7 @@ _AT_ONCE: Final = 1 << 14
 
 
 class Matching:
-    """Compares what both ends of each edge posted, taking each party's bytes once, in any order."""
+    """The comparison of what both ends of edges posted, one party at a time, in any order."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -118,7 +114,7 @@ class Matching:
 
         With a group the bytes are commitments, which have to be canonical points. Then the
         second part has for every party the sum of those of its live edges, with the signs
-        of [P1]. Call it once.
+        of 04-P1. Call it once.
         """
         inside = np.zeros(self._graph.parties, dtype=np.bool_)
         inside[list(listed)] = True
@@ -207,47 +203,26 @@ def _blocks(count: int, size: int) -> Iterator[slice]:
     return (slice(at, min(at + size, count)) for at in range(0, count, size))
 
 
-_NO_MASK = bytes(_SIZE)
-"""So many points are decoded together."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommitContent:
-    """Holds what counts of a well-formed commit, besides its edges and proofs."""
-
-    self_mask: bytes
-    output: bytes
-    dealt: Dealt
-
-
 @dataclass(slots=True)
 class CommitRules(PhaseRules):
-    """Judges a round from the close of coins to that of commit."""
+    """The judge of a round from the close of coins to that of commit."""
 
     phase = Phase.COMMIT
-    unproved: ClassVar[tuple[str, str]] = (
-        "04-K3",
-        "no proof of an input in range, with its noise if there is any",
-    )
-    """What a commit breaks whose proof does not hold, and in words."""
 
     _sorter: Sorter[CommitContent] = field(init=False)
     _edges: Matching = field(init=False)
     _proofs: CheckedAhead[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._edges = Matching(self.state.drawn)
-        self._proofs = self._checked_ahead()
+        state = self.state
+        self._edges = Matching(state.drawn)
+        self._proofs = state.proving.commits_checked(state.tools)
         self._sorter = self.sorter(
             self._read, "04-K1", missing="04-K4", then=self._proofs.flush_full_batches
         )
 
     def awaited(self) -> Iterable[bytes]:
         return self.state.authors(self.state.members)
-
-    def _checked_ahead(self) -> CheckedAhead[Any]:
-        tools = self.state.tools
-        return checked_with(tools, tools.toolkit.proofs.bad_noises)
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
@@ -257,105 +232,45 @@ class CommitRules(PhaseRules):
         self._require_proofs(found.read, verdicts)
         read = {state.places[author]: content for author, (_, content) in found.read.items()}
         members = state.shortened(sorted(read), verdicts)
-        removed, faults = state.removed(verdicts, Phase.COMMIT), state.blamed(verdicts)
         if state.too_few(members):
-            culprits = state.culprits(verdicts)
-            return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=verdicts)
+            return self.abort(AbortReason.TOO_FEW_LEFT, verdicts)
 
-        def settle(message: Message) -> PhaseRules:
-            self._settle({place: read[place] for place in members})
-            state.commit_leaf = message.leaf
+        def settle(message: Message) -> None:
+            self._settle({place: read[place] for place in members}, message.leaf)
             state.settle_list(Phase.COMMIT, cut, message, members)
-            return self._following(message)
 
-        return PhaseDecision(state.packed(members), removed, settle, faults, out=verdicts)
-
-    def _following(self, message: Message) -> PhaseRules:
-        return PublishRules(self.state, message)
+        return self.decision(state.packed(members), verdicts, settle=settle)
 
     def _read(self, message: Message) -> CommitContent:
-        commit, state = COMMIT.decode(message.body), self.state
-        self._require_sizes(commit, state.drawn.neighbours(state.places[message.author]).size)
-        # The identity as self-mask hides nothing once edges are open (attack `zero-self-mask`).
-        context, exact = state.context, state.manifest.terms.exact
-        points = [commit.self_mask] if context.committed_masks else []
-        points += [commit.output] if context.proved and not exact else []
-        if not all(good_points(state.group, [*points, *commit.coefficients])):
-            raise BreaksRule("04-K2", "a point that is not valid")
-        if context.proved:
-            self._proofs.add(message.leaf, self._claim(message.author, commit))
-        elif state.curious and commit.self_mask != _NO_MASK:
-            raise BreaksRule("04-K1", "there are no self-masks: 32 zeros")
-        self._edges.post(state.places[message.author], b"".join(commit.edges))
-        dealt = Dealt(b"".join(commit.coefficients), b"".join(commit.shares), message.index)
-        # Without noise the value is masked under the commitment to the input itself ([P1]).
-        shown = exact and context.committed_masks
-        output = state.inputs[state.places[message.author]] if shown else commit.output
-        return CommitContent(commit.self_mask, output, dealt)
-
-    def _require_sizes(self, commit: Commit, degree: int) -> None:
-        """Require the sizes that graph and mode prescribe ([K1], [K6]).
-
-        The log says how many items there are, and never the message: a party with fewer edges or
-        shares than it owes would be without masks, or could not be recovered (attacks
-        `missing-edge`, `no-shares`).
-        """
-        state, proved = self.state, self.state.context.proved
-        self._require_counts(commit, degree)
-        output = _SIZE if proved and not state.manifest.terms.exact else 0
-        if len(commit.output) != output or bool(commit.proof) != proved:
-            raise BreaksRule("04-K1", "output with proved noise, proof in full mode, only there")
-        if bool(commit.weighing) != (proved and state.manifest.weighted):
-            raise BreaksRule("04-K6", "a proof of weighing with weights, and only then")
-
-    def _require_counts(self, commit: Commit | RowCommit, degree: int) -> None:
-        shared = degree if self.state.recovers else 0
-        if len(commit.edges) != degree:
-            raise BreaksRule("04-K1", f"{degree} neighbours and {len(commit.edges)} edges")
-        coefficients = self.state.manifest.coefficients(degree)
-        if len(commit.coefficients) != coefficients or len(commit.shares) != shared:
-            raise BreaksRule("04-K1", f"{coefficients} coefficients and {shared} shares")
+        found = self.state.proving.read_commit(self.state, message, self.opened.leaf)
+        if found.claim is not None:
+            self._proofs.add(message.leaf, found.claim)
+        self._edges.post(self.state.places[message.author], found.edges)
+        return found.content
 
     def _require_proofs(
         self, read: dict[bytes, tuple[Message, CommitContent]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
-        """Remove parties whose proof of input and noise, or of weights, does not hold ([K3], [K6]).
+        """Remove parties whose proof of input and noise, or of weights, does not hold (04-K3).
 
         Stops inputs out of the range, which move the sum at will (attack `out-of-range-input`),
         and noise that was not drawn (`zero-noise`, `noise-chosen-after-coins`).
         """
-        self._proofs.require(read, verdicts, *self.unproved)
+        self._proofs.require(read, verdicts, *self.state.proving.unproved)
 
-    def _claim(self, author: bytes, commit: Commit) -> NoiseClaim:
-        state = self.state
-        place = state.places[author]
-        return NoiseClaim(
-            context=state.context,
-            acts_on=self.opened.leaf,
-            party=state.ids[place],
-            joint=state.joint,
-            given=state.inputs[place],
-            seed=b"" if state.manifest.terms.exact else state.seeds[place],
-            output=commit.output,
-            proof=commit.proof,
-            weighing=commit.weighing,
-        )
-
-    def _settle(self, commits: dict[int, CommitContent]) -> None:
+    def _settle(self, listed: dict[int, CommitContent], leaf: bytes) -> None:
         """Keep what later phases need: which edges mask, what published values open, dealings."""
         state = self.state
         group = state.group if state.context.committed_masks else None
-        state.edges, masks = self._edges.settle(list(commits), state.ids, group)
-        state.committed = Commits(len(state.enrolled))
-        for place, commit in commits.items():
-            state.committed.add(place, commit.self_mask, commit.dealt)
-        state.inputs = state.seeds = ()
+        edges, masks = self._edges.settle(list(listed), state.ids, group)
+        commits = Commits(len(state.enrolled))
+        for place, commit in listed.items():
+            commits.add(place, commit.self_mask, commit.dealt)
+        state.reach(CommittedEdges(leaf, commits, edges))
         if group is not None and masks is not None:
-            state.value_commitments = masks + _own_points(group, commits, len(state.enrolled))
-        self._keep(commits)
-
-    def _keep(self, commits: dict[int, CommitContent]) -> None:
-        """Keep what else later phases need of the commits that are listed."""
+            own = _own_points(group, listed, len(state.enrolled))
+            state.reach(ValueCommitments(masks + own))
+        state.proving.keep_commits(state, listed)
 
 
 def _own_points(group: Group, commits: dict[int, CommitContent], parties: int) -> PointVec:

@@ -1,9 +1,9 @@
-"""Judges the phases that end a round: confirm, unmask, recovery and the result.
+"""The phases that end a round: confirm, unmask, recovery and the result.
 
-Confirm says who saw the final close ([F1], [F2]). Unmask, or the result if every seed is there,
-follows ([U1], [U2]); with recovery, shares stand in for missing self-masks ([U3] to [U5]), and
-seeds are held against what their owners committed to ([U1], [U5]). The sum is that of the masked
-values less the masks that became public ([Z1], [Z2]). In an honest but curious session the close
+Confirm says who saw the final close (04-F1, 04-F2). Unmask, or the result if every seed is there,
+follows (04-U1, 04-U2); with recovery, shares stand in for missing self-masks (04-U3 to 04-U5), and
+seeds are held against what their owners committed to (04-U1, 04-U5). The sum is that of the masked
+values less the masks that became public (04-Z1, 04-Z2). In an honest but curious session the close
 of publish is final, and the result follows at once (section 13).
 """
 
@@ -23,19 +23,17 @@ from gopa.contract.organiser import AbortReason
 from gopa.contract.party import CONFIRM, RECOVER, UNMASK, Confirm, Recover, Unmask
 from gopa.contract.phases import Phase
 from gopa.contract.words import unpack_words, word_type
-from gopa.protocol.rules.accusations import dealt_commitments
-from gopa.protocol.rules.equations import false_equation, liars_about_seeds
-from gopa.protocol.rules.findings import BreaksRule, Fault, PartyVerdict, invalid
-from gopa.protocol.rules.mailbox import Sorter
-from gopa.protocol.rules.roll_and_edges import ClaimedOpenings, public, wrong_openings
+from gopa.protocol.rules.findings import Fault
+from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, PartyVerdict, Sorter, invalid
+from gopa.protocol.rules.openings import ClaimedOpenings, public, wrong_openings
+from gopa.protocol.rules.roll_and_edges import Lies, PublishedValues, UnmaskedSeeds
 from gopa.protocol.rules.round_state import (
-    CheckedOnce,
     CloseInputs,
+    Failure,
     PhaseDecision,
     PhaseRules,
     RoundState,
     Sums,
-    fails,
 )
 from gopa.rounds.masks import (
     SelfMask,
@@ -59,12 +57,13 @@ Recovered: TypeAlias = SelfMask | SecretBytes
 
 
 def summed(
-    state: RoundState,
+    rules: PhaseRules,
     seeds: Mapping[int, SecretBytes],
     recovered: Mapping[int, Recovered],
-    faults: tuple[Fault, ...] = (),
+    *faults: Fault,
 ) -> PhaseDecision:
     """The result, once every self-mask of the final list is known."""
+    state = rules.state
     outward = opened_outward(state)
     masks = {at: each for at, each in recovered.items() if isinstance(each, SelfMask)}
     dealt = {at: each for at, each in recovered.items() if isinstance(each, SecretBytes)}
@@ -73,12 +72,8 @@ def summed(
         sums = _scalars(state, outward, known, masks)
     else:
         sums = _words(state, outward, known)
-
-    def settle(_: Message) -> None:
-        state.unmask(seeds)
-        state.recovered = tuple(sorted(recovered))
-
-    return PhaseDecision(Sums(sums), (), settle, faults)
+    found = UnmaskedSeeds(seeds, tuple(sorted(recovered)))
+    return rules.decision(Sums(sums), {}, *faults, settle=lambda _: state.reach(found))
 
 
 def opened_outward(state: RoundState) -> list[tuple[int, int]]:
@@ -86,7 +81,7 @@ def opened_outward(state: RoundState) -> list[tuple[int, int]]:
     edges = state.matched
     return [
         (edge, edges.sign_at(edge, inside))
-        for edge, inside, _ in edges.crossing(state.final or ())
+        for edge, inside, _ in edges.crossing(state.final)
         if edge in state.openings
     ]
 
@@ -98,9 +93,9 @@ def _scalars(
     recovered: Mapping[int, SelfMask],
 ) -> tuple[int, ...]:
     group, dimension = state.group, state.context.dimension
-    total = group.scalars([0] * dimension)
-    for place in state.final or ():
-        total = total + group.decode_scalars(state.values[place], dimension)
+    values, total = state.at(PublishedValues).values, group.scalars([0] * dimension)
+    for place in state.final:
+        total = total + group.decode_scalars(values[place], dimension)
         mask = recovered.get(place)
         if mask is None:
             mask = self_mask(group, seeds[place], state.self_context(place), dimension)
@@ -120,9 +115,10 @@ def _words(
     state: RoundState, outward: Iterable[tuple[int, int]], seeds: Mapping[int, SecretBytes]
 ) -> tuple[int, ...]:
     width, dimension = state.manifest.word_width, state.context.dimension
+    values = state.at(PublishedValues).values
     total: npt.NDArray[np.unsignedinteger] = np.zeros(dimension, dtype=word_type(width))
-    for place in state.final or ():
-        total += unpack_words(state.values[place], dimension, width)
+    for place in state.final:
+        total += unpack_words(values[place], dimension, width)
         if place in seeds:
             seed, context = seeds[place], state.self_context(place)
             add_self_words(total, seed, context, -1, group=state.group)
@@ -150,7 +146,7 @@ class CuriousResultRules(PhaseRules):
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del cut, given
-        return summed(self.state, {}, {})
+        return summed(self, {}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +159,7 @@ class _Right:
 
 @dataclass(slots=True)
 class RecoverRules(PhaseRules):
-    """Judges a round from the close of unmask to the result."""
+    """The judge from the close of unmask to the result."""
 
     phase = Phase.RECOVER
 
@@ -175,11 +171,13 @@ class RecoverRules(PhaseRules):
 
     def __post_init__(self) -> None:
         state = self.state
-        self._missing = tuple(u for u in state.final or () if u not in state.unmasked)
+        unmasked = state.at(UnmaskedSeeds).seeds
+        self._missing = tuple(u for u in state.final if u not in unmasked)
         missing = frozenset(self._missing)
+        confirmed = next(each.members for each in state.lists if each.phase is Phase.CONFIRM)
         self.dealers = {
             place: dealers
-            for place in state.confirmed
+            for place in confirmed
             if (dealers := tuple(u for u in state.neighbours(place) if u in missing))
         }
         self._sorter = self.sorter(self._read, "04-U3", strikes=False)
@@ -187,29 +185,34 @@ class RecoverRules(PhaseRules):
     def awaited(self) -> Iterable[bytes]:
         return self.state.authors(sorted(self.dealers))
 
+    def shares_owed(self) -> Mapping[int, tuple[int, ...]]:
+        return self.dealers
+
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
         state = self.state
         # Nobody waits for those who may give nothing; what they post all the same is judged.
-        found = self._sorter.sort(state.authors(state.final or ()), cut)
+        found = self._sorter.sort(state.authors(state.final), cut)
         given_out, wrong = self._given_out(found.read)
         masks = {dealer: self._mask(dealer, given_out[dealer]) for dealer in self._missing}
         others = self._of_another_seed(masks)
         convicted = [self._conviction(dealer, given_out[dealer]) for dealer in others]
         false = self._of_false_equations(masks, others)
         convicted += [
-            false_equation(state, dealer, *self._shown(given_out[dealer], dealer))
-            for dealer in false
+            state.false_mask(dealer, entries, *self._shown(given_out[dealer], dealer))
+            for dealer, entries in sorted(false.items())
             if state.author(dealer) not in state.convicted
         ]
-        faults = (*state.blamed(found.out), *wrong, *convicted)
         recovered = {dealer: mask for dealer, mask in masks.items() if mask is not None}
         useless = {*others, *false}
         lost = [dealer for dealer in self._missing if dealer in useless or masks[dealer] is None]
         if lost:
-            failed = fails(AbortReason.NOT_UNMASKED, tuple(lost), (), faults, out=found.out)
+            failed = self.decision(
+                Failure(AbortReason.NOT_UNMASKED, tuple(lost)), found.out, *wrong, *convicted
+            )
             return replace(failed, convicted=frozenset(fault.author for fault in convicted))
-        return summed(state, dict(state.unmasked), recovered, faults)
+        faults = (*state.blamed(found.out), *wrong, *convicted)
+        return summed(self, state.at(UnmaskedSeeds).seeds, recovered, *faults)
 
     def _given_out(
         self, read: Mapping[bytes, tuple[Message, Recover]]
@@ -252,26 +255,26 @@ class RecoverRules(PhaseRules):
     def _checked(self, place: int, dealer: int, data: bytes) -> Share | None:
         try:
             share = decode_share(self.state.group, data)
-            check_share(dealt_commitments(self.state, dealer), share_point(place), share)
+            check_share(self.state.dealt_commitments(dealer), share_point(place), share)
         except (MalformedMessage, InvalidProof):
             return None
         return share
 
     def _mask(self, dealer: int, given_out: Mapping[int, _Right]) -> Recovered | None:
-        """Recover a self-mask or its seed ([U4]); None with too few shares.
+        """Recover a self-mask or its seed (04-U4); None with too few shares.
 
         A seed is not compared with the self-mask yet.
         """
         if len(given_out) < self._needed(dealer):
             return None
-        commitments = dealt_commitments(self.state, dealer)
+        commitments = self.state.dealt_commitments(dealer)
         shares = {at: each.share for at, each in given_out.items()}
         if self.state.manifest.deals_seeds:
             return recover_seed(commitments, shares)
         return recover(commitments, shares)
 
     def _of_another_seed(self, masks: Mapping[int, Recovered | None]) -> tuple[int, ...]:
-        """The dealers whose shares make a seed that does not make their self-mask ([U5]).
+        """The dealers whose shares make a seed that does not make their self-mask (04-U5).
 
         Stops a party that deals another seed than its own and vanishes: it could end every round
         (attack `another-seed`).
@@ -282,19 +285,17 @@ class RecoverRules(PhaseRules):
 
     def _of_false_equations(
         self, masks: Mapping[int, Recovered | None], others: Sequence[int]
-    ) -> tuple[int, ...]:
-        """The dealers about whose seed something false was proved ([P10] of 14)."""
-        if not self.state.published:
-            return ()
+    ) -> Lies:
+        """The dealers about whose seed something false was proved (14-P10)."""
         seeds = [
             (dealer, mask)
             for dealer, mask in masks.items()
             if isinstance(mask, SecretBytes) and dealer not in others
         ]
-        return tuple(sorted(liars_about_seeds(self.state, seeds)))
+        return self.state.proving.liars_about_seeds(self.state, seeds)
 
     def _conviction(self, dealer: int, given_out: Mapping[int, _Right]) -> Fault:
-        """Convict a dealer by its commit and the messages that gave its seed ([U5])."""
+        """Convict a dealer by its commit and the messages that gave its seed (04-U5)."""
         state = self.state
         entries = state.committed.dealt(dealer).entry, *self._shown(given_out, dealer)
         what = "it dealt shares of another seed than that of its self-mask"
@@ -311,7 +312,7 @@ class RecoverRules(PhaseRules):
 
 @dataclass(slots=True)
 class UnmaskRules(PhaseRules):
-    """Judges a round from the close of confirm to that of unmask, or to the result."""
+    """The judge from the close of confirm to that of unmask, or to the result."""
 
     phase = Phase.UNMASK
 
@@ -326,7 +327,7 @@ class UnmaskRules(PhaseRules):
         self._right = CheckedOnce("04-U1", fault, self._wrong)
 
     def awaited(self) -> Iterable[bytes]:
-        return self.state.authors(self.state.final or ())
+        return self.state.authors(self.state.final)
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
@@ -338,47 +339,38 @@ class UnmaskRules(PhaseRules):
             state.places[author]: SecretBytes(found.read[author][1].seed)
             for author in sorted(found.read)
         }
-        faults, laggards = (*state.blamed(found.out), *false), frozenset(found.out)
-        convicted = frozenset(fault.author for fault in false)
+        convicted, members = frozenset(fault.author for fault in false), tuple(seeds)
         if not found.out:
-            return summed(state, seeds, {}, faults)
+            return summed(self, seeds, {})
+
+        def settle(message: Message) -> None:
+            state.reach(UnmaskedSeeds(seeds))
+            if state.recovers:
+                state.settle_list(Phase.UNMASK, cut, message, members)
+
         # Without all self-masks there is no sum to know (`refuse-unmask`, `made-up-result`).
-        if not state.recovers:
-            missing = state.culprits(found.out)
-            failed = fails(AbortReason.NOT_UNMASKED, missing, (), faults, laggards, out=found.out)
-            return replace(failed, settle=lambda _: state.unmask(seeds), convicted=convicted)
-        members = tuple(seeds)
-
-        def settle(message: Message) -> PhaseRules:
-            state.unmask(seeds)
-            state.settle_list(Phase.UNMASK, cut, message, members)
-            return RecoverRules(state, message)
-
-        said = state.packed(members)
-        return PhaseDecision(
-            said, (), settle, faults, laggards=laggards, convicted=convicted, out=found.out
-        )
+        missing = Failure(AbortReason.NOT_UNMASKED, state.culprits(found.out))
+        said = state.packed(members) if state.recovers else missing
+        return self.decision(said, found.out, *false, settle=settle, convicted=convicted)
 
     def _require_equations(
         self, read: dict[bytes, tuple[Message, Unmask]], verdicts: dict[bytes, PartyVerdict]
     ) -> tuple[Fault, ...]:
-        """Remove and convict those about whose seed something false was proved ([P10] of 14)."""
+        """Remove and convict those about whose seed something false was proved (14-P10)."""
         state = self.state
-        if not state.published:
-            return ()
         seeds = [
             (state.places[author], SecretBytes(content.seed))
             for author, (_, content) in read.items()
         ]
         faults = []
-        for place in sorted(liars_about_seeds(state, seeds)):
+        for place, entries in sorted(state.proving.liars_about_seeds(state, seeds).items()):
             message, _ = read.pop(state.author(place))
             verdicts[message.author] = invalid("14-P10", message.index)
-            faults.append(false_equation(state, place, message.index))
+            faults.append(state.false_mask(place, entries, message.index))
         return tuple(faults)
 
     def _wrong(self, messages: Sequence[tuple[Message, Unmask]]) -> frozenset[int]:
-        """Find the seeds that do not make the self-mask of their party ([U1]).
+        """Find the seeds that do not make the self-mask of their party (04-U1).
 
         Another seed would shift the sum by the difference of two masks (attack `wrong-seed`).
         """
@@ -391,7 +383,7 @@ class UnmaskRules(PhaseRules):
 
 @dataclass(slots=True)
 class ConfirmRules(PhaseRules):
-    """Judges from the final close to that of confirm. Evidence changes nothing now ([E3])."""
+    """The judge from the final close to that of confirm. Evidence changes nothing now (04-E3)."""
 
     phase = Phase.CONFIRM
 
@@ -401,30 +393,26 @@ class ConfirmRules(PhaseRules):
         self._sorter = self.sorter(self._read, "04-F1", strikes=False)
 
     def awaited(self) -> Iterable[bytes]:
-        return self.state.authors(self.state.final or ())
+        return self.state.authors(self.state.final)
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
         state = self.state
-        everybody = state.final or ()
+        everybody = state.final
         found = self._sorter.sort(self.awaited(), cut)
         confirmed = tuple(place for place in everybody if state.author(place) in found.read)
-        faults, missing = state.blamed(found.out), state.culprits(found.out)
-        laggards = frozenset(found.out)
         # Seeds are opened only once enough hold the same list, around each party as well: else
         # some could open edges to whom others unmask (attack `split-organiser`).
         if state.too_few(confirmed) or state.losing(everybody, confirmed):
-            return fails(AbortReason.NOT_CONFIRMED, missing, (), faults, laggards, out=found.out)
+            return self.abort(AbortReason.NOT_CONFIRMED, found.out)
 
-        def settle(message: Message) -> PhaseRules:
-            state.confirmed = state.settle_list(Phase.CONFIRM, cut, message, confirmed)
-            return UnmaskRules(state, message)
+        def settle(message: Message) -> None:
+            state.settle_list(Phase.CONFIRM, cut, message, confirmed)
 
-        said = state.packed(confirmed)
-        return PhaseDecision(said, (), settle, faults, laggards=laggards, out=found.out)
+        return self.decision(state.packed(confirmed), found.out, settle=settle)
 
     def _read(self, message: Message) -> Confirm:
-        """Note when its author confirmed: it is bound at once, wherever the cut lies ([F3]).
+        """Note when its author confirmed: it is bound at once, wherever the cut lies (04-F3).
 
         Else a party could confirm and still open edges (attack `betray`), with the cut as excuse.
         """

@@ -1,78 +1,38 @@
-"""Names what an evaluation of a log finds, and the errors by which rules blame a party.
+"""What an evaluation of a log finds, and the records that it keeps while the log is read.
 
-A `PartyVerdict` is what the rules say about one party in one phase, and an error such as
-`BreaksRule` is how a rule says it. Findings hold lists, removals, results, and who did what
-against which rule. Two more pictures are made of them: what the organiser says next, with the
-two things that the rules leave open, and a read-only view of where a session stands.
-
-Everything here is a deterministic function of the log; `to_json` of any of it gives plain
-JSON values, with bytes in hexadecimal.
+Findings have lists, removals, results, and who did what against which rule. Everything here is a
+deterministic function of the log; `to_json` of any of it gives plain JSON values, with bytes in
+hexadecimal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
-from typing import TypeAlias
+from struct import Struct
+from typing import Final, TypeAlias
 
+from gopa.contract.framing import Posted
 from gopa.contract.manifest import CommitReveal, DrandBeacon, Manifest
 from gopa.contract.organiser import (
-    Abort,
     AbortReason,
     OrganiserMessage,
     RemovalCause,
-    ResultMessage,
-    RollEntry,
 )
 from gopa.contract.phases import Kind, Phase
 from gopa.graph import Graph
 from gopa.planning.outcome import Coins, RoundFacts
-from gopa.protocol.rules.roll_and_edges import Edges
 from wire.brief import Brief
-from wire.errors import ProtocolError, UsageError
-
-
-@dataclass(frozen=True, slots=True)
-class PartyVerdict:
-    """Says why a party is not in a list: cause and rule, and the entry that decided it.
-
-    `fault` says what the author did wrong, in words; empty where nothing convicts it.
-    """
-
-    cause: RemovalCause
-    rule: str
-    entry: int | None = None
-    fault: str = ""
-
-
-class BreaksRule(ProtocolError):
-    """Says that a message breaks a rule of its own: who reads it turns this into a finding."""
-
-    def __init__(self, rule: str, message: str) -> None:
-        super().__init__(rule, message)
-        self.rule = rule
-        self.message = message
-
-    def __str__(self) -> str:
-        return f"[{self.rule}] {self.message}"
-
-
-def absent(rule: str) -> PartyVerdict:
-    """No message below the cut: nobody's fault that a log could show."""
-    return PartyVerdict(RemovalCause.ABSENT, rule)
-
-
-def invalid(rule: str, entry: int, fault: str = "") -> PartyVerdict:
-    """A message below the cut that does not count."""
-    return PartyVerdict(RemovalCause.INVALID, rule, entry, fault)
-
+from wire.errors import UsageError
+from wire.packed import KeyTable, Rows
 
 Json: TypeAlias = object
 
 
 class Role(Enum):
-    """Says in what part somebody broke a rule."""
+    """The part in which somebody broke a rule."""
 
     ORGANISER = "organiser"
     PARTY = "party"
@@ -82,7 +42,7 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Fault(Brief):
-    """Reports a rule that somebody broke.
+    """A rule that somebody broke.
 
     `author` is the Ed25519 key (empty for the board), `round` the number of the round or
     0, `entries` the indexes that show it. `proved` means that these entries convict
@@ -107,7 +67,7 @@ class Fault(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RuleNote(Brief):
-    """Notes something worth knowing that convicts nobody and changes no list.
+    """Something worth knowing that convicts nobody and changes no list.
 
     `count` entries show it; `entries` has the first of them.
     """
@@ -122,7 +82,7 @@ class RuleNote(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Listed(Brief):
-    """Reports a close that the rules accept: its list, as positions of the roll.
+    """A close that the rules accept: its list, as positions of the roll.
 
     `step` counts rollbacks from 1 and is 0 elsewhere; `cut` is the close's, `index` its
     own place in the log.
@@ -138,7 +98,7 @@ class Listed(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Removed(Brief):
-    """Says who is not in a list, since which phase and by which rule.
+    """Somebody who is not in a list, since which phase and by which rule.
 
     `position` is that on the roll, or None for somebody who never was on it. `entry` is
     the index of the entry that decided it, where there is one. With the rule 04-C6 it is the
@@ -157,7 +117,7 @@ class Removed(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RoundFindings(Brief):
-    """Reports one round, as far as it got by the rules.
+    """One round, as far as it got by the rules.
 
     `roll` holds Ed25519 keys. `void` are the edges between listed parties that mask
     nothing, `opened` those whose keys are public, `unmasked` whose self-mask is public,
@@ -166,7 +126,7 @@ class RoundFindings(Brief):
     round so far. `sums` and `abort` are both None while the round goes on; a round in
     which the organiser broke a rule stays so. `culprits` are those that the abort names, but
     for whom only the cut made late. `veto` is empty unless the log before the abort would
-    have carried the round on ([X7]): the index of the abort, then of what its cut left out.
+    have carried the round on (04-X7): the index of the abort, then of what its cut left out.
     """
 
     number: int
@@ -200,7 +160,7 @@ class RoundFindings(Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Findings(Brief):
-    """Reports everything about one session.
+    """Everything about one session.
 
     `complete` means that every logical round was brought to an end by the rules, that
     the organiser kept them throughout, and that nothing is left open.
@@ -305,10 +265,10 @@ def _coins(manifest: Manifest) -> Coins:
 
 @dataclass(frozen=True, slots=True)
 class BeaconValue:
-    """Holds the value of one round of the session's drand chain.
+    """The value of one round of the session's drand chain.
 
-    At the close of join only `round` counts: the close names it ([J7]). At the close of
-    coins `signature` proves its value, with `previous` where the chain needs it ([V4]).
+    At the close of join only `round` counts: the close names it (04-J7). At the close of
+    coins `signature` proves its value, with `previous` where the chain needs it (04-V4).
     """
 
     round: int
@@ -318,7 +278,7 @@ class BeaconValue:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Holds a message of the organiser, complete but for signature and place in the log.
+    """A message of the organiser, complete but for signature and place in the log.
 
     It goes into phase 0 of `round`, with `seq` as its first number and `previous` as the
     leaf before it, as `kind`.
@@ -332,77 +292,141 @@ class Control:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class RoundPicture:
-    """Shows the current round, or the last one.
+MOST_SHOWN: Final = 16
 
-    `opens` is the phase that is open (with PUBLISH also ACCUSE), None when the round is
-    over. Messages of that phase begin with `acts_on`, the leaf of the organiser's message
-    at index `opened_at`; so does the organiser's own next one. `cut` is the last cut.
+_SIZE: Final = 32
+_SEEN: Final = Struct(">Q32s")
 
-    `expected` are the Ed25519 keys of those that the open phase waits for: whoever may
-    still post and has not yet. (With open admission nobody is expected in JOIN.) A
-    message counts once it is whole, whatever it says. `posted` is how many messages
-    the phase has.
 
-    Positions are those of `roll`. `owed` are the neighbours to which each party has to
-    open an edge in the open rollback, `dealers` whose shares each may give in RECOVER.
-    `live` and `void` are pairs with the lower position first. `members` is the last list
-    before confirm: from the final close on the final one.
-    """
+@dataclass(slots=True)
+class _Count:
+    shown: list[int] = field(default_factory=list)
+    total: int = 0
 
-    number: int
-    logical: int
-    attempt: int
-    opens: Phase | None
-    step: int
-    acts_on: bytes
-    opened_at: int
-    cut: int
-    barred: frozenset[bytes]
-    expected: frozenset[bytes]
-    posted: int
-    roll: Sequence[RollEntry]
-    roll_leaf: bytes
-    beacon_round: int
-    lists: tuple[Listed, ...]
-    removals: tuple[Removed, ...]
-    members: tuple[int, ...]
-    withheld: int
-    joint: bytes
-    graph: Graph | None
-    edges: Edges | None
-    owed: Mapping[int, tuple[int, ...]]
-    dealers: Mapping[int, tuple[int, ...]]
-    released: bool
-    ended: ResultMessage | Abort | None
 
-    @property
-    def live(self) -> frozenset[tuple[int, int]]:
-        """The edges that mask, known from the close of commit on."""
-        return frozenset() if self.edges is None else self.edges.live_pairs
+@dataclass(slots=True)
+class Notes:
+    """The notes of a session: those of one kind about one author and round become one."""
 
-    @property
-    def void(self) -> frozenset[tuple[int, int]]:
-        """The edges between listed parties that mask nothing."""
-        return frozenset() if self.edges is None else self.edges.void_pairs
+    _counts: dict[tuple[int, str, str, bytes], _Count] = field(default_factory=dict)
+
+    def add(self, rule: str, what: str, number: int, index: int, author: bytes = b"") -> None:
+        """Count one more entry that shows this."""
+        count = self._counts.setdefault((number, rule, what, author), _Count())
+        count.total += 1
+        if len(count.shown) < MOST_SHOWN:
+            count.shown.append(index)
+
+    def all(self) -> tuple[RuleNote, ...]:
+        """Give all notes, in order of rounds and first entries."""
+        rows = [
+            RuleNote(rule, what, author, tuple(count.shown), number, count.total)
+            for (number, rule, what, author), count in self._counts.items()
+        ]
+        return tuple(sorted(rows, key=lambda note: (note.round, note.entries, note.rule)))
 
 
 @dataclass(frozen=True, slots=True)
-class SessionState:
-    """Says where the session stands.
+class SeenRoot:
+    """Entries whose authors had seen this root at this size (04-E6)."""
 
-    `round` is None before the first `open`. `results` counts the rounds that have one, `releases`
-    the valid final closes of the logical round that is current. After `over` the rules demand
-    nothing more: either all logical rounds are done (`failed` is False) or the manifest or a
-    message of the organiser broke a rule (`failed`).
-    """
+    size: int
+    root: bytes
+    entries: tuple[int, ...]
 
-    session: bytes
-    manifest: Manifest | None
-    round: RoundPicture | None
-    rounds_ended: int
-    results: int
-    releases: int
-    over: bool
-    failed: bool
+
+class Views:
+    """What authors and closes say about the log: whoever has all of it compares."""
+
+    def __init__(self) -> None:
+        self._seen = KeyTable(_SEEN.size)
+        self._which, self._entries = array("I"), array("Q")
+
+    def add(self, size: int, root: bytes, index: int) -> None:
+        """Keep that the entry at `index` rests on this root."""
+        self._which.append(self._seen.add(_SEEN.pack(size, root)))
+        self._entries.append(index)
+
+    def sizes(self) -> Iterator[int]:
+        """The sizes at which somebody saw a root."""
+        return (_SEEN.unpack(seen)[0] for seen in self._seen)
+
+    def strange(self, roots: Mapping[int, bytes]) -> tuple[SeenRoot, ...]:
+        """The views of another root than the log had at that size, in order of both."""
+        seen = [_SEEN.unpack(each) for each in self._seen]
+        found: dict[int, list[int]] = {
+            number: []
+            for number in sorted(range(len(seen)), key=seen.__getitem__)
+            if roots.get(seen[number][0]) != seen[number][1]
+        }
+        if found:
+            for number, index in zip(self._which, self._entries, strict=True):
+                if number in found:
+                    found[number].append(index)
+        return tuple(
+            SeenRoot(seen[number][0], seen[number][1], tuple(entries))
+            for number, entries in found.items()
+        )
+
+
+class Chains:
+    """The last leaf of every author: `prev_own_leaf` says what its author thinks it is."""
+
+    def __init__(self) -> None:
+        self._authors, self._last = KeyTable(32), Rows(32)
+
+    def follows(self, posted: Posted) -> bool:
+        """Whether the entry names its author's last one in this session."""
+        number = self._authors.add(posted.entry.author.data)
+        if number == len(self._last):
+            self._last.append(bytes(32))
+        follows = self._last.holds(number, posted.entry.prev_own_leaf)
+        self._last[number] = posted.leaf
+        return follows
+
+
+class FirstSeeds:
+    """Every C_y (or A) of the session with the message that held it first (04-J5)."""
+
+    def __init__(self) -> None:
+        self._seeds, self._authors, self._entries = KeyTable(_SIZE), Rows(_SIZE), array("Q")
+
+    def note(self, seed: bytes, index: int, author: bytes) -> None:
+        """Note that a message of the author at this index holds the seed."""
+        if self._seeds.add(seed) == len(self._entries):
+            self._authors.append(author)
+            self._entries.append(index)
+
+    def first(self, seed: bytes) -> tuple[int, bytes] | None:
+        """The index and the author of the first message that held it."""
+        number = self._seeds.find(seed)
+        return None if number is None else (self._entries[number], self._authors[number])
+
+
+class FirstInputs:
+    """Each party's first C_x of the logical round (04-J5); nothing in modes without any."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all inputs: a logical round begins."""
+        self._authors, self._inputs = KeyTable(_SIZE), Rows(_SIZE)
+
+    def note(self, author: bytes, given: bytes) -> None:
+        """Note that the party takes part with this input."""
+        if given and self._authors.add(author) == len(self._inputs):
+            self._inputs.append(given)
+
+    def allows(self, author: bytes, given: bytes) -> bool:
+        """Whether the party's first input is this one, or there is none yet."""
+        number = self._authors.find(author)
+        return number is None or self._inputs.holds(number, given)
+
+
+@dataclass(slots=True)
+class SessionMemory:
+    """What rules about several rounds need (04-J5)."""
+
+    seeds: FirstSeeds = field(default_factory=FirstSeeds)
+    inputs: FirstInputs = field(default_factory=FirstInputs)

@@ -1,18 +1,16 @@
-"""Judges the closes of join and coins: who is on the roll, and which graph follows.
+"""The closes of join and coins: who is on the roll, and which graph follows.
 
-Join: [J1] to [J7] and [X5]. Coins, from the revealed nonces to the joint coin and the graph:
-[V1] to [V5] and [L3]. A roll of a million parties is a `LazySequence`: its items are made when
+Join: 04-J1 to 04-J7 and 04-X5. Coins, from the revealed nonces to the joint coin and the graph:
+04-V1 to 04-V5 and 04-L3. A roll of a million parties is a `LazySequence`: its items are made when
 they are asked for, and not kept.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import sha256
-from typing import Generic, TypeVar, overload
 
 from gopa.contract.beacon import (
     drand_coins,
@@ -24,55 +22,30 @@ from gopa.contract.beacon import (
 from gopa.contract.framing import Message, party_id
 from gopa.contract.organiser import AbortReason, Coins, Roll, RollEntry, pack_members
 from gopa.contract.parameters import CommitReveal, DrandBeacon, OpenAdmission, Roster
-from gopa.contract.party import JOIN, REVEAL, Reveal
+from gopa.contract.party import REVEAL, Reveal
 from gopa.contract.phases import Phase
-from gopa.contract.rows import ROW_JOIN
-from gopa.protocol.rules.commit import CommitRules
-from gopa.protocol.rules.findings import BreaksRule, PartyVerdict, invalid
-from gopa.protocol.rules.mailbox import Sorter
-from gopa.protocol.rules.roll_and_edges import PackedRoll
+from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, PartyVerdict, Sorter, invalid
+from gopa.protocol.rules.roll_and_edges import (
+    Drawn,
+    EnrolledRoll,
+    JoinContent,
+    LazySequence,
+    PackedRoll,
+)
 from gopa.protocol.rules.round_state import (
-    CheckedOnce,
     CloseInputs,
+    Failure,
     PhaseDecision,
     PhaseRules,
     RoundState,
-    fails,
 )
-from gopa.protocol.rules.row_commit import RowCommitRules
-from gopa.protocol.rules.row_messages import JoinedRows, require_rows
-from gopa.rounds.context import RoundContext
 from gopa.rounds.proofs import PossessionClaim
-from gopa.rounds.rows.challenges import shape_of
-from wire.errors import InvalidProof, MalformedMessage
-from wire.packed import Rows
-
-_Key = TypeVar("_Key")
-_Item = TypeVar("_Item")
-
-
-class LazySequence(Sequence[_Item], Generic[_Key, _Item]):
-    """Makes one item for each key, always the same: of many only a few are in memory."""
-
-    def __init__(self, make: Callable[[_Key], _Item], keys: Sequence[_Key]) -> None:
-        self._make, self._keys = make, keys
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    @overload
-    def __getitem__(self, at: int) -> _Item: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[_Item]: ...
-    def __getitem__(self, at: int | slice) -> _Item | Sequence[_Item]:
-        if isinstance(at, slice):
-            return LazySequence(self._make, self._keys[at])
-        return self._make(self._keys[at])
+from wire.errors import InvalidProof
 
 
 @dataclass(slots=True)
 class CoinsRules(PhaseRules):
-    """Judges a round from the close of join to that of coins."""
+    """The judge from the close of join to that of coins."""
 
     phase = Phase.COINS
 
@@ -99,7 +72,9 @@ class CoinsRules(PhaseRules):
             joint = self._drand(self.state.manifest.beacon, coins)
         else:
             context = self.state.context
-            joint = simulation_coins(context.session, context.round, self.state.roll_leaf)
+            joint = simulation_coins(
+                context.session, context.round, self.state.at(EnrolledRoll).leaf
+            )
         return self._decision(cut, everybody, coins, joint, {})
 
     def _read(self, message: Message) -> Reveal:
@@ -112,7 +87,7 @@ class CoinsRules(PhaseRules):
         return reveal
 
     def _revealed(self, cut: int) -> PhaseDecision:
-        """Collect the nonces that fit their hashes, and make the joint coin ([V1], [V3]).
+        """Collect the nonces that fit their hashes, and make the joint coin (04-V1, 04-V3).
 
         Each nonce that is kept back doubles the coins among which its owner chooses: so few may be
         missing, and the plan pays for them (attack `withheld-nonce`).
@@ -120,23 +95,23 @@ class CoinsRules(PhaseRules):
         state, parties = self.state, len(self.state.enrolled)
         found = self._sorter.sort(state.places, cut)
         members = tuple(place for author, place in state.places.items() if author in found.read)
-        removed, faults = state.removed(found.out, Phase.COINS), state.blamed(found.out)
-        culprits = state.culprits(found.out)
         if parties - len(members) > state.manifest.terms.loss:
-            return fails(AbortReason.TOO_MANY_WITHHELD, culprits, removed, faults, out=found.out)
+            return self.abort(AbortReason.TOO_MANY_WITHHELD, found.out)
         if state.too_few(members):
-            return fails(AbortReason.TOO_FEW_LEFT, culprits, removed, faults, out=found.out)
+            return self.abort(AbortReason.TOO_FEW_LEFT, found.out)
         nonces = tuple(found.read[author][1].nonce for author in state.authors(members))
-        joint = joint_coins(state.context.session, state.number, state.roll_leaf, nonces)
+        joint = joint_coins(
+            state.context.session, state.number, state.at(EnrolledRoll).leaf, nonces
+        )
         coins = Coins(pack_members(members, parties), nonces, b"", b"")
         return self._decision(cut, members, coins, joint, found.out)
 
     def _drand(self, beacon: DrandBeacon, coins: Coins) -> bytes:
-        """The joint coin of a beacon ([V4]); `InvalidProof` if the beacon did not sign it."""
+        """The joint coin of a beacon (04-V4); `InvalidProof` if the beacon did not sign it."""
         state = self.state
         number = state.enrolled.beacon_round
         value = _value(beacon, number, coins.signature, coins.previous)
-        return drand_coins(state.context.session, state.number, state.roll_leaf, value)
+        return drand_coins(state.context.session, state.number, state.at(EnrolledRoll).leaf, value)
 
     def _decision(
         self,
@@ -148,19 +123,13 @@ class CoinsRules(PhaseRules):
     ) -> PhaseDecision:
         state = self.state
 
-        def settle(message: Message) -> PhaseRules:
-            state.joint, state.withheld = joint, len(state.enrolled) - len(members)
-            roll = state.enrolled.roll()
-            state.graph = state.tools.toolkit.graph(
-                state.context, roll, state.roll_leaf, members, coins, joint
-            )
+        def settle(message: Message) -> None:
+            roll, leaf = state.enrolled.roll(), state.at(EnrolledRoll).leaf
+            graph = state.tools.toolkit.graph(state.context, roll, leaf, members, coins, joint)
+            state.reach(Drawn(joint, graph, len(roll.parties) - len(members)))
             state.settle_list(Phase.COINS, cut, message, members)
-            by_rows = state.context.in_rows
-            return RowCommitRules(state, message) if by_rows else CommitRules(state, message)
 
-        return PhaseDecision(
-            coins, state.removed(out, Phase.COINS), settle, state.blamed(out), out=out
-        )
+        return self.decision(coins, out, settle=settle)
 
 
 @lru_cache(maxsize=64)
@@ -169,85 +138,9 @@ def _value(beacon: DrandBeacon, number: int, signature: bytes, previous: bytes) 
     return verify_round(beacon.chain, number, signature, previous or None)
 
 
-_HASH_SIZE = 32
-_POINT_SIZE = 32
-
-
-@dataclass(frozen=True, slots=True)
-class JoinContent:
-    """Holds what counts of a well-formed join.
-
-    `input` stands for the input that is the same in all attempts: C_x, or the hash of rows.
-    """
-
-    key: bytes
-    possession: bytes
-    nonce_hash: bytes
-    input: bytes
-    seed: bytes = b""
-    rows: JoinedRows | None = None
-
-
-def read_join(message: Message, context: RoundContext) -> JoinContent:
-    """Decode a join, and require the sizes and points that the session has ([J2]).
-
-    With the identity for a key everybody would know all of its masks (attack `no-key`).
-
-    Raises:
-        MalformedMessage: it does not decode.
-        BreaksRule: a field has another size, or a point is the identity.
-    """
-    if context.in_rows:
-        return _read_rows(message, context)
-    join = JOIN.decode(message.body)
-    nonce = _nonce_size(context)
-    point = _POINT_SIZE if context.proved else 0
-    seed = 0 if context.manifest.terms.exact else point
-    sizes = ((join.nonce_hash, nonce), (join.input, point), (join.seed, seed))
-    if any(len(data) != size for data, size in sizes):
-        raise BreaksRule("04-J2", "fields have the sizes of mode, beacon and noise")
-    points = [data for data in (join.key, join.input, join.seed) if data]
-    context.group.decode_points(b"".join(points), len(points))
-    return JoinContent(join.key, join.possession, join.nonce_hash, join.input, join.seed)
-
-
-def _read_rows(message: Message, context: RoundContext) -> JoinContent:
-    """The same of a join with rows of an input, noise and pads ([P1], [M1] of 14)."""
-    join, shape = ROW_JOIN.decode(message.body), shape_of(context)
-    if len(join.nonce_hash) != _nonce_size(context):
-        raise BreaksRule("04-J2", "a hash of a nonce exactly if there are nonces")
-    context.group.decode_point(join.key)
-    for rows, count in (
-        (join.input, shape.rows),
-        (join.noise, shape.rows),
-        (join.pads, shape.pad_rows),
-    ):
-        require_rows(context, rows, count)
-    fixed = JoinedRows(join.input, join.noise, join.pads)
-    given = sha256(b"".join(join.input)).digest()
-    return JoinContent(join.key, join.possession, join.nonce_hash, given, rows=fixed)
-
-
-def _nonce_size(context: RoundContext) -> int:
-    return _HASH_SIZE if isinstance(context.manifest.beacon, CommitReveal) else 0
-
-
-def used_seed(message: Message, context: RoundContext) -> bytes | None:
-    """C_y (or A) of a join, if it is well-formed: it counts as used from then on ([J5]).
-
-    Joins with rows have none.
-    """
-    if context.in_rows:
-        return None
-    try:
-        return read_join(message, context).seed or None
-    except (MalformedMessage, BreaksRule):
-        return None
-
-
 @dataclass(slots=True)
 class JoinRules(PhaseRules):
-    """Judges a round from `open` to the close of join."""
+    """The judge from `open` to the close of join."""
 
     phase = Phase.JOIN
 
@@ -255,9 +148,9 @@ class JoinRules(PhaseRules):
     _proved: CheckedOnce[JoinContent] = field(init=False)
 
     def __post_init__(self) -> None:
-        context = self.state.context
+        proving, context = self.state.proving, self.state.context
         self._sorter = self.sorter(
-            lambda message: read_join(message, context), "04-J2", missing="04-J1"
+            lambda message: proving.read_join(message, context), "04-J2", missing="04-J1"
         )
         self._proved = CheckedOnce("04-J3", "no proof of possession", self._unproved)
 
@@ -279,9 +172,8 @@ class JoinRules(PhaseRules):
         _require_own_keys(read, verdicts)
         self._require_fresh(read, verdicts)
         self._require_room(read, verdicts)
-        removed, faults = state.removed(verdicts, Phase.JOIN), state.blamed(verdicts)
         if state.too_few(read):
-            return fails(AbortReason.TOO_FEW_JOINED, (), removed, faults, out=verdicts)
+            return self.decision(Failure(AbortReason.TOO_FEW_JOINED), verdicts)
         number = given.beacon.round if given.beacon is not None else 0
         beacon_round = number if isinstance(state.manifest.beacon, DrandBeacon) else 0
         joins = [(author, read[author][1]) for author in sorted(read)]
@@ -290,11 +182,10 @@ class JoinRules(PhaseRules):
             beacon_round,
         )
 
-        def settle(message: Message) -> PhaseRules:
+        def settle(message: Message) -> None:
             _enrol(state, roll, message, [join for _, join in joins], cut)
-            return CoinsRules(state, message)
 
-        return PhaseDecision(roll, removed, settle, faults, out=verdicts)
+        return self.decision(roll, verdicts, settle=settle)
 
     def _authors(self, cut: int) -> set[bytes]:
         first = self.state.mail.first(Phase.JOIN)
@@ -305,7 +196,7 @@ class JoinRules(PhaseRules):
         }
 
     def _unproved(self, joins: Sequence[tuple[Message, JoinContent]]) -> frozenset[int]:
-        """Find joins without a proof of possession ([J3]).
+        """Find joins without a proof of possession (04-J3).
 
         Stops a party that takes part with somebody else's key (attack `copied-dh-key`), with one
         made from others' keys (`related-dh-key`), or with one of an earlier round
@@ -329,7 +220,7 @@ class JoinRules(PhaseRules):
     def _require_fresh(
         self, read: dict[bytes, tuple[Message, JoinContent]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
-        """Remove joins with another input than before, or with used seeds of noise ([J5]).
+        """Remove joins with another input than before, or with used seeds of noise (04-J5).
 
         Stops a party that spoils a round it dislikes and comes back with another value (attack
         `changed-input-in-retry`), or with noise that it knows or that is another one's
@@ -352,7 +243,7 @@ class JoinRules(PhaseRules):
     def _require_room(
         self, read: dict[bytes, tuple[Message, JoinContent]], verdicts: dict[bytes, PartyVerdict]
     ) -> None:
-        """Keep those who came first, where admission is open ([J1]).
+        """Keep those who came first, where admission is open (04-J1).
 
         The plan holds for so many parties and no more: a crowd could otherwise make it worthless.
         """
@@ -367,7 +258,7 @@ class JoinRules(PhaseRules):
 def _require_own_keys(
     read: dict[bytes, tuple[Message, JoinContent]], verdicts: dict[bytes, PartyVerdict]
 ) -> None:
-    """Remove all that share a Diffie-Hellman key ([J4]).
+    """Remove all that share a Diffie-Hellman key (04-J4).
 
     Nobody proves possession of a key that it does not know, so holders of one key work
     together: all of them go, and nobody honest is lost (attack `key-of-two`).
@@ -383,13 +274,8 @@ def _require_own_keys(
 def _enrol(
     state: RoundState, roll: Roll, message: Message, joins: list[JoinContent], cut: int
 ) -> None:
-    state.enrolled, state.roll_leaf = PackedRoll(roll), message.leaf
-    if state.context.in_rows:
-        state.joined = [join.rows for join in joins if join.rows is not None]
-    elif state.context.proved:
-        state.inputs = Rows.of(_POINT_SIZE, (join.input for join in joins))
-        if not state.manifest.terms.exact:
-            state.seeds = Rows.of(_POINT_SIZE, (join.seed for join in joins))
+    state.reach(EnrolledRoll(PackedRoll(roll), message.leaf))
+    state.proving.enrol(state, joins)
     for each, join in zip(roll.parties, joins, strict=True):
         state.memory.inputs.note(each.author, join.input)
     state.settle_list(Phase.JOIN, cut, message, tuple(range(len(joins))))

@@ -1,9 +1,12 @@
-"""Follows one session entry by entry, and judges its manifest ([S1] to [S3], [S5])."""
+"""One session of a log, followed entry by entry from its manifest on (04-S1 to 04-S3, 04-S5).
+
+`check` does so for a whole log.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Final
@@ -17,28 +20,31 @@ from gopa.contract.phases import Kind, Phase
 from gopa.planning.worth import Worth, guarantee, judge
 from gopa.protocol.rules.findings import (
     BeaconValue,
-    BreaksRule,
+    Chains,
     Control,
     Fault,
     Findings,
+    Notes,
     Role,
-    SessionState,
+    Views,
 )
-from gopa.protocol.rules.records import Chains, Notes, Views
-from gopa.protocol.rules.round_state import CloseInputs, RootAt, Tools
+from gopa.protocol.rules.forks import Leaves, anchored, read_session, with_views
+from gopa.protocol.rules.mailbox import BreaksRule, RootAt, Tools
+from gopa.protocol.rules.round_state import CloseInputs
 from gopa.protocol.rules.rounds import RoundSequence
+from gopa.protocol.rules.view import SessionState
 from gopa.rounds.toolkit import Toolkit
 from wire.errors import GopaError, MalformedMessage, UsageError
 from wire.randomness import Rng
 
 
 def is_manifest(message: Message, session: bytes) -> bool:
-    """Whether this is the message whose hash names the session ([S1])."""
+    """Whether this is the message whose hash names the session (04-S1)."""
     return message.kind == Kind.MANIFEST and session_id(message.body) == session
 
 
 def read_manifest(message: Message) -> Manifest:
-    """Decode a manifest and require that its parts fit together ([S2]).
+    """Decode a manifest and require that its parts fit together (04-S2).
 
     Its author has to be the organiser that it names: anybody can post somebody else's manifest.
 
@@ -55,7 +61,7 @@ def read_manifest(message: Message) -> Manifest:
 
 
 def chunk_limits(manifest: Manifest) -> Mapping[Phase, int]:
-    """How many entries a message of each phase takes at most ([S4]).
+    """How many entries a message of each phase takes at most (04-S4).
 
     Raises `BreaksRule` for a session in which nobody could prove anything: its vectors
     are too long for one proof.
@@ -67,7 +73,7 @@ def chunk_limits(manifest: Manifest) -> Mapping[Phase, int]:
 
 
 def require_one_sum(manifest: Manifest) -> None:
-    """Require of a session without noise that a logical round releases one sum at most ([S5]).
+    """Require of a session without noise that a logical round releases one sum at most (04-S5).
 
     Two exact sums over sets of parties that differ by one show that party's value: an organiser
     could end the round behind the first and have others in the second (attack `second-exact-sum`).
@@ -84,7 +90,7 @@ def require_one_sum(manifest: Manifest) -> None:
 
 
 def require_worth(manifest: Manifest) -> None:
-    """Require that the terms keep what they claim about privacy ([S3]).
+    """Require that the terms keep what they claim about privacy (04-S3).
 
     Stops an organiser that promises an epsilon and delta which its numbers do not give. Terms
     that are too close to call are let pass: see `is_undecided`.
@@ -103,7 +109,7 @@ def require_worth(manifest: Manifest) -> None:
 
 
 def is_undecided(manifest: Manifest) -> bool:
-    """Whether the delta of the terms is too close to what holds to be judged ([S3])."""
+    """Whether the delta of the terms is too close to what holds to be judged (04-S3)."""
     return judge(manifest.terms) is Worth.UNDECIDED
 
 
@@ -117,12 +123,12 @@ def _unknown(_: int) -> None:
 
 
 class Ledger:
-    """Applies the rules to the entries of one session, in the order of the log.
+    """The rules, applied to the entries of one session in the order of the log.
 
     Feed it every entry of the session, once, in order, with signature and inclusion
     verified. Nothing in an entry makes it raise: whatever is wrong becomes a finding.
     Every message of the organiser is compared, byte for byte, with what the rules
-    demand at its cut; the first wrong one ends the session ([C3]).
+    demand at its cut; the first wrong one ends the session (04-C3).
 
     `rng` only weighs equations that are checked together: the findings do not depend on
     it, nor on `executor`. `root_at` gives the root that the log had at a size, or None where that
@@ -187,7 +193,8 @@ class Ledger:
 
         Raises:
             UsageError: before the manifest; a cut below the last one; a root, checkpoint or
-                beacon that the close needs is missing or does not hold.
+                beacon that the close needs is missing or does not hold. The next three raise it
+                likewise.
         """
         known = self._tools.root_at(cut) if root is None else root
         given = CloseInputs(checkpoint, beacon, known or NO_LEAF)
@@ -197,27 +204,15 @@ class Ledger:
         return control
 
     def abort(self, cut: int) -> Control | None:
-        """The organiser's own abort, which no rule demands ([X1]); None outside a round.
-
-        Raises:
-            UsageError: as for `next_control`.
-        """
+        """The organiser's own abort, which no rule demands (04-X1); None outside a round."""
         return self._session_rounds().abort(cut)
 
     def fails(self, cut: int) -> bool:
-        """Whether the rules demand an abort of the round with this cut.
-
-        Raises:
-            UsageError: as for `next_control`.
-        """
+        """Whether the rules demand an abort of the round with this cut."""
         return self._session_rounds().fails(cut)
 
     def carries_on(self, cut: int) -> bool:
-        """Whether an abort for no reason would be a veto ([X7]) if it had this cut as its index.
-
-        Raises:
-            UsageError: as for `next_control`.
-        """
+        """Whether an abort for no reason would be a veto (04-X7) with this cut as its index."""
         return self._session_rounds().carries_on(cut)
 
     def pending_faults(self, cut: int) -> tuple[Fault, ...]:
@@ -265,7 +260,7 @@ class Ledger:
         )
 
     def views(self) -> Views:
-        """Every root that an entry or a close of the session rests on ([E6], [C4])."""
+        """Every root that an entry or a close of the session rests on (04-E6, 04-C4)."""
         return self._views
 
     def _session_rounds(self) -> RoundSequence:
@@ -274,7 +269,7 @@ class Ledger:
         return self._rounds
 
     def _bounded(self, posted: Posted) -> Posted:
-        """The entry, without its body where no rule can need it ([S4]).
+        """The entry, without its body where no rule can need it (04-S4).
 
         It takes its slot all the same, and what a hostile author sends takes no memory.
         """
@@ -322,7 +317,7 @@ class Ledger:
             self._party(item)
 
     def _before_manifest(self, item: Message | Equivocation | Broken) -> None:
-        """Look for the manifest, which is known by its hash ([S1]).
+        """Look for the manifest, which is known by its hash (04-S1).
 
         Strangers can post in front of it, and cannot take its place.
         """
@@ -360,7 +355,7 @@ class Ledger:
         return place < len(roster) and roster[place] == author
 
     def _equivocation(self, item: Equivocation) -> None:
-        """Report two entries for one slot ([E3]): the two together convict whoever signed both.
+        """Report two entries for one slot (04-E3): the two together convict whoever signed both.
 
         It could show one to each half of the readers (attacks `equivocate`, `two-closes`).
         """
@@ -378,7 +373,7 @@ class Ledger:
             self._rounds.equivocation(item)
 
     def _broken(self, item: Broken) -> None:
-        """Take note of an entry that continues no message ([E1]).
+        """Take note of an entry that continues no message (04-E1).
 
         A board that leaves out an entry breaks a message, too: so nobody is convicted.
         """
@@ -400,7 +395,7 @@ class Ledger:
             self._not_a_party(message)
 
     def _not_a_party(self, item: Message | Broken) -> None:
-        """The organiser has its phase, and is nobody in those of the parties ([E2])."""
+        """The organiser has its phase, and is nobody in those of the parties (04-E2)."""
         what = "it takes part under its own key"
         self._blame_organiser(item.author, "04-E2", what, item.index, number=item.round)
 
@@ -427,3 +422,90 @@ class Ledger:
 
 def _fault_order(fault: Fault) -> tuple[int, tuple[int, ...], str, bytes, str]:
     return fault.round, fault.entries, fault.rule, fault.author, fault.what
+
+
+def check(  # noqa: PLR0913 - all of them are options
+    entries: Iterable[Posted],
+    toolkit: Toolkit | None = None,
+    *,
+    rng: Rng,
+    executor: Executor | None = None,
+    manifest_hash: bytes | None = None,
+    session: bytes | None = None,
+) -> Findings:
+    """Evaluate all rules over the verified entries of a log, in its order.
+
+    Entries of other sessions than `session` are passed over; without `session` the first
+    entry's counts. `manifest_hash` is SHA-256 of the manifest's body, from outside the log.
+
+    If the entries are the whole log from index 0, what authors and closes say about the log
+    is compared with it, the roots of closes too; a fault that another view of the log would
+    explain is then reported as not proved.
+    """
+    reading = LogCheck(toolkit, rng=rng, executor=executor)
+    for posted in entries:
+        reading.take_leaf(posted.index, posted.leaf)
+        session = posted.entry.session if session is None else session
+        if posted.entry.session == session:
+            reading.judge(posted)
+    found = reading.findings()
+    if session is not None and not found.session:
+        found = replace(found, session=session)
+    return found if manifest_hash is None else anchored(found, manifest_hash)
+
+
+class LogCheck:
+    """The steps of `check`, for a caller who reads the log and chooses the session.
+
+    The caller gives the leaf of every entry of the log, and every entry of one session, both in
+    the order of the log and with signatures verified.
+    """
+
+    def __init__(
+        self, toolkit: Toolkit | None = None, *, rng: Rng, executor: Executor | None = None
+    ) -> None:
+        self._leaves = Leaves()
+        self.ledger = Ledger(
+            toolkit or Toolkit(), rng=rng, executor=executor, root_at=self._leaves.root_at
+        )
+
+    def take_leaf(self, index: int, leaf: bytes) -> None:
+        """Take the next entry of the log, of whatever session."""
+        self._leaves.add(index, leaf)
+
+    def judge(self, posted: Posted) -> None:
+        """Judge the next entry of the session. Raises as `Ledger.observe`."""
+        self.ledger.observe(posted)
+
+    def leaf(self, index: int) -> bytes:
+        """The leaf hash at this place, empty beyond the end."""
+        hashes = self._leaves.hashes
+        return hashes[index] if index < len(hashes) else b""
+
+    def root(self, size: int) -> bytes | None:
+        """The root that the log had at this size; None if it is not so long."""
+        return self._leaves.roots([size]).get(size)
+
+    def findings(self) -> Findings:
+        """Everything found so far."""
+        return with_views(self.ledger.findings(), self.ledger.views(), self._leaves)
+
+
+def check_log(  # noqa: PLR0913 - all of them are options
+    raws: Iterable[bytes],
+    toolkit: Toolkit | None = None,
+    *,
+    rng: Rng,
+    executor: Executor | None = None,
+    manifest_hash: bytes | None = None,
+    session: bytes | None = None,
+) -> Findings:
+    """Verify the signatures of raw entries, of a `LogReader` or an archive, and `check` them."""
+    return check(
+        read_session(raws, executor=executor),
+        toolkit,
+        rng=rng,
+        executor=executor,
+        manifest_hash=manifest_hash,
+        session=session,
+    )

@@ -1,35 +1,82 @@
-"""Keeps the parties' messages of one round, until the close of their phase has been judged."""
+"""The messages of one round: kept until their phase is over, read as they come, sorted by a cut.
+
+What is wrong with a message is a `PartyVerdict`; a rule says it by raising `BreaksRule`. Claims in
+messages are checked once each, and proofs many at a time while the log is read on: nobody has to
+keep them until the close.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from gopa.contract.framing import Message
 from gopa.contract.organiser import RemovalCause
 from gopa.contract.phases import KIND_IN, REPEATABLE, Phase
-from gopa.protocol.rules.findings import BreaksRule, PartyVerdict, absent, invalid
-from wire.errors import MalformedMessage
+from gopa.rounds.toolkit import Toolkit
+from wire.errors import GopaError, MalformedMessage, ProtocolError
+from wire.randomness import Rng
 
 T = TypeVar("T")
 
 LEAF_SIZE: Final = 32
 
 
-class MessageReader(Protocol):
-    """Reads the messages of one phase as they come."""
+@dataclass(frozen=True, slots=True)
+class PartyVerdict:
+    """Why a party is not in a list: cause and rule, and the entry that decided it.
 
-    def take(self, message: Message) -> Message:
-        """Take in a message; return what has to be kept of it."""
+    `fault` says what the author did wrong, in words; empty where nothing convicts it.
+    """
 
-    def forget(self) -> None:
-        """Forget what was read: the phase is closed."""
+    cause: RemovalCause
+    rule: str
+    entry: int | None = None
+    fault: str = ""
+
+
+class BreaksRule(ProtocolError):
+    """A message breaks a rule of its own: who reads it turns this into a finding."""
+
+    def __init__(self, rule: str, message: str) -> None:
+        super().__init__(rule, message)
+        self.rule = rule
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"[{self.rule}] {self.message}"
+
+
+def absent(rule: str) -> PartyVerdict:
+    """No message below the cut: nobody's fault that a log could show."""
+    return PartyVerdict(RemovalCause.ABSENT, rule)
+
+
+def invalid(rule: str, entry: int, fault: str = "") -> PartyVerdict:
+    """A message below the cut that does not count."""
+    return PartyVerdict(RemovalCause.INVALID, rule, entry, fault)
+
+
+@dataclass(frozen=True, slots=True)
+class Conviction:
+    """Whom the accusation at index `entry` convicts, and why."""
+
+    author: bytes
+    rule: str
+    entry: int
+    what: str
+
+    @property
+    def verdict(self) -> PartyVerdict:
+        return PartyVerdict(RemovalCause.CONVICTED, self.rule, self.entry)
 
 
 @dataclass(slots=True)
 class Mailbox:
-    """Keeps messages of the open phase by author, and who used up its slot before the phase opened.
+    """The messages of the open phase by author, and who used up its slot before the phase opened.
 
     `readers` take out of a message what the rules need, as soon as it comes: bodies are
     longer than that and are not kept. Once a phase is closed they are asked no more.
@@ -39,7 +86,7 @@ class Mailbox:
     _first: dict[Phase, dict[bytes, Message]] = field(default_factory=dict)
     _many: dict[Phase, list[Message]] = field(default_factory=dict)
     _early: dict[tuple[Phase, bytes], int] = field(default_factory=dict)
-    readers: dict[Phase, MessageReader] = field(default_factory=dict)
+    readers: dict[Phase, Sorter[Any]] = field(default_factory=dict)
 
     def put(self, message: Message) -> None:
         """Keep a message of an open phase, whatever cut will count."""
@@ -62,7 +109,7 @@ class Mailbox:
         self.struck.setdefault(author, index)
 
     def is_struck(self, author: bytes, cut: int) -> bool:
-        """Whether evidence against the author stands below the cut ([E3])."""
+        """Whether evidence against the author stands below the cut (04-E3)."""
         return self.struck.get(author, cut) < cut
 
     def early(self, phase: Phase, author: bytes) -> int | None:
@@ -96,7 +143,7 @@ class Mailbox:
 
 @dataclass(frozen=True, slots=True)
 class Sorted(Generic[T]):
-    """Says who sent something that can be read, and what keeps the others out."""
+    """Who sent something that can be read, and what keeps the others out."""
 
     read: dict[bytes, tuple[Message, T]]
     out: dict[bytes, PartyVerdict]
@@ -198,7 +245,154 @@ class Sorter(Generic[T]):
             return invalid(self.rule, index, str(error))
 
     def _content(self, message: Message) -> T:
-        """Decode a body that is no longer than it has to be ([S4]; attack `oversized-message`)."""
+        """Decode a body that is no longer than it has to be (04-S4; attack `oversized-message`)."""
         if len(message.body) > self.largest:
             raise BreaksRule("04-S4", f"{len(message.body)} bytes: {self.largest} would do")
         return self.read(message)
+
+
+_Claim = TypeVar("_Claim")
+_Read = TypeVar("_Read")
+
+BATCH: Final = 512
+"""So many claims are checked together: more would cost little less for each."""
+
+_MOST_BATCHES: Final = 4
+"""Batches that may wait for their answers while the log is read on."""
+
+
+class CheckedAhead(Generic[_Claim]):
+    """Claims by name, checked once each, in batches; and the names of bad ones.
+
+    `check` answers with the positions of bad claims. With `background` it runs in a thread,
+    which is worth while where it waits for workers. `batch` claims are checked together.
+    """
+
+    def __init__(
+        self,
+        check: Callable[[Sequence[_Claim]], frozenset[int]],
+        *,
+        background: bool,
+        batch: int | None = None,
+    ) -> None:
+        self._check, self._batch = check, batch or BATCH
+        self._bad: set[bytes] = set()
+        self._waiting: dict[bytes, _Claim] = {}
+        self._running: deque[tuple[list[bytes], Future[frozenset[int]]]] = deque()
+        self._failed = False
+        self._background = background
+        self._thread: ThreadPoolExecutor | None = None
+
+    def add(self, name: bytes, claim: _Claim) -> None:
+        """Take a claim that has not come before; nothing is checked yet."""
+        self._waiting[name] = claim
+
+    def flush_full_batches(self) -> None:
+        """Check what waits, if it is enough for a batch. What a check raises is left to `bad`."""
+        if len(self._waiting) < self._batch or self._failed:
+            return
+        try:
+            self._start()
+            self._collect(_MOST_BATCHES)
+        except GopaError:
+            self._failed = True
+
+    def bad(self) -> frozenset[bytes]:
+        """The names of all bad claims so far. What a check raises, it raises whenever asked."""
+        if self._waiting:
+            self._start()
+        self._collect(0)
+        if self._thread is not None:
+            self._thread.shutdown()
+            self._thread = None
+        return frozenset(self._bad)
+
+    def require(
+        self,
+        read: dict[bytes, tuple[Message, _Read]],
+        verdicts: dict[bytes, PartyVerdict],
+        rule: str,
+        fault: str,
+    ) -> None:
+        """Move the authors of messages that are named bad from `read` to `verdicts`."""
+        bad = self.bad()
+        for author in sorted(read):
+            message = read[author][0]
+            if message.leaf in bad:
+                del read[author]
+                verdicts[author] = invalid(rule, message.index, fault)
+
+    def _start(self) -> None:
+        names, claims = list(self._waiting), list(self._waiting.values())
+        if not self._background:
+            self._note(names, self._check(claims))
+        else:
+            self._thread = self._thread or ThreadPoolExecutor(1)
+            self._running.append((names, self._thread.submit(self._check, claims)))
+        self._waiting = {}
+
+    def _collect(self, leave: int) -> None:
+        while len(self._running) > leave:
+            names, answer = self._running[0]
+            self._note(names, answer.result())
+            self._running.popleft()
+
+    def _note(self, names: Sequence[bytes], bad: frozenset[int]) -> None:
+        self._bad |= {names[position] for position in bad}
+
+
+RootAt: TypeAlias = Callable[[int], bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the evaluation computes with.
+
+    `root_at` gives the root that the log had at a size; None where that is not known.
+    """
+
+    toolkit: Toolkit
+    rng: Rng
+    executor: Executor | None
+    root_at: RootAt
+
+
+def checked_with(
+    tools: Tools,
+    bad: Callable[[Sequence[_Claim], Rng, Executor | None], frozenset[int]],
+    batch: int | None = None,
+) -> CheckedAhead[_Claim]:
+    """Check claims by this function of a toolkit's proofs, in a thread where it has workers."""
+
+    def check(claims: Sequence[_Claim]) -> frozenset[int]:
+        return bad(claims, tools.rng, tools.executor)
+
+    return CheckedAhead(check, background=tools.executor is not None, batch=batch)
+
+
+@dataclass(slots=True)
+class CheckedOnce(Generic[_Read]):
+    """Claims of messages that are checked once, however often a cut is tried.
+
+    `wrong` gets the messages that are new, by their authors' keys, and says at which positions
+    claims do not hold. Their authors are out by `rule`, with `fault` in words.
+    """
+
+    rule: str
+    fault: str
+    wrong: Callable[[Sequence[tuple[Message, _Read]]], Collection[int]]
+    _right: dict[bytes, bool] = field(default_factory=dict)
+
+    def require(
+        self, read: dict[bytes, tuple[Message, _Read]], verdicts: dict[bytes, PartyVerdict]
+    ) -> None:
+        """Move whoever claims what does not hold from `read` to `verdicts`."""
+        new = [read[author] for author in sorted(read) if read[author][0].leaf not in self._right]
+        wrong = self.wrong(new)
+        for number, (message, _) in enumerate(new):
+            self._right[message.leaf] = number not in wrong
+        for author in sorted(read):
+            message = read[author][0]
+            if not self._right[message.leaf]:
+                del read[author]
+                verdicts[author] = invalid(self.rule, message.index, self.fault)

@@ -1,69 +1,75 @@
-"""Keeps what a round has established about its parties: the roll, their commits and their edges.
+"""What the closes of a round establish: the roll, commits, edges, and the stages made of them.
 
 The roll is packed, with what parties bring from earlier rounds. Of listed commits stay the
 self-masks and what was dealt for recovery. After the close of commit each edge is live or void
-([K5]): its ends are positions of the roll, the lower one first, and edges are numbered in
+(04-K5): its ends are positions of the roll, the lower one first, and edges are numbered in
 increasing order of their ends.
-
-Openings are checked many at a time. All equations Com(values_i; blinding_i) = point_i, weighted
-with random numbers of 128 bits, become one multi-scalar multiplication over the bases and the
-points. If it fails, halves are checked until every wrong one is named.
 """
 
 from __future__ import annotations
 
-import hashlib
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, cast, overload
+from typing import Final, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from commitments import Pedersen, VectorPedersen
-from commitments.group import Group, Point, PointVec, ScalarVec
+from commitments.group import Group, PointVec, ScalarVec
 from gopa.contract.framing import party_id
-from gopa.contract.organiser import Roll, RollEntry
+from gopa.contract.organiser import Abort, ResultMessage, Roll, RollEntry
+from gopa.graph import Graph
 from gopa.rounds.masks.self_masks import SHARE_SIZE
-from wire.domains import OPENING_WEIGHTS
-from wire.errors import MalformedMessage, UsageError
 from wire.packed import KeyTable, Rows
-from wire.randomness import Rng, draw
+from wire.secret import SecretBytes
 
 _SIZE: Final = 32
 
 
-class PackedRoll(Sequence[RollEntry]):
-    """Keeps a roll in about 140 bytes for each party, with the positions by key and the ids."""
+_Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
+
+
+class LazySequence(Sequence[_Item], Generic[_Key, _Item]):
+    """Items that are made when they are asked for: of many only a few are in memory."""
+
+    def __init__(self, make: Callable[[_Key], _Item], keys: Sequence[_Key]) -> None:
+        self._make, self._keys = make, keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, at: int) -> _Item: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[_Item]: ...
+    def __getitem__(self, at: int | slice) -> _Item | Sequence[_Item]:
+        if isinstance(at, slice):
+            return LazySequence(self._make, self._keys[at])
+        return self._make(self._keys[at])
+
+
+class PackedRoll(LazySequence[int, RollEntry]):
+    """A roll in about 140 bytes for each party, with the positions by key and the ids."""
 
     def __init__(self, roll: Roll) -> None:
+        super().__init__(self._entry, range(len(roll.parties)))
         self.beacon_round = roll.beacon_round
         self.places = RollPositions()
         self.ids = Rows(_SIZE)
-        self._keys = Rows(_SIZE)
+        self._agreed = Rows(_SIZE)
         self._hashes: list[bytes] | Rows = []
         if roll.parties and roll.parties[0].nonce_hash:
             self._hashes = Rows(len(roll.parties[0].nonce_hash))
         for each in roll.parties:
             self.places.add(each.author)
             self.ids.append(party_id(each.author))
-            self._keys.append(each.key)
+            self._agreed.append(each.key)
             self._hashes.append(each.nonce_hash)
 
-    def __len__(self) -> int:
-        return len(self.places)
-
-    @overload
-    def __getitem__(self, place: int) -> RollEntry: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[RollEntry]: ...
-    def __getitem__(self, place: int | slice) -> RollEntry | Sequence[RollEntry]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        at = range(len(self))[place]
-        return RollEntry(self.author(at), self._keys[at], self._hashes[at])
+    def _entry(self, place: int) -> RollEntry:
+        return RollEntry(self.author(place), self.key(place), self.nonce_hash(place))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PackedRoll) and self.roll() == other.roll()
@@ -77,7 +83,7 @@ class PackedRoll(Sequence[RollEntry]):
 
     def key(self, place: int) -> bytes:
         """The key that it agrees on edges with."""
-        return self._keys[place]
+        return self._agreed[place]
 
     def nonce_hash(self, place: int) -> bytes:
         """The hash that its nonce has to fit."""
@@ -89,7 +95,7 @@ class PackedRoll(Sequence[RollEntry]):
 
 
 class RollPositions(Mapping[bytes, int]):
-    """Maps the Ed25519 keys of parties to their positions, in order."""
+    """The positions of parties by their Ed25519 keys, in order."""
 
     def __init__(self) -> None:
         self._authors = KeyTable(_SIZE)
@@ -118,48 +124,9 @@ class RollPositions(Mapping[bytes, int]):
         return len(self._authors)
 
 
-class FirstSeeds:
-    """Keeps every C_y (or A) of the session with the message that held it first ([J5])."""
-
-    def __init__(self) -> None:
-        self._seeds, self._authors, self._entries = KeyTable(_SIZE), Rows(_SIZE), array("Q")
-
-    def note(self, seed: bytes, index: int, author: bytes) -> None:
-        """Note that a message of the author at this index holds the seed."""
-        if self._seeds.add(seed) == len(self._entries):
-            self._authors.append(author)
-            self._entries.append(index)
-
-    def first(self, seed: bytes) -> tuple[int, bytes] | None:
-        """The index and the author of the first message that held it."""
-        number = self._seeds.find(seed)
-        return None if number is None else (self._entries[number], self._authors[number])
-
-
-class FirstInputs:
-    """Keeps each party's first C_x of the logical round ([J5]); nothing in modes without any."""
-
-    def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget all inputs: a logical round begins."""
-        self._authors, self._inputs = KeyTable(_SIZE), Rows(_SIZE)
-
-    def note(self, author: bytes, given: bytes) -> None:
-        """Note that the party takes part with this input."""
-        if given and self._authors.add(author) == len(self._inputs):
-            self._inputs.append(given)
-
-    def allows(self, author: bytes, given: bytes) -> bool:
-        """Whether the party's first input is this one, or there is none yet."""
-        number = self._authors.find(author)
-        return number is None or self._inputs.holds(number, given)
-
-
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """Keeps what a party dealt for recovery, packed; `entry` is the index of its commit."""
+    """What a party dealt for recovery, packed; `entry` is the index of its commit."""
 
     coefficients: bytes = b""
     shares: bytes = b""
@@ -174,7 +141,7 @@ _NOTHING: Final = Dealt()
 
 
 class Commits:
-    """Keeps self-masks of listed parties, 33 bytes each, and shares where some are dealt."""
+    """Self-masks of listed parties, 33 bytes each, and shares where some are dealt."""
 
     def __init__(self, parties: int = 0) -> None:
         self._listed = bytearray(parties)
@@ -200,82 +167,6 @@ class Commits:
         return self._dealt.get(place, _NOTHING)
 
 
-_WEIGHT_SIZE: Final = 16
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ClaimedOpenings:
-    """Holds openings and the points that they claim to open, one row of values for each."""
-
-    key: Pedersen | VectorPedersen
-    rows: Sequence[ScalarVec]
-    blindings: ScalarVec
-    points: PointVec
-
-    def __post_init__(self) -> None:
-        if not len(self.rows) == len(self.blindings) == len(self.points):
-            raise UsageError("one row of values and one blinding for each point")
-        if any(len(row) != self.key.values_per_commitment for row in self.rows):
-            raise UsageError(f"{self.key.values_per_commitment} values open one point")
-
-
-def wrong_openings(claimed: ClaimedOpenings, rng: Rng) -> frozenset[int]:
-    """The positions of the openings that do not fit; `rng` only weighs the equations."""
-    if not claimed.rows:
-        return frozenset()
-    everything = range(len(claimed.rows))
-    weights = _weights(claimed, rng)
-    total = _residue(claimed, weights, everything)
-    return frozenset(_bisect(claimed, weights, everything, total))
-
-
-def public(vector: object) -> ScalarVec:
-    """A vector of scalars that were made of public ones only."""
-    return cast("ScalarVec", vector)
-
-
-def bases_of(key: Pedersen | VectorPedersen) -> PointVec:
-    """The bases of a commitment's values, with that of its blinding behind them."""
-    if isinstance(key, VectorPedersen):
-        return key.bases
-    return key.group.points([key.value_base, key.blinding_base])
-
-
-def _weights(claimed: ClaimedOpenings, rng: Rng) -> ScalarVec:
-    """Weights that depend on every byte of the claims and on fresh randomness."""
-    digest = hashlib.shake_128(OPENING_WEIGHTS + draw(rng, 32))
-    digest.update(claimed.points.to_bytes() + claimed.blindings.to_bytes())
-    for row in claimed.rows:
-        digest.update(row.to_bytes())
-    group: Group = claimed.key.group
-    return group.reduce_scalars(digest.digest(_WEIGHT_SIZE * len(claimed.rows)), _WEIGHT_SIZE)
-
-
-def _residue(claimed: ClaimedOpenings, weights: ScalarVec, members: range) -> Point:
-    """The weighted sum of Com(values; blinding) - point over some of the claims."""
-    part = slice(members.start, members.stop)
-    own, group = weights[part], claimed.key.group
-    values = public(group.combine_scalars(own, claimed.rows[part]))
-    blinding = group.scalars([1]) * claimed.blindings[part].inner(own)
-    opened = bases_of(claimed.key).vartime_msm(values.concat(blinding))
-    return opened - claimed.points[part].vartime_msm(own)
-
-
-def _bisect(
-    claimed: ClaimedOpenings, weights: ScalarVec, members: range, total: Point
-) -> Iterator[int]:
-    """The wrong ones in a range whose residue is known."""
-    if total.is_identity():
-        return
-    if len(members) == 1:
-        yield members[0]
-        return
-    middle = len(members) // 2
-    lower = _residue(claimed, weights, members[:middle])
-    yield from _bisect(claimed, weights, members[:middle], lower)
-    yield from _bisect(claimed, weights, members[middle:], total - lower)
-
-
 Positions = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int32]
 Signs = npt.NDArray[np.int8]
@@ -284,7 +175,7 @@ Encodings = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class VoidEdge:
-    """Names an edge between listed parties that masks nothing, and what each end posted."""
+    """An edge between listed parties that masks nothing, and what each end posted."""
 
     low: int
     high: int
@@ -294,7 +185,7 @@ class VoidEdge:
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Keeps which edges mask. `encodings` has what both ends of each live one posted.
+    """The edges that mask. `encodings` has what both ends of each live one posted.
 
     In full mode these are canonical points: they are decoded again where one is needed,
     which takes a sixth of the memory that the points themselves would.
@@ -356,7 +247,7 @@ class Edges:
         return int(self.low[edge]), int(self.high[edge])
 
     def sign_at(self, edge: int, party: int) -> int:
-        """With which sign `party` adds the mask ([P1])."""
+        """With which sign `party` adds the mask (04-P1)."""
         return self.signs_at([edge], party)[0]
 
     def signs_at(self, edges: Sequence[int], party: int) -> tuple[int, ...]:
@@ -382,14 +273,120 @@ def _both(low: Positions, high: Positions | Indices) -> Positions:
     return (low << 32) + high
 
 
-def good_points(group: Group, encodings: Sequence[bytes]) -> list[bool]:
-    """Which of the encodings are canonical points other than the identity."""
-    try:
-        group.decode_points(b"".join(encodings), len(encodings))
-    except MalformedMessage:
-        if len(encodings) == 1:
-            return [False]
-    else:
-        return [True] * len(encodings)
-    middle = len(encodings) // 2
-    return good_points(group, encodings[:middle]) + good_points(group, encodings[middle:])
+@dataclass(frozen=True, slots=True, eq=False)
+class EnrolledRoll:
+    """The roll, which the close of join with this leaf made."""
+
+    roll: PackedRoll
+    leaf: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """What the close of coins drew; `withheld` nonces were not revealed."""
+
+    joint: bytes
+    graph: Graph
+    withheld: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CommittedEdges:
+    """The commits that the close of commit with this leaf lists, and the edges that mask."""
+
+    leaf: bytes
+    commits: Commits
+    edges: Edges
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueCommitments:
+    """What published values open: D_u + B_u and the signed sum of C_uv over the live edges.
+
+    By position; gone once values are in.
+    """
+
+    points: PointVec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublishedValues:
+    """The masked values of those whom the close of publish lists, by position."""
+
+    values: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class UnmaskedSeeds:
+    """The seeds of self-masks that are public, and whose self-masks were recovered."""
+
+    seeds: Mapping[int, SecretBytes]
+    recovered: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CutOffUnmasks:
+    """Whose self-mask only the cut of unmask made late."""
+
+    members: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The message that ended the round, at its index, whom it blames, and the veto if it is one."""
+
+    message: ResultMessage | Abort
+    index: int
+    culprits: tuple[int, ...] = ()
+    veto: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JoinContent:
+    """What counts of a well-formed join.
+
+    `input` stands for the input that is the same in all attempts: C_x, or the hash of rows. `fixed`
+    is what else the session's kind of proof keeps.
+    """
+
+    key: bytes
+    possession: bytes
+    nonce_hash: bytes
+    input: bytes
+    seed: bytes = b""
+    fixed: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitContent:
+    """What counts of a well-formed commit, besides its edges and proofs."""
+
+    self_mask: bytes
+    output: bytes
+    dealt: Dealt
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRead:
+    """A commit that was read: what counts, the bytes of its edges, and what it claims to prove."""
+
+    content: CommitContent
+    edges: bytes
+    claim: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A published value as scalars; words stay packed until they are summed.
+
+    `carried` came with words whose author has to prove what they are.
+    """
+
+    data: bytes
+    values: ScalarVec | None = None
+    blinding: ScalarVec | None = None
+    carried: object = None
+
+
+Lies: TypeAlias = Mapping[int, tuple[int, int]]
+"""Who said something false about a mask: where each of them committed and where it proved."""

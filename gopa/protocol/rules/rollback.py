@@ -1,59 +1,71 @@
-"""Judges the closes of rollback: who opened the edges to those that are gone ([O1] to [O4])."""
+"""Who opened which edges: the closes of rollback (04-O1 to 04-O4), and openings that came too late.
+
+Late evidence changes no list; it convicts by 04-A5, 04-E3, 04-F3 and 04-O5.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from gopa.contract.framing import Message
 from gopa.contract.organiser import AbortReason, RemovalCause
 from gopa.contract.party import OPENING, EdgeOpenings
-from gopa.contract.phases import Phase
-from gopa.protocol.rules.equations import false_equation, liars_about_edges
-from gopa.protocol.rules.final_phases import ConfirmRules, CuriousResultRules
-from gopa.protocol.rules.findings import BreaksRule, Fault, PartyVerdict, absent
-from gopa.protocol.rules.mailbox import Sorter
-from gopa.protocol.rules.roll_and_edges import ClaimedOpenings, wrong_openings
-from gopa.protocol.rules.round_state import (
+from gopa.contract.phases import Kind, Phase
+from gopa.protocol.rules.findings import Fault
+from gopa.protocol.rules.mailbox import (
+    LEAF_SIZE,
+    BreaksRule,
     CheckedOnce,
+    Conviction,
+    PartyVerdict,
+    Sorter,
+    absent,
+)
+from gopa.protocol.rules.openings import ClaimedOpenings, wrong_openings
+from gopa.protocol.rules.roll_and_edges import Lies
+from gopa.protocol.rules.round_state import (
     CloseInputs,
     PhaseDecision,
     PhaseRules,
     RoundState,
-    fails,
 )
 from gopa.rounds.masks import edge_key_hash, edge_masks
+from wire.errors import MalformedMessage
 from wire.secret import SecretBytes
 
 
 @dataclass(slots=True)
 class RollbackRules(PhaseRules):
-    """Judges from one close to that of rollback `step`; `members` is L_(step - 1)."""
+    """The judge from one close to that of rollback `step`; `members` is L_(step - 1)."""
 
     phase = Phase.ROLLBACK
 
-    step: int
-    members: tuple[int, ...]
+    members: tuple[int, ...] = field(init=False)
     owed: Mapping[int, Mapping[int, int]] = field(init=False)
     """For each party that owes something: the edge to each neighbour that is gone.
 
-    Or that disagrees about it, in the first rollback ([P9] of 14).
+    Or that disagrees about it, in the first rollback (14-P9).
     """
     _sorter: Sorter[EdgeOpenings] = field(init=False)
     _fitting: CheckedOnce[EdgeOpenings] = field(init=False)
-    _lies: dict[bytes, frozenset[int]] = field(default_factory=dict)
+    _lies: dict[bytes, Lies] = field(default_factory=dict)
     """By the leaves of openings: whom their keys convict."""
 
     def __post_init__(self) -> None:
         state = self.state
-        state.publish_leaves.add(self.opened.leaf)
-        self.owed = owed_edges(state, self.members, state.disputed if self.step == 1 else ())
+        self.step, self.members = state.lists[-1].step + 1, state.members
+        disputed = state.proving.disputed(state) if self.step == 1 else ()
+        self.owed = owed_edges(state, self.members, disputed)
         self._sorter = self.sorter(self._read, "04-O1")
         fault = "a key that does not make the edge's commitment"
         self._fitting = CheckedOnce("04-O2", fault, self._unfitting)
 
     def awaited(self) -> Iterable[bytes]:
         return self.state.authors(sorted(self.owed))
+
+    def edges_owed(self) -> Mapping[int, tuple[int, ...]]:
+        return {place: tuple(sorted(edges)) for place, edges in self.owed.items()}
 
     def demand(self, cut: int, given: CloseInputs) -> PhaseDecision:
         del given
@@ -66,19 +78,15 @@ class RollbackRules(PhaseRules):
         stay = [place for place in self.members if state.author(place) not in verdicts]
         members = state.shortened(stay, verdicts)
         final = members == self.members
-        removed = state.removed(verdicts, Phase.ROLLBACK, self.step)
-        faults = (*state.blamed(verdicts), *convictions)
         convicted = frozenset(fault.author for fault in convictions)
-        culprits = state.culprits(verdicts)
         failed: AbortReason | None = None
-        if state.too_many_gone(members):
+        if state.proving.too_many_gone(state, members):
             failed = AbortReason.TOO_FEW_LEFT
         # Each rollback may lose one more: without an end a few could go on (`endless-refusals`).
         elif not final and self.step >= state.manifest.max_rollbacks:
             failed = AbortReason.TOO_MANY_ROLLBACKS
         if failed is not None:
-            decision = fails(failed, culprits, removed, faults, out=verdicts)
-            return replace(decision, convicted=convicted)
+            return self.abort(failed, verdicts, *convictions, convicted=convicted)
         counted = frozenset(message.leaf for message, _ in read.values())
         opened = {
             self.owed[state.places[author]][edge.neighbour]: SecretBytes(edge.key)
@@ -86,27 +94,20 @@ class RollbackRules(PhaseRules):
             for edge in opening.edges
         }
 
-        def settle(message: Message) -> PhaseRules:
+        def settle(message: Message) -> None:
             state.openings |= opened
             state.stray_openings += [
                 each for each in state.mail.many(Phase.ROLLBACK) if each.leaf not in counted
             ]
-            listed = state.settle_list(
-                Phase.ROLLBACK, cut, message, members, self.step, final=final
-            )
-            if not final:
-                return RollbackRules(state, message, self.step + 1, listed)
-            state.final = listed
-            state.publish_leaves.add(message.leaf)
-            return ConfirmRules(state, message)
+            state.settle_list(Phase.ROLLBACK, cut, message, members, self.step, final=final)
 
         said = state.packed(members, final=final)
-        return PhaseDecision(said, removed, settle, faults, convicted=convicted, out=verdicts)
+        return self.decision(said, verdicts, *convictions, settle=settle, convicted=convicted)
 
     def _received(
         self, cut: int, verdicts: dict[bytes, PartyVerdict]
     ) -> dict[bytes, tuple[Message, EdgeOpenings]]:
-        """Read the first message of each party that acts on the close before ([O1]).
+        """Read the first message of each party that acts on the close before (04-O1).
 
         Whoever owes an opening and does not give it is out: the mask of an edge between two liars,
         one in and one out, could carry any value into the sum (attack `hidden-residual`).
@@ -136,7 +137,7 @@ class RollbackRules(PhaseRules):
         return read
 
     def _read(self, message: Message) -> EdgeOpenings:
-        """Require the keys of exactly those edges that lead to parties which are gone ([O1]).
+        """Require the keys of exactly those edges that lead to parties which are gone (04-O1).
 
         More would bare somebody who is still there (attack `opens-more`).
         """
@@ -147,7 +148,7 @@ class RollbackRules(PhaseRules):
         return opening
 
     def _unfitting(self, openings: Sequence[tuple[Message, EdgeOpenings]]) -> frozenset[int]:
-        """Find who opened another key than the edge's; all keys are checked together ([O2]).
+        """Find who opened another key than the edge's; all keys are checked together (04-O2).
 
         Else a wrong key would shift the sum by whatever its author likes (attack `wrong-opening`).
         """
@@ -159,10 +160,8 @@ class RollbackRules(PhaseRules):
             keys += [(owed[edge.neighbour], SecretBytes(edge.key)) for edge in opening.edges]
             owners += [number] * len(opening.edges)
         wrong = wrong_keys(state, keys)
-        unfitting = {owners[number] for number in wrong}
-        if state.published:
-            unfitting |= self._false(openings, keys, owners, wrong)
-        return frozenset(unfitting)
+        false = self._false(openings, keys, owners, wrong)
+        return frozenset({owners[number] for number in wrong} | false)
 
     def _false(
         self,
@@ -171,18 +170,18 @@ class RollbackRules(PhaseRules):
         owners: Sequence[int],
         wrong: frozenset[int],
     ) -> set[int]:
-        """Find who said something else about its own edge than the key gives ([P9] of 14).
+        """Find who said something else about its own edge than the key gives (14-P9).
 
         Of a disputed edge one end stays at most; a false one to somebody who is gone would shift
         the sum. Everybody who lied is remembered.
         """
         state = self.state
         right = [number for number in range(len(keys)) if number not in wrong]
-        liars = liars_about_edges(state, [keys[number] for number in right])
-        found: dict[int, set[int]] = {}
-        for number, ends in zip(right, liars, strict=True):
-            found.setdefault(owners[number], set()).update(ends)
-        self._lies |= {openings[owner][0].leaf: frozenset(ends) for owner, ends in found.items()}
+        lies = state.proving.liars_about_edges(state, [keys[number] for number in right])
+        found: dict[int, dict[int, tuple[int, int]]] = {}
+        for number, ends in zip(right, lies, strict=True):
+            found.setdefault(owners[number], {}).update(ends)
+        self._lies |= {openings[owner][0].leaf: ends for owner, ends in found.items()}
         return {
             owner
             for owner, ends in found.items()
@@ -195,20 +194,19 @@ class RollbackRules(PhaseRules):
         read: dict[bytes, tuple[Message, EdgeOpenings]],
         verdicts: dict[bytes, PartyVerdict],
     ) -> tuple[Fault, ...]:
-        """Convict whoever said something false about an edge whose key is open now ([K6] of 14)."""
+        """Convict whoever said something false about an edge whose key is open now (14-K6)."""
         state = self.state
         faults: dict[bytes, Fault] = {}
         for message in sorted(heard, key=lambda message: message.index):
-            for place in sorted(self._lies.get(message.leaf, ())):
+            for place, entries in sorted(self._lies.get(message.leaf, {}).items()):
                 author = state.author(place)
                 if author in faults or author in state.convicted:
                     continue
-                faults[author] = false_equation(state, place, message.index)
+                faults[author] = state.false_mask(place, entries, message.index)
                 read.pop(author, None)
                 struck = author in verdicts and verdicts[author].cause is RemovalCause.STRUCK
                 if place in self.members and not struck:
-                    entry = state.proved[place].entries[1]
-                    verdicts[author] = PartyVerdict(RemovalCause.CONVICTED, "14-K6", entry)
+                    verdicts[author] = PartyVerdict(RemovalCause.CONVICTED, "14-K6", entries[1])
         return tuple(faults.values())
 
 
@@ -231,7 +229,7 @@ def owed_edges(
 
 
 def wrong_keys(state: RoundState, keys: list[tuple[int, SecretBytes]]) -> frozenset[int]:
-    """The positions of keys from which another commitment than the edge's follows ([O2])."""
+    """The positions of keys from which another commitment than the edge's follows (04-O2)."""
     edges = state.matched
     if not state.context.committed_masks:
         return frozenset(
@@ -251,16 +249,74 @@ def wrong_keys(state: RoundState, keys: list[tuple[int, SecretBytes]]) -> frozen
     )
 
 
-def final_or_rollback(
-    state: RoundState, message: Message, members: tuple[int, ...], *, final: bool
-) -> PhaseRules:
-    """The rules behind the first list of parties whose values are in: the next phase follows it.
+@dataclass(frozen=True, slots=True)
+class LateEvidence:
+    """Convictions that bar from later rounds, faults, and edges public all the same."""
 
-    Confirm if no edge leads out of the list ([P3]); where parties are trusted the result; else the
-    first rollback.
+    convicted: Mapping[bytes, Conviction]
+    faults: tuple[Fault, ...]
+    opened: tuple[tuple[int, int], ...]
+
+
+def judge_late(state: RoundState, convicted: Mapping[bytes, Conviction]) -> LateEvidence:
+    """What the late evidence of one round shows; it never changes a list or a result.
+
+    `convicted` are those whom late accusations convict.
+
+    Else a second signature could undo the final list when edges are open already (attack
+    `second-signature-after-the-final-close`).
     """
-    if not final:
-        return RollbackRules(state, message, 1, members)
-    state.final = members
-    state.publish_leaves.add(message.leaf)
-    return CuriousResultRules(state, message) if state.curious else ConfirmRules(state, message)
+    faults = [state.convicts(each) for each in convicted.values()]
+    opened: set[tuple[int, int]] = set()
+    for message in state.stray_openings:
+        edges = _public_inside(state, message)
+        opened |= edges
+        faults += _stray_faults(state, message, edges)
+    return LateEvidence(convicted, tuple(faults), tuple(sorted(opened)))
+
+
+def _public_inside(state: RoundState, message: Message) -> set[tuple[int, int]]:
+    """Edges inside the final list whose keys this message gives away, whatever it acts on."""
+    opening, place = _decoded(message), state.places[message.author]
+    final = set(state.final) if state.released else set()
+    if opening is None or place not in final:
+        return set()
+    keys: list[tuple[int, SecretBytes]] = []
+    for each in opening.edges:
+        edge = state.matched.find(place, each.neighbour) if each.neighbour in final else None
+        if edge is not None:
+            keys.append((edge, SecretBytes(each.key)))
+    wrong = wrong_keys(state, keys)
+    return {
+        state.matched.ends(edge) for number, (edge, _) in enumerate(keys) if number not in wrong
+    }
+
+
+def _stray_faults(
+    state: RoundState, message: Message, edges: set[tuple[int, int]]
+) -> Iterator[Fault]:
+    """Faults of a party in the final list: it opened an edge that may stay closed (`betray`).
+
+    Only if its message acts on a close of this log, and not of a forked one.
+    """
+    author, index = message.author, message.index
+    if not state.released or state.places[author] not in state.final:
+        return
+    if message.kind != Kind.OPENING or message.body[:LEAF_SIZE] not in state.publish_leaves:
+        return
+    if edges:
+        yield state.fault(author, "04-O5", "it opened an edge inside the final list", index)
+    confirmed = state.confirmed_at.get(state.places[author], index)
+    # What it opened before it confirmed says nothing about what it does from then on.
+    if confirmed < index:
+        what = "it confirmed the final close and opens edges"
+        yield state.fault(author, "04-F3", what, confirmed, index)
+
+
+def _decoded(message: Message) -> EdgeOpenings | None:
+    if message.kind != Kind.OPENING or message.phase != Phase.ROLLBACK:
+        return None
+    try:
+        return OPENING.decode(message.body)
+    except MalformedMessage:
+        return None

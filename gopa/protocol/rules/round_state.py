@@ -1,91 +1,77 @@
-"""Holds what the closes of a round have established, and the base of a phase's rules."""
+"""A round as its closes have established it, and the base of the rules of a phase.
+
+Each close reaches stages: frozen records that exist from then on, and not before. To read one that
+is not reached is an error of whoever reads it. What parties of a session prove is a `Proving` that
+the round is made with: of numbers, or of vectors row by row.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
-from commitments import Pedersen, VectorPedersen
-from commitments.group import Group, PointVec
+from commitments import Commitment, Pedersen, VectorPedersen
+from commitments.group import Group
 from gopa.contract.framing import NO_LEAF, Message
-from gopa.contract.limits import largest_body
+from gopa.contract.limits import POINT, largest_body
 from gopa.contract.manifest import Manifest
 from gopa.contract.organiser import (
-    Abort,
     AbortReason,
     Content,
     Members,
     Removal,
     RemovalCause,
-    ResultMessage,
-    Roll,
     pack_members,
 )
-from gopa.contract.parameters import Trust
-from gopa.contract.phases import Phase
-from gopa.contract.row_terms import losses_allowed
+from gopa.contract.parameters import CommitReveal, Trust
+from gopa.contract.party import Commit
+from gopa.contract.phases import MAY_BE_FINAL, OWED_ONCE_COMMITTED, Phase
+from gopa.contract.rows import RowCommit
 from gopa.graph import Graph
-from gopa.protocol.rules.findings import (
-    BeaconValue,
-    Fault,
-    Listed,
+from gopa.protocol.rules.findings import BeaconValue, Fault, Listed, Removed, Role, SessionMemory
+from gopa.protocol.rules.mailbox import (
+    BreaksRule,
+    CheckedAhead,
+    Conviction,
+    Mailbox,
     PartyVerdict,
-    Removed,
-    Role,
-    invalid,
+    Sorter,
+    Tools,
+    nothing,
 )
-from gopa.protocol.rules.mailbox import Mailbox, Sorter, nothing
 from gopa.protocol.rules.roll_and_edges import (
+    CommitContent,
+    CommitRead,
     Commits,
+    CommittedEdges,
+    Drawn,
     Edges,
-    FirstInputs,
-    FirstSeeds,
+    EnrolledRoll,
+    JoinContent,
+    Lies,
+    Masked,
     PackedRoll,
     RollPositions,
 )
-from gopa.protocol.rules.row_messages import CommittedRows, JoinedRows, Proved, PublishedRows
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import losses, peel
-from gopa.rounds.masks import EdgeContext, SelfContext
-from gopa.rounds.masks.equations import EquationPoints
-from gopa.rounds.toolkit import Toolkit
+from gopa.rounds.masks import (
+    EdgeContext,
+    SelfContext,
+    decode_commitments,
+    decode_seed_commitments,
+)
 from wire.errors import UsageError
-from wire.randomness import Rng
 from wire.secret import SecretBytes
 
 T = TypeVar("T")
 
 
-RootAt: TypeAlias = Callable[[int], bytes | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """Holds what the evaluation computes with.
-
-    `root_at` gives the root that the log had at a size; None where that is not known.
-    """
-
-    toolkit: Toolkit
-    rng: Rng
-    executor: Executor | None
-    root_at: RootAt
-
-
-@dataclass(slots=True)
-class SessionMemory:
-    """Keeps what rules about several rounds need ([J5])."""
-
-    seeds: FirstSeeds = field(default_factory=FirstSeeds)
-    inputs: FirstInputs = field(default_factory=FirstInputs)
-
-
 @dataclass(frozen=True, slots=True)
 class CloseInputs:
-    """Holds what a close may contain besides what the rules compute."""
+    """What a close may contain besides what the rules compute."""
 
     checkpoint: bytes = b""
     beacon: BeaconValue | None = None
@@ -94,14 +80,14 @@ class CloseInputs:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Says that the round has a result, and which."""
+    """The result of the round."""
 
     sums: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Says that the round has no result, and why."""
+    """Why the round has no result."""
 
     reason: AbortReason
     culprits: tuple[int, ...] = ()
@@ -112,40 +98,35 @@ Said: TypeAlias = Content | Sums | Failure
 
 @dataclass(frozen=True, slots=True)
 class PhaseDecision:
-    """Says what the rules demand with one cut, and what follows once it is posted.
+    """What the rules demand with one cut.
 
-    `settle` stores what the decision established and returns the rules of the phase that the
-    posted message opens. `laggards` did not do what the final list obliges them to ([X5]);
-    `convicted` are members of it that are barred for good ([U5]). Accusations below `heard` have
-    been judged. `out` says why a message does not count, for everybody whose message does not.
+    `settle` stores what it established, once it is posted. `laggards` did not do what the final
+    list obliges them to (04-X5); `convicted` are members of it that are barred for good (04-U5).
+    Accusations below `heard` have been judged. `out` says why a message does not count, for
+    everybody whose message does not.
     """
 
     said: Said
     removed: tuple[Removed, ...]
-    settle: Callable[[Message], PhaseRules | None]
-    faults: tuple[Fault, ...] = ()
-    laggards: frozenset[bytes] = frozenset()
-    heard: int = 0
-    convicted: frozenset[bytes] = frozenset()
-    out: Mapping[bytes, PartyVerdict] = field(default_factory=dict)
+    settle: Callable[[Message], None]
+    faults: tuple[Fault, ...]
+    laggards: frozenset[bytes]
+    heard: int
+    convicted: frozenset[bytes]
+    out: Mapping[bytes, PartyVerdict]
 
 
 @dataclass(slots=True)
 class RoundState:
-    """Holds what closes have established of a round. Each phase fills in its part at its close.
+    """A round: what it began with, the stages that it has reached, and what adds up meanwhile.
 
-    `ids`, `values` and what comes with them are by position. `value_commitments` has what each
-    published value opens: D_u + B_u and the signed sum of C_uv over the live edges; nothing once
-    values are in.
-
-    Where vectors are proved row by row `joined`, `rows` and `carried` have the rows of those whose
-    proofs are still due, and `proved` what was said in them about masks; `disputed` are the edges
-    about which listed ends disagree. `published` parties were listed at the close with the leaf
-    `publish_leaf`.
+    `publish_leaves` are the closes from that of publish to the final one, `openings` the keys of
+    edges that rollbacks opened, `confirmed_at` the indexes of confirmations by position.
     """
 
     tools: Tools
     context: RoundContext
+    proving: Proving
     logical: int
     attempt: int
     opened: Message
@@ -156,47 +137,37 @@ class RoundState:
     lists: list[Listed] = field(default_factory=list)
     removals: list[Removed] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-
-    enrolled: PackedRoll = field(default_factory=lambda: PackedRoll(Roll((), 0)))
-    roll_leaf: bytes = b""
-    inputs: Sequence[bytes] = ()
-    seeds: Sequence[bytes] = ()
-
-    joint: bytes = b""
-    graph: Graph | None = None
-    withheld: int = 0
-
-    commit_leaf: bytes = b""
-    committed: Commits = field(default_factory=Commits)
-    edges: Edges | None = None
-    value_commitments: PointVec | None = None
-
-    joined: Sequence[JoinedRows] = ()
-    rows: dict[int, CommittedRows] = field(default_factory=dict)
-    carried: dict[int, PublishedRows] = field(default_factory=dict)
-    proved: Mapping[int, Proved] = field(default_factory=dict)
-    disputed: tuple[int, ...] = ()
-    publish_leaf: bytes = b""
-    published: int = 0
-    equation_points: EquationPoints | None = None
-
-    values: list[bytes] = field(default_factory=list)
-    publish_leaves: set[bytes] = field(default_factory=set)
-    openings: dict[int, SecretBytes] = field(default_factory=dict)
-    late_accusations: list[Message] = field(default_factory=list)
-    stray_openings: list[Message] = field(default_factory=list)
-    final: tuple[int, ...] | None = None
-    confirmed: tuple[int, ...] = ()
-    confirmed_at: dict[int, int] = field(default_factory=dict)
-    unmasked: dict[int, SecretBytes] = field(default_factory=dict)
-    recovered: tuple[int, ...] = ()
     laggards: set[bytes] = field(default_factory=set)
     convicted: set[bytes] = field(default_factory=set)
-    spared: frozenset[int] = frozenset()
-    blamed_for_abort: tuple[int, ...] = ()
-    veto: tuple[int, ...] = ()
-    ended: ResultMessage | Abort | None = None
-    ended_at: int | None = None
+    publish_leaves: set[bytes] = field(default_factory=set)
+    openings: dict[int, SecretBytes] = field(default_factory=dict)
+    confirmed_at: dict[int, int] = field(default_factory=dict)
+    late_accusations: list[Message] = field(default_factory=list)
+    stray_openings: list[Message] = field(default_factory=list)
+    _stages: dict[type, object] = field(default_factory=dict)
+
+    def reach(self, stage: object) -> None:
+        """Keep what a close established."""
+        self._stages[type(stage)] = stage
+
+    def leave(self, stage: type) -> None:
+        """Forget a stage that no later phase needs."""
+        self._stages.pop(stage, None)
+
+    def reached(self, stage: type[T]) -> T | None:
+        """The stage; None before the close that reaches it."""
+        return cast("T | None", self._stages.get(stage))
+
+    def at(self, stage: type[T]) -> T:
+        """The stage.
+
+        Raises:
+            UsageError: no close has reached it, or it is left.
+        """
+        found = self.reached(stage)
+        if found is None:
+            raise UsageError(f"the round has not reached {stage.__name__}")
+        return found
 
     @property
     def manifest(self) -> Manifest:
@@ -225,6 +196,11 @@ class RoundState:
         return self.manifest.terms.threshold is not None
 
     @property
+    def enrolled(self) -> PackedRoll:
+        """The roll."""
+        return self.at(EnrolledRoll).roll
+
+    @property
     def places(self) -> RollPositions:
         """The positions of those on the roll by their keys."""
         return self.enrolled.places
@@ -237,21 +213,44 @@ class RoundState:
     @property
     def members(self) -> tuple[int, ...]:
         """The last list."""
-        return self.lists[-1].members if self.lists else ()
+        return self.lists[-1].members
+
+    @property
+    def final(self) -> tuple[int, ...]:
+        """The final list."""
+        if not self.released:
+            raise UsageError("the round has no final list")
+        return next(each.members for each in self.lists if each.final)
+
+    @property
+    def released(self) -> bool:
+        """Whether there is a final list: masked values may be of use from then on."""
+        return any(each.final for each in self.lists)
+
+    @property
+    def releases(self) -> int:
+        """Valid final closes of the logical round, this round included."""
+        return self.earlier_releases + self.released
 
     @property
     def drawn(self) -> Graph:
-        """The graph; `UsageError` before the close of coins."""
-        if self.graph is None:
-            raise UsageError("the coins of the round are not out")
-        return self.graph
+        """The graph."""
+        return self.at(Drawn).graph
+
+    @property
+    def committed(self) -> Commits:
+        """The commits of listed parties."""
+        return self.at(CommittedEdges).commits
 
     @property
     def matched(self) -> Edges:
-        """The edges; `UsageError` before the close of commit."""
-        if self.edges is None:
-            raise UsageError("the edges of the round are not committed")
-        return self.edges
+        """The edges between listed parties."""
+        return self.at(CommittedEdges).edges
+
+    def position(self, author: bytes) -> int | None:
+        """Where the author stands on the roll; None if it does not, or there is none yet."""
+        enrolled = self.reached(EnrolledRoll)
+        return None if enrolled is None else enrolled.roll.places.get(author)
 
     def author(self, position: int) -> bytes:
         return self.enrolled.author(position)
@@ -265,19 +264,42 @@ class RoundState:
     def self_context(self, position: int) -> SelfContext:
         return self.context.self_context(self.ids[position])
 
+    def dealt_commitments(self, dealer: int) -> Commitment:
+        """C_0 .. C_(T-1) of a listed dealer with neighbours; C_0 is B_u unless it deals seeds."""
+        coefficients = self.committed.dealt(dealer).coefficients
+        count = len(coefficients) // POINT
+        if self.manifest.deals_seeds:
+            return decode_seed_commitments(self.group, coefficients, count)
+        own = Pedersen(self.group).decode(self.committed.self_mask(dealer), 1)
+        return decode_commitments(own, coefficients, count + 1)
+
+    def require_counts(self, degree: int, commit: Commit | RowCommit) -> None:
+        """Require an edge for each neighbour, and what is dealt where masks are shared (04-K1).
+
+        The log says how many items there are, and never the message: a party with fewer edges or
+        shares than it owes would be without masks, or could not be recovered (attacks
+        `missing-edge`, `no-shares`).
+        """
+        shared = degree if self.recovers else 0
+        if len(commit.edges) != degree:
+            raise BreaksRule("04-K1", f"{degree} neighbours and {len(commit.edges)} edges")
+        coefficients = self.manifest.coefficients(degree)
+        if len(commit.coefficients) != coefficients or len(commit.shares) != shared:
+            raise BreaksRule("04-K1", f"{coefficients} coefficients and {shared} shares")
+
     def neighbours(self, position: int) -> tuple[int, ...]:
         return tuple(self.drawn.neighbours(position).tolist())
 
     def peeled(self, inside: Iterable[int]) -> tuple[int, ...]:
-        """The list without whoever lost more neighbours than it may ([L2]), again and again.
+        """The list without whoever lost more neighbours than it may (04-L2), again and again.
 
         So few masks would be left that a coalition may know all of them (`selective-dropping`).
         """
-        return peel(self.drawn, inside, self.withheld, self.manifest.terms.loss)
+        return peel(self.drawn, inside, self.at(Drawn).withheld, self.manifest.terms.loss)
 
     def losing(self, positions: Iterable[int], inside: Iterable[int]) -> bool:
-        """Whether one of the parties lost more neighbours than it may, for this list ([F2])."""
-        lost = losses(self.drawn, inside, self.withheld)
+        """Whether one of the parties lost more neighbours than it may, for this list (04-F2)."""
+        lost = losses(self.drawn, inside, self.at(Drawn).withheld)
         return any(lost[position] > self.manifest.terms.loss for position in positions)
 
     def packed(self, members: Iterable[int], *, final: bool = False) -> Members:
@@ -290,7 +312,7 @@ class RoundState:
         rows = [
             Removed(
                 author,
-                self.places.get(author),
+                self.position(author),
                 phase,
                 step,
                 verdict.cause,
@@ -309,6 +331,19 @@ class RoundState:
             if verdict.fault and verdict.entry is not None
         )
 
+    def false_mask(self, place: int, entries: tuple[int, int], *shown: int) -> Fault:
+        """Convict a party by its commit, its prove message and the messages that show key or seed.
+
+        What its proof says would shift the sum by the difference of two masks. Nobody else's
+        message plays a part: none can make an honest party look so.
+        """
+        what = "it said something false about a mask"
+        return self.fault(self.author(place), "14-K6", what, *entries, *shown)
+
+    def convicts(self, one: Conviction) -> Fault:
+        """The fault of whom an accusation convicts."""
+        return self.fault(one.author, one.rule, one.what, one.entry)
+
     def fault(self, author: bytes, rule: str, what: str, *entries: int) -> Fault:
         return Fault(Role.PARTY, author, rule, what, entries, self.number)
 
@@ -323,7 +358,7 @@ class RoundState:
         return left
 
     def culprits(self, verdicts: Mapping[bytes, PartyVerdict]) -> tuple[int, ...]:
-        """Who was missing or wrong; not who lost too many neighbours ([X1])."""
+        """Who was missing or wrong; not who lost too many neighbours (04-X1)."""
         return tuple(
             sorted(
                 self.places[author]
@@ -333,20 +368,8 @@ class RoundState:
         )
 
     def too_few(self, members: Sized) -> bool:
-        """Whether a sum would hide each party among too few ([L3], [J6]; `too-few-go-on`)."""
+        """Whether a sum would hide each party among too few (04-L3, 04-J6; `too-few-go-on`)."""
         return len(members) < self.manifest.terms.survivors
-
-    def too_many_gone(self, members: Sized) -> bool:
-        """The same behind the list of publish; where points were drawn then, so many may go (14).
-
-        Who goes when the points are known chooses among equations. With one choice too many liars
-        find some that hold for a wrong sum ([P11], [K2]).
-        """
-        if not self.published:
-            return self.too_few(members)
-        terms = self.manifest.terms
-        gone = self.published - len(members)
-        return gone > losses_allowed(self.published, terms.survivors, terms.late)
 
     def settle_list(  # noqa: PLR0913 - all that a list consists of
         self,
@@ -357,44 +380,30 @@ class RoundState:
         step: int = 0,
         *,
         final: bool = False,
-    ) -> tuple[int, ...]:
+    ) -> None:
         """Take the list of a posted close; its numbers are shared with the first list in memory."""
         if self.lists:
             everybody, last = self.lists[0].members, self.members
             members = last if members == last else tuple(everybody[each] for each in members)
         self.lists.append(Listed(phase, step, cut, message.index, members, final))
-        return members
+        if phase in MAY_BE_FINAL:
+            self.publish_leaves.add(message.leaf)
 
     def removal_rows(self) -> Iterator[Removal]:
-        """Everybody on the roll that is not in the final list, in order ([Z3])."""
+        """Everybody on the roll that is not in the final list, in order (04-Z3)."""
         rows = {each.position: each for each in self.removals}
         for position in range(len(self.enrolled)):
             if position in rows:
                 yield Removal(position, rows[position].phase, rows[position].cause)
 
-    def unmask(self, seeds: Mapping[int, SecretBytes]) -> None:
-        """Keep seeds that are public now."""
-        self.unmasked.update(seeds)
 
-
-def fails(  # noqa: PLR0913 - all that such a decision consists of
-    reason: AbortReason,
-    culprits: tuple[int, ...],
-    removed: tuple[Removed, ...],
-    faults: tuple[Fault, ...],
-    laggards: frozenset[bytes] = frozenset(),
-    *,
-    out: Mapping[bytes, PartyVerdict],
-) -> PhaseDecision:
-    """An abort that the rules demand."""
-    return PhaseDecision(
-        Failure(reason, culprits), removed, lambda _: None, faults, laggards, out=out
-    )
+def _settle_nothing(_: Message) -> None:
+    """An abort establishes nothing."""
 
 
 @dataclass(slots=True)
 class PhaseRules(ABC):
-    """Judges one open phase: knows what the rules make of the messages below a cut.
+    """The judge of one open phase: what the rules make of the messages below a cut.
 
     The phase began with the message `opened`. `phase` is None if nobody has anything to post;
     `step` is the number of the rollback, and 0 in other phases.
@@ -413,6 +422,53 @@ class PhaseRules(ABC):
     @abstractmethod
     def awaited(self) -> Iterable[bytes]:
         """Whose message the phase waits for."""
+
+    def decision(
+        self,
+        said: Said,
+        out: Mapping[bytes, PartyVerdict],
+        *more: Fault,
+        settle: Callable[[Message], None] = _settle_nothing,
+        convicted: frozenset[bytes] = frozenset(),
+        heard: int = 0,
+    ) -> PhaseDecision:
+        """What the rules demand where these verdicts keep parties out; `more` are other faults.
+
+        Up to the final list they are removed, behind it they have failed what it obliges them to.
+        """
+        state, phase = self.state, self.phase
+        lists = phase is not None and phase.place < Phase.CONFIRM.place
+        failed = phase in OWED_ONCE_COMMITTED and not lists
+        return PhaseDecision(
+            said=said,
+            removed=state.removed(out, phase, self.step) if phase and lists else (),
+            settle=settle,
+            faults=(*state.blamed(out), *more),
+            laggards=frozenset(out if failed else ()),
+            heard=heard,
+            convicted=convicted,
+            out=out,
+        )
+
+    def abort(
+        self,
+        reason: AbortReason,
+        out: Mapping[bytes, PartyVerdict],
+        *more: Fault,
+        convicted: frozenset[bytes] = frozenset(),
+        heard: int = 0,
+    ) -> PhaseDecision:
+        """An abort that the rules demand; it names who was missing or wrong."""
+        failure = Failure(reason, self.state.culprits(out))
+        return self.decision(failure, out, *more, convicted=convicted, heard=heard)
+
+    def edges_owed(self) -> Mapping[int, tuple[int, ...]]:
+        """The neighbours to which each party has to open an edge."""
+        return {}
+
+    def shares_owed(self) -> Mapping[int, tuple[int, ...]]:
+        """For each party that may give shares, whose."""
+        return {}
 
     def sorter(
         self,
@@ -441,29 +497,79 @@ class PhaseRules(ABC):
         )
 
 
-@dataclass(slots=True)
-class CheckedOnce(Generic[T]):
-    """Checks what a message claims once, however often a cut is tried.
+class Proving(ABC):
+    """What the parties of a session prove, and what is kept of it until it is due."""
 
-    `wrong` gets the messages that are new, by their authors' keys, and says at which positions
-    claims do not hold. Their authors are out by `rule`, with `fault` in words.
-    """
+    unproved: ClassVar[tuple[str, str]]
+    """What a commit breaks whose proof does not hold, and in words."""
 
-    rule: str
-    fault: str
-    wrong: Callable[[Sequence[tuple[Message, T]]], Collection[int]]
-    _right: dict[bytes, bool] = field(default_factory=dict)
+    proves_values: ClassVar[bool] = False
+    """Whether a phase follows publish in which is proved what the values are."""
 
-    def require(
-        self, read: dict[bytes, tuple[Message, T]], verdicts: dict[bytes, PartyVerdict]
-    ) -> None:
-        """Move whoever claims what does not hold from `read` to `verdicts`."""
-        new = [read[author] for author in sorted(read) if read[author][0].leaf not in self._right]
-        wrong = self.wrong(new)
-        for number, (message, _) in enumerate(new):
-            self._right[message.leaf] = number not in wrong
-        for author in sorted(read):
-            message = read[author][0]
-            if not self._right[message.leaf]:
-                del read[author]
-                verdicts[author] = invalid(self.rule, message.index, self.fault)
+    @abstractmethod
+    def read_join(self, message: Message, context: RoundContext) -> JoinContent:
+        """Decode a join, and require the sizes and points that the session has (04-J2).
+
+        With the identity for a key everybody would know all of its masks (attack `no-key`).
+
+        Raises:
+            MalformedMessage: it does not decode.
+            BreaksRule: a field has another size, or a point is the identity.
+        """
+
+    def used_seed(self, message: Message, context: RoundContext) -> bytes | None:
+        """C_y (or A) of a join, if it is well-formed: it counts as used from then on (04-J5)."""
+        del message, context
+        return None
+
+    @abstractmethod
+    def enrol(self, state: RoundState, joins: Sequence[JoinContent]) -> None:
+        """Keep what those on the roll have fixed, until they commit."""
+
+    @abstractmethod
+    def commits_checked(self, tools: Tools) -> CheckedAhead[Any]:
+        """What checks the claims of commits."""
+
+    @abstractmethod
+    def read_commit(self, state: RoundState, message: Message, acts_on: bytes) -> CommitRead:
+        """Decode a commit, and require the sizes that graph and mode prescribe (04-K1)."""
+
+    @abstractmethod
+    def keep_commits(self, state: RoundState, commits: Mapping[int, CommitContent]) -> None:
+        """Keep what later phases need of the commits that are listed, besides masks."""
+
+    @abstractmethod
+    def read_value(self, state: RoundState, message: Message) -> Masked:
+        """Decode a masked value of this session. Raises `MalformedMessage` for anything else."""
+
+    def keep_values(self, state: RoundState, values: Mapping[int, Masked]) -> None:
+        """Keep what came with the values that are listed."""
+        del state, values
+
+    def disputed(self, state: RoundState) -> tuple[int, ...]:
+        """The live edges about which listed ends disagree: both owe the key."""
+        del state
+        return ()
+
+    def too_many_gone(self, state: RoundState, members: Sized) -> bool:
+        """Whether too few are left of a list behind that of publish."""
+        return state.too_few(members)
+
+    def liars_about_edges(
+        self, state: RoundState, keys: Sequence[tuple[int, SecretBytes]]
+    ) -> Sequence[Lies]:
+        """For each key that is right by its hash: the ends that said something else about it."""
+        del state
+        return [{}] * len(keys)
+
+    def liars_about_seeds(
+        self, state: RoundState, seeds: Sequence[tuple[int, SecretBytes]]
+    ) -> Lies:
+        """Owners of seeds that are right by their hash who said something else about them."""
+        del state, seeds
+        return {}
+
+
+def nonce_size(context: RoundContext) -> int:
+    """The length of a nonce's hash in a join: there is one where coins are made of nonces."""
+    return 32 if isinstance(context.manifest.beacon, CommitReveal) else 0

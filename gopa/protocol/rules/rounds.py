@@ -1,57 +1,82 @@
-"""Runs through the rounds of a session: gives every message its place, and says what is due."""
+"""The rounds of a session: where each message belongs, what is due, and what follows what."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gopa.contract.cutting import pieces_of
 from gopa.contract.framing import Broken, Equivocation, Message
 from gopa.contract.manifest import Manifest
 from gopa.contract.organiser import Abort, AbortReason, Close, Open, ResultMessage, read_control
-from gopa.contract.phases import Kind, Phase
-from gopa.protocol.rules.accusations import AccusationJudge
+from gopa.contract.phases import ORDER, TABLE, Kind, Phase
 from gopa.protocol.rules.closes import (
+    Bars,
+    CutOff,
+    Due,
     OrganiserStatement,
     aborted,
+    cut_off,
     differing,
+    excused,
+    following,
     given_in,
     open_checkpoint,
     opening,
     require_given,
     stated,
 )
-from gopa.protocol.rules.cutting import CutOff, cut_off, excused
+from gopa.protocol.rules.commit import CommitRules
+from gopa.protocol.rules.final_phases import (
+    ConfirmRules,
+    CuriousResultRules,
+    RecoverRules,
+    UnmaskRules,
+)
 from gopa.protocol.rules.findings import (
-    BreaksRule,
     Control,
     Fault,
+    Notes,
     Role,
     RoundFindings,
-    RoundPicture,
+    SessionMemory,
+    Views,
 )
-from gopa.protocol.rules.join import JoinRules
-from gopa.protocol.rules.late_evidence import LateEvidence, judge_late
-from gopa.protocol.rules.mailbox import Mailbox
-from gopa.protocol.rules.publish import PublishRules
-from gopa.protocol.rules.records import Notes, Views
-from gopa.protocol.rules.retry import Bars, Due, following, releases_of
+from gopa.protocol.rules.join import CoinsRules, JoinRules
+from gopa.protocol.rules.mailbox import BreaksRule, Mailbox, Tools
+from gopa.protocol.rules.numbers import NumberProving
+from gopa.protocol.rules.publish import AccusationJudge, PublishRules
+from gopa.protocol.rules.roll_and_edges import CutOffUnmasks, Ended
+from gopa.protocol.rules.rollback import LateEvidence, RollbackRules, judge_late
 from gopa.protocol.rules.round_state import (
     CloseInputs,
     Failure,
     PhaseDecision,
     PhaseRules,
     RoundState,
-    SessionMemory,
-    Tools,
 )
 from gopa.protocol.rules.routing import note_above_cut, note_late, route
-from gopa.protocol.rules.view import reported, viewed
+from gopa.protocol.rules.rows import ProveRules, RowProving
+from gopa.protocol.rules.view import RoundPicture, reported, viewed
 from gopa.rounds.context import RoundContext
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 _WITH_BEACON: Final = frozenset({Phase.JOIN, Phase.COINS})
 """In these phases the decision depends on what the organiser gives."""
+
+RULES_OF: Final[dict[Phase | None, type[PhaseRules]]] = {
+    Phase.JOIN: JoinRules,
+    Phase.COINS: CoinsRules,
+    Phase.COMMIT: CommitRules,
+    Phase.PUBLISH: PublishRules,
+    Phase.PROVE: ProveRules,
+    Phase.ROLLBACK: RollbackRules,
+    Phase.CONFIRM: ConfirmRules,
+    Phase.UNMASK: UnmaskRules,
+    Phase.RECOVER: RecoverRules,
+    None: CuriousResultRules,
+}
+"""Who judges a phase; None where the result follows a close at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +90,7 @@ class _Tried:
 
 
 class RoundSequence:
-    """Follows the messages of a session with a valid manifest."""
+    """The messages of a session with a valid manifest, and the round that is open."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts of a ledger
         self,
@@ -84,7 +109,7 @@ class RoundSequence:
         self._notes, self._views = notes, views
         self._memory, self._bars = SessionMemory(), Bars()
         self._leaf, self._control_index, self._cut, self._seq = opened.leaf, opened.index, 0, 0
-        self._most = manifest.terms.rounds * manifest.terms.attempts  # [X4]: more rounds never come
+        self._most = manifest.terms.rounds * manifest.terms.attempts  # 04-X4: no more rounds come
         self._state: RoundState | None = None
         self._rules: PhaseRules | None = None
         self._judge: AccusationJudge | None = None
@@ -113,23 +138,21 @@ class RoundSequence:
     @property
     def releases(self) -> int:
         """Valid final closes of the logical round that is current."""
-        return 0 if self._state is None else releases_of(self._state)
+        return 0 if self._state is None else self._state.releases
 
     def next_control(self, cut: int, given: CloseInputs) -> Control | None:
         """The message that the rules demand from the organiser now, with this cut."""
-        if self.failed:
-            return None
-        if self._state is None or self._rules is None:
-            due = self._due()
+        rules = self._asked(cut)
+        if rules is None:
+            due = None if self.failed else self._due()
             if due is None:
                 return None
             said = opening(self._leaf, due.logical, due.attempt)
             return Control(said.kind, due.number, 0, self._leaf, said.message, said.body)
-        self._require_cut(cut)
         try:
-            tried = self._try(self._state, self._rules, cut, given)
+            tried = self._try(rules, cut, given)
             if tried.said.kind is Kind.CLOSE:
-                require_given(self._state, self._rules, given)
+                require_given(rules, given)
         except InvalidProof as error:
             raise UsageError(
                 error.message, "beacon" if error.check != "04-C4" else "checkpoint"
@@ -137,38 +160,41 @@ class RoundSequence:
         return self._control(tried.said)
 
     def abort(self, cut: int) -> Control | None:
-        """The organiser's own abort, which no rule demands ([X1]); None outside a round."""
-        if self.failed or self._state is None or self._rules is None:
+        """The organiser's own abort, which no rule demands (04-X1); None outside a round."""
+        rules = self._asked(cut)
+        if rules is None:
             return None
-        self._require_cut(cut)
-        return self._control(aborted(self._state, cut, self._leaf, Failure(AbortReason.ORGANISER)))
+        return self._control(aborted(rules.state, cut, self._leaf, Failure(AbortReason.ORGANISER)))
 
     def fails(self, cut: int) -> bool:
         """Whether the rules demand an abort of the round with this cut."""
-        if self.failed or self._state is None or self._rules is None:
-            return False
-        self._require_cut(cut)
+        rules = self._asked(cut)
         try:
-            decision = self._try(self._state, self._rules, cut, CloseInputs()).decision
+            decision = None if rules is None else self._try(rules, cut, CloseInputs()).decision
         except InvalidProof:  # the coins wait for a value of the beacon
             return False
-        return isinstance(decision.said, Failure)
+        return decision is not None and isinstance(decision.said, Failure)
 
     def carries_on(self, cut: int) -> bool:
-        """Whether an abort for no reason would be a veto ([X7]) if it had this cut as its index."""
-        state, rules = self._state, self._rules
-        if self.failed or state is None or rules is None or state.final is None:
+        """Whether an abort for no reason would be a veto (04-X7) with this cut as its index."""
+        rules = self._asked(cut)
+        if rules is None or not rules.state.released:
             return False
-        self._require_cut(cut)
-        decision = self._try(state, rules, cut, CloseInputs()).decision
-        return cut_off(state, rules, decision, cut, cut, CloseInputs()).goes_on
+        decision = self._try(rules, cut, CloseInputs()).decision
+        return cut_off(rules, decision, cut, cut, CloseInputs()).goes_on
 
     def pending_faults(self, cut: int) -> tuple[Fault, ...]:
         """What parties did wrong in the open phase, as its close with this cut would find."""
-        if self.failed or self._state is None or self._rules is None:
-            return ()
-        self._require_cut(cut)
-        return self._try(self._state, self._rules, cut, CloseInputs()).decision.faults
+        rules = self._asked(cut)
+        return () if rules is None else self._try(rules, cut, CloseInputs()).decision.faults
+
+    def _asked(self, cut: int) -> PhaseRules | None:
+        """The rules that judge with this cut; None outside a round or where the session failed."""
+        if self.failed or self._rules is None:
+            return None
+        if type(cut) is not int or cut < self._cut:
+            raise UsageError(f"a cut is an index of the log from {self._cut} on", "cut")
+        return self._rules
 
     def view(self) -> RoundPicture | None:
         """The current round, or the last one."""
@@ -180,7 +206,7 @@ class RoundSequence:
         """All rounds so far."""
         if self._state is None:
             return tuple(self._reports)
-        return (*self._reports, reported(self._state, self._late(self._state)))
+        return (*self._reports, reported(self._state, self._late(self._state).opened))
 
     def faults(self) -> tuple[Fault, ...]:
         """All faults so far, late evidence of the current round included."""
@@ -206,7 +232,7 @@ class RoundSequence:
             route(state, self._rules, self._notes, message)
 
     def equivocation(self, item: Equivocation) -> None:
-        """Take evidence against somebody who may be a party ([E3], [X5])."""
+        """Take evidence against somebody who may be a party (04-E3, 04-X5)."""
         self._outdate(item.index)
         self._equivocators.setdefault(item.author, item.index)
         if self.number < item.round <= self._most:
@@ -216,16 +242,9 @@ class RoundSequence:
 
     def broken_control(self, item: Broken) -> None:
         """Report an entry of the organiser that continues nothing: what it says cannot be read."""
-        fault = Fault(
-            Role.ORGANISER,
-            item.author,
-            "04-E1",
-            "its entries do not continue each other",
-            (item.index,),
-            item.round,
-            proved=False,
-        )
-        self._fail(fault)
+        what = "its entries do not continue each other"
+        fault = Fault(Role.ORGANISER, item.author, "04-E1", what, (item.index,), item.round)
+        self._fail(replace(fault, proved=False))
 
     def control(self, message: Message) -> None:
         """Take a message of the organiser in phase 0."""
@@ -236,22 +255,14 @@ class RoundSequence:
         try:
             self._accept(message)
         except BreaksRule as error:
-            entries = (message.index,)
-            self._fail(
-                Fault(
-                    Role.ORGANISER,
-                    message.author,
-                    error.rule,
-                    error.message,
-                    entries,
-                    message.round,
-                )
-            )
+            author, entries = message.author, (message.index,)
+            what, number = error.message, message.round
+            self._fail(Fault(Role.ORGANISER, author, error.rule, what, entries, number))
 
     # A message of the organiser
 
     def _accept(self, message: Message) -> None:
-        """Require the next message in order, acting on the last one ([C1], [E4]); then judge it.
+        """Require the next message in order, acting on the last one (04-C1, 04-E4); then judge it.
 
         Stops closes out of order, which would have values before edges are compared (attack
         `phases-out-of-order`), and a second chain of closes (`two-closes-in-a-row`).
@@ -278,7 +289,7 @@ class RoundSequence:
         self._seq = message.seq + len(pieces_of(message.kind, message.body))
 
     def _open(self, message: Message, due: Due) -> None:
-        """Begin the round that is due ([X3]), and no other.
+        """Begin the round that is due (04-X3), and no other.
 
         Each attempt draws coins: an organiser could draw until it likes them (attacks
         `wrong-attempt`, `one-attempt-more`).
@@ -288,11 +299,12 @@ class RoundSequence:
             raise BreaksRule("04-X3", "another round than the next one")
         self._finish_last(due)
         mail = self._early.pop(due.number, Mailbox())
+        group = self._tools.toolkit.group
+        context = RoundContext(self.manifest, self._session, due.number, group)
         self._state = RoundState(
             tools=self._tools,
-            context=RoundContext(
-                self.manifest, self._session, due.number, self._tools.toolkit.group
-            ),
+            context=context,
+            proving=RowProving() if context.in_rows else NumberProving(),
             logical=due.logical,
             attempt=due.attempt,
             opened=message,
@@ -301,7 +313,8 @@ class RoundSequence:
             earlier_releases=self.releases if due.attempt else 0,
             mail=mail,
         )
-        self._rules, self._judge = JoinRules(self._state, self._state.opened), None
+        self._judge = None
+        self._begin(self._state, ORDER[0], message)
         self._cut, self._tried = message.first, None
 
     def _finish_last(self, due: Due) -> None:
@@ -311,14 +324,14 @@ class RoundSequence:
             return
         late = self._late(state)
         self._bars.learn(state, late.convicted)
-        self._reports.append(reported(state, late))
+        self._reports.append(reported(state, late.opened))
         self._faults += [*state.faults, *late.faults]
         if not due.attempt:
             self._memory.inputs.clear()
 
     def _proceed(self, message: Message, said: Close | ResultMessage | Abort) -> None:
-        state, rules = self._state, self._rules
-        if state is None or rules is None:
+        rules = self._rules
+        if rules is None:
             return
         if not self._cut <= said.cut <= message.first:
             raise BreaksRule("04-C2", "a cut that goes back or lies ahead")
@@ -327,24 +340,24 @@ class RoundSequence:
         if isinstance(said, Close):
             self._require_root(said, message)
         if isinstance(said, Abort) and said.reason is AbortReason.ORGANISER:
-            self._own_abort(state, rules, message, said)
+            self._own_abort(rules, message, said)
             return
         given = given_in(said)
         try:
-            tried = self._try(state, rules, said.cut, given)
+            tried = self._try(rules, said.cut, given)
             if isinstance(tried.said.message, Close):
-                require_given(state, rules, given)
+                require_given(rules, given)
         except InvalidProof as error:
             rule = error.check if error.check.startswith("04-") else "04-V4"
             raise BreaksRule(rule, error.message) from None
-        # Byte for byte: there is no list, reason or sum that an organiser may choose ([C3]).
+        # Byte for byte: there is no list, reason or sum that an organiser may choose (04-C3).
         if tried.said.body != message.body:
             raise BreaksRule(*differing(tried.said.message, said))
         self._remember_checkpoint(given, message)
-        self._apply(state, rules, tried.decision, message, said)
+        self._apply(rules, tried.decision, message, said)
 
     def _require_root(self, said: Close, message: Message) -> None:
-        """Require the root that the log has at the cut, where that is known ([C7]).
+        """Require the root that the log has at the cut, where that is known (04-C7).
 
         So the leaf of a close fixes the entries that count: whoever knows the leaf, and what is
         drawn from it, writes none of them any more (attack `foreign-root`). It says what its author
@@ -355,74 +368,80 @@ class RoundSequence:
         if self._tools.root_at(said.cut) not in {None, said.root}:
             raise BreaksRule("04-C7", "it names another root than the log has at its cut")
 
-    def _own_abort(
-        self, state: RoundState, rules: PhaseRules, message: Message, said: Abort
-    ) -> None:
-        """End a round by the organiser's own abort, which names nobody ([X1]).
+    def _own_abort(self, rules: PhaseRules, message: Message, said: Abort) -> None:
+        """End a round by the organiser's own abort, which names nobody (04-X1).
 
-        Behind the final close it may be a veto ([X7]): it could end what it dislikes.
+        Behind the final close it may be a veto (04-X7): it could end what it dislikes.
         """
+        state = rules.state
         demanded = aborted(state, said.cut, self._leaf, Failure(AbortReason.ORGANISER))
         if demanded.body != message.body:
             raise BreaksRule(*differing(demanded.message, said))
-        if state.final is not None:
-            decision = self._try(state, rules, said.cut, CloseInputs()).decision
-            left = cut_off(state, rules, decision, said.cut, message.first, CloseInputs())
-            self._note_veto(state, left, message)
-        note_above_cut(state, rules, self._notes, said.cut, message.first)
-        self._leave(state, message, said, heard=0)
+        left = None
+        if state.released:
+            decision = self._try(rules, said.cut, CloseInputs()).decision
+            left = cut_off(rules, decision, said.cut, message.first, CloseInputs())
+        note_above_cut(rules, self._notes, said.cut, message.first)
+        ended = Ended(said, message.index, veto=self._veto(state, left, message))
+        self._leave(state, ended, said.cut, heard=0)
 
     def _apply(
         self,
-        state: RoundState,
         rules: PhaseRules,
         decision: PhaseDecision,
         message: Message,
         said: Close | ResultMessage | Abort,
     ) -> None:
-        given = given_in(said)
-        left = cut_off(state, rules, decision, said.cut, message.first, given)
+        state, given = rules.state, given_in(said)
+        left = cut_off(rules, decision, said.cut, message.first, given)
         state.removals += excused(decision.removed, left.late)
         state.faults += decision.faults
         state.convicted |= decision.convicted
         state.laggards |= decision.laggards - left.late.keys()
         if rules.phase is Phase.UNMASK:
-            state.spared = frozenset(state.places[author] for author in left.late)
-        if isinstance(said, Abort):
-            state.blamed_for_abort = left.culprits
-            self._note_veto(state, left, message)
-        note_above_cut(state, rules, self._notes, said.cut, message.first)
-        next_rules = decision.settle(message)
+            late = frozenset(state.places[author] for author in left.late)
+            state.reach(CutOffUnmasks(late))
+        note_above_cut(rules, self._notes, said.cut, message.first)
+        decision.settle(message)
         if not isinstance(said, Close):
-            self._leave(state, message, said, heard=decision.heard)
+            abort = isinstance(said, Abort)
+            culprits = left.culprits if abort else ()
+            veto = self._veto(state, left if abort else None, message)
+            ended = Ended(said, message.index, culprits, veto)
+            self._leave(state, ended, said.cut, heard=decision.heard)
             return
         self._forget(state, rules.phase, decision.heard)
-        self._rules, self._cut, self._tried = next_rules, said.cut, None
-        if isinstance(next_rules, PublishRules):
-            self._judge = next_rules.judge
+        turn = self.manifest.turn_after(said.phase, final=state.lists[-1].final)
+        self._begin(state, TABLE[said.phase].then[turn], message)
+        self._cut, self._tried = said.cut, None
 
-    def _note_veto(self, state: RoundState, left: CutOff, message: Message) -> None:
-        """Note a veto: an abort of a round that the log before it would have carried on ([X7]).
+    def _begin(self, state: RoundState, phase: Phase | None, opened: Message) -> None:
+        """Make the rules of the phase that a message opens; None: the result is due."""
+        self._rules = rules = RULES_OF[phase](state, opened)
+        if isinstance(rules, PublishRules):
+            self._judge = rules.judge
+
+    def _veto(self, state: RoundState, left: CutOff | None, message: Message) -> tuple[int, ...]:
+        """A veto, which is noted: an abort that the log before it does not bear out (04-X7).
 
         Stops an organiser that ends a round in somebody else's name (attack `early-cut`).
         """
-        if not left.goes_on:
-            return
-        state.veto = (message.index, *sorted(left.late.values()))
+        if left is None or not left.goes_on:
+            return ()
+        veto = (message.index, *sorted(left.late.values()))
         what = "the organiser's veto: without its cut the round would have gone on"
-        for index in state.veto:
+        for index in veto:
             self._notes.add("04-X7", what, state.number, index, message.author)
+        return veto
 
-    def _leave(
-        self, state: RoundState, message: Message, said: ResultMessage | Abort, *, heard: int
-    ) -> None:
+    def _leave(self, state: RoundState, ended: Ended, cut: int, *, heard: int) -> None:
         """Leave a round that is over; what came too late is kept until the next one opens."""
         for phase in Phase:
             self._forget(state, phase, heard)
-        state.ended, state.ended_at = said, message.index
-        self._rules, self._cut, self._tried = None, said.cut, None
+        state.reach(ended)
+        self._rules, self._cut, self._tried = None, cut, None
         self.ended += 1
-        self.results += isinstance(said, ResultMessage)
+        self.results += isinstance(ended.message, ResultMessage)
 
     def _forget(self, state: RoundState, phase: Phase | None, heard: int) -> None:
         """Drop the messages of a phase that is over, but for accusations above its cut."""
@@ -445,7 +464,8 @@ class RoundSequence:
         return following(self.manifest, self._state)
 
     def _late(self, state: RoundState) -> LateEvidence:
-        return judge_late(state, self._judge)
+        judge = self._judge
+        return judge_late(state, {} if judge is None else judge.convict(state.late_accusations))
 
     def _fail(self, fault: Fault) -> None:
         self._faults.append(fault)
@@ -456,7 +476,7 @@ class RoundSequence:
         if self._tried is not None and index < self._tried.cut:
             self._tried = None
 
-    def _try(self, state: RoundState, rules: PhaseRules, cut: int, given: CloseInputs) -> _Tried:
+    def _try(self, rules: PhaseRules, cut: int, given: CloseInputs) -> _Tried:
         tried = self._tried
         if tried is not None and (tried.cut, tried.given) == (cut, given):
             return tried
@@ -465,13 +485,9 @@ class RoundSequence:
             same = tried.given.beacon == given.beacon or rules.phase not in _WITH_BEACON
             decision = tried.decision if same else None
         decision = decision or rules.demand(cut, given)
-        said = stated(state, rules, decision, cut, given, self._leaf)
+        said = stated(rules, decision, cut, given, self._leaf)
         self._tried = _Tried(cut, given, decision, said)
         return self._tried
 
     def _control(self, said: OrganiserStatement) -> Control:
         return Control(said.kind, self.number, self._seq, self._leaf, said.message, said.body)
-
-    def _require_cut(self, cut: int) -> None:
-        if type(cut) is not int or cut < self._cut:
-            raise UsageError(f"a cut is an index of the log from {self._cut} on", "cut")

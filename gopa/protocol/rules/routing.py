@@ -1,4 +1,4 @@
-"""Routes a party's message of the current round: to its phase, to late evidence, or nowhere."""
+"""Where a party's message of the current round belongs: its phase, late evidence, or nowhere."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Final
 
 from gopa.contract.framing import Message
 from gopa.contract.parameters import Roster
-from gopa.contract.phases import Phase
-from gopa.protocol.rules.join import used_seed
-from gopa.protocol.rules.records import Notes
+from gopa.contract.phases import Phase, is_open
+from gopa.protocol.rules.findings import Notes
+from gopa.protocol.rules.roll_and_edges import CommittedEdges, EnrolledRoll
 from gopa.protocol.rules.round_state import PhaseRules, RoundState
 
 _LATE: Final = "a message after its phase was closed"
@@ -18,14 +18,14 @@ _CUT_OFF: Final = "a message in the log before its phase was closed, but cut off
 def route(state: RoundState, rules: PhaseRules | None, notes: Notes, message: Message) -> None:
     """Take a message of somebody who may be a party; `rules` is None after the round."""
     phase = Phase(message.phase)
-    if state.enrolled and message.author not in state.places:
+    if state.reached(EnrolledRoll) is not None and message.author not in state.places:
         notes.add("04-J6", "the author is not on the roll", state.number, message.index)
         return
     if phase is Phase.JOIN:
-        seed = used_seed(message, state.context)
+        seed = state.proving.used_seed(message, state.context)
         if seed is not None:
             state.memory.seeds.note(seed, message.index, message.author)
-    if _is_open(rules, phase):
+    if rules is not None and is_open(phase, rules.phase):
         _receive(state, phase, message)
     elif _is_ahead(state, rules, phase):
         state.mail.spoil(phase, message.author, message.index)
@@ -35,10 +35,11 @@ def route(state: RoundState, rules: PhaseRules | None, notes: Notes, message: Me
         note_late(notes, message, state)
 
 
-def note_above_cut(state: RoundState, rules: PhaseRules, notes: Notes, cut: int, end: int) -> None:
+def note_above_cut(rules: PhaseRules, notes: Notes, cut: int, end: int) -> None:
     """Note who posted above the cut of a phase that a message at `end` ends: late, or cut off."""
     if rules.phase is None:
         return
+    state = rules.state
     for message in state.mail.all(rules.phase):
         if cut <= message.index < end:
             author = _named(state, message)
@@ -59,12 +60,13 @@ def note_late(notes: Notes, message: Message, state: RoundState | None = None) -
 
 def _named(state: RoundState, message: Message) -> bytes:
     """The author, if there cannot be any number of them: each one takes room in the report."""
-    bounded = message.author in state.places or isinstance(state.manifest.admission, Roster)
+    enrolled = state.position(message.author) is not None
+    bounded = enrolled or isinstance(state.manifest.admission, Roster)
     return message.author if bounded else b""
 
 
 def _receive(state: RoundState, phase: Phase, message: Message) -> None:
-    """Put one message in the mailbox, except where several may come ([E2]).
+    """Put one message in the mailbox, except where several may come (04-E2).
 
     Of two values readers might take one or the other (attack `second-message`).
     """
@@ -81,20 +83,13 @@ def _keep_late(state: RoundState, phase: Phase, message: Message) -> None:
     """Keep what came too late for a list: it may still convict, or make an edge public."""
     if phase is Phase.ACCUSE:
         state.late_accusations.append(message)
-    elif phase is Phase.ROLLBACK and state.edges is not None:
+    elif phase is Phase.ROLLBACK and state.reached(CommittedEdges) is not None:
         state.stray_openings.append(message)
-
-
-def _is_open(rules: PhaseRules | None, phase: Phase) -> bool:
-    if rules is None:
-        return False
-    return phase is rules.phase or (phase is Phase.ACCUSE and rules.phase is Phase.PUBLISH)
 
 
 def _is_ahead(state: RoundState, rules: PhaseRules | None, phase: Phase) -> bool:
     """Whether the phase may still open."""
     if rules is None or rules.phase is None:
         return False
-    now = Phase.ACCUSE if rules.phase is Phase.PUBLISH else rules.phase
-    rolled_past = phase is Phase.ROLLBACK and state.final is not None
-    return phase.place > now.place and not rolled_past
+    rolled_past = phase is Phase.ROLLBACK and state.released
+    return phase.place > rules.phase.place and not rolled_past

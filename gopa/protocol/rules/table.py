@@ -1,4 +1,4 @@
-"""Lists all rules of the protocol, by the names under which findings cite them.
+"""All rules of the protocol, by the names under which findings cite them.
 
 `specs/04-protocol.md` has the rules themselves, `specs/14-long-vectors.md` those about vectors that
 are proved row by row.

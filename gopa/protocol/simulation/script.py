@@ -155,7 +155,7 @@ class PostsLate(Honest):
 
 @dataclass(frozen=True, slots=True)
 class Twice(Honest):
-    """Signs two entries for its slot of a phase: struck, on evidence below the cut ([E3])."""
+    """Signs two entries for its slot of a phase: struck, on evidence below the cut (04-E3)."""
 
     phase: Phase
     rounds: Rounds = None
@@ -168,7 +168,7 @@ class Twice(Honest):
 
 @dataclass(frozen=True, slots=True)
 class TwiceLater(Honest):
-    """Signs a second entry for its slot behind the close of another phase: reported ([E3])."""
+    """Signs a second entry for its slot behind the close of another phase: reported (04-E3)."""
 
     phase: Phase
     behind: Phase
@@ -205,7 +205,7 @@ class Garbage(Honest):
 
 @dataclass(frozen=True, slots=True)
 class Replay(Honest):
-    """Posts the body it posted in an earlier round again: invalid ([E4])."""
+    """Posts the body it posted in an earlier round again: invalid (04-E4)."""
 
     phase: Phase
     rounds: Rounds = None

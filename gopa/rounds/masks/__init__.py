@@ -1,4 +1,18 @@
-"""Makes masks: what neighbours add so that it cancels, and what a party adds for itself.
+"""Masks that cancel between neighbours, self-masks and their shares, and their commitments.
+
+Read `law` (uniform or rounded Gaussian masks), `keys` (what two neighbours agree on), `edge`,
+`self_masks` (which are shared, so that whoever vanishes can be recovered), then `equations`.
+
+    >>> from gopa.rounds.masks import UniformMask, edge_mask, sign
+    >>> from commitments import ristretto255
+    >>> from gopa.rounds.masks.law import UniformMask
+    >>> from wire.secret import SecretBytes
+    >>> ada, ben = bytes(32), bytes(31) + b"b"
+    >>> sign(ada, ben) + sign(ben, ada)  # one adds what the other subtracts
+    0
+    >>> ends = [edge_mask(ristretto255(), SecretBytes(bytes(32)), UniformMask(), 1) for _ in "ab"]
+    >>> ends[0].commitment() == ends[1].commitment()
+    True
 
 Specification: `specs/08-masks.md`.
 """

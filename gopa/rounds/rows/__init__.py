@@ -1,4 +1,8 @@
-"""Carries out what a round says about long vectors: what coins decide, what a party holds.
+"""What a round says about long vectors proved in rows: what coins decide, what a party holds.
 
-`specs/14-long-vectors.md`. Everything here is pure; parties, organiser and rules share it.
+Everything here is pure; parties, organiser and rules share it. Read `words` (what is posted),
+`inputs` (what is committed to), `challenges` (what coins ask), `statements`, then `showing`.
+`tests/rounds/rows/test_rounds.py` goes through a round of them.
+
+Specification: `specs/14-long-vectors.md`.
 """

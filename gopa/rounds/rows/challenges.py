@@ -30,24 +30,24 @@ _SCALAR: Final = 48
 
 
 def shape_of(context: RoundContext) -> RowShape:
-    """How the vectors of the session lie in rows ([L2])."""
+    """How the vectors of the session lie in rows (14-L2)."""
     return RowShape(context.dimension)
 
 
 def input_tests(context: RoundContext, joint: bytes) -> ProductTests:
-    """The tests of vector and noise, common to all parties ([H1])."""
+    """The tests of vector and noise, common to all parties (14-H1)."""
     seed = input_tests_seed(joint, context.session, context.round)
     return _drawn_tests(_Drawn(context.group, seed, context.dimension, 2), INPUT_TESTS)
 
 
 def carry_tests(context: RoundContext, publish_leaf: bytes) -> ProductTests:
-    """The tests of carries ([H3]); they depend on the close of publish."""
+    """The tests of carries (14-H3); they depend on the close of publish."""
     seed = carry_tests_seed(context.session, context.round, publish_leaf)
     return _drawn_tests(_Drawn(context.group, seed, context.dimension, 1), CARRY_TESTS)
 
 
 def signed_permutation(context: RoundContext, joint: bytes, party: bytes) -> SignedPermutation:
-    """Where the noise of a party is moved, and what of it is negated ([H2])."""
+    """Where the noise of a party is moved, and what of it is negated (14-H2)."""
     seed = permutation_seed(joint, context.session, context.round, party)
     stream = _stream(context.group, seed, SIGNED_PERMUTATION)
     places = np.frombuffer(stream.permutation(context.dimension), np.uint32)
@@ -55,14 +55,14 @@ def signed_permutation(context: RoundContext, joint: bytes, party: bytes) -> Sig
 
 
 def point_count(context: RoundContext, listed: int) -> int:
-    """How many points the close of publish decides if it lists so many parties ([K2])."""
+    """How many points the close of publish decides if it lists so many parties (14-K2)."""
     terms = context.manifest.terms
     losses = losses_allowed(listed, terms.survivors, terms.late)
     return equation_points(listed, losses, shape_of(context).bits)
 
 
 def points_of(context: RoundContext, publish_leaf: bytes, count: int) -> tuple[ScalarVec, ...]:
-    """The points at which equations are checked ([H4]); they depend on the close of publish."""
+    """The points at which equations are checked (14-H4); they depend on the close of publish."""
     return _drawn_points(
         context.group, context.session, context.round, publish_leaf, count, shape_of(context).bits
     )

@@ -1,7 +1,7 @@
 """Holds a party's vector, noise and pads in rows, and answers the tests of them.
 
 The vector is committed to once in a logical round, noise and pads anew in every round.
-`specs/14-long-vectors.md`, [P1] to [P3] and [Y1]. No step takes a time that depends on an entry
+14-P1 to 14-P3 and 14-Y1. No step takes a time that depends on an entry
 of a vector, but for how often noise is drawn.
 """
 
@@ -107,9 +107,9 @@ def noise_from(context: RoundContext, seed: SecretBytes) -> Integers:
 
 
 def draw_noise(context: RoundContext, *, rng: Rng) -> tuple[SecretBytes, Integers]:
-    """Noise of the plan's law with its seed, drawn again while it is too long ([Y1]).
+    """Noise of the plan's law with its seed, drawn again while it is too long (14-Y1).
 
-    Raises `UsageError` if that never ends: no plan has such terms ([M7]).
+    Raises `UsageError` if that never ends: no plan has such terms (14-M7).
     """
     terms = context.manifest.terms
     for _ in range(_MOST_DRAWS):
@@ -128,7 +128,7 @@ def answered_inputs(
     """The claim with the tests and the proof of what was posted; it comes without both.
 
     A pad hides one answer: who calls this twice in one round, for two values of the coins, shows
-    sums of its vector ([P7]).
+    sums of its vector (14-P7).
     """
     tests = input_tests(claim.context, claim.joint)
     answers = answer_tests(claim.context.group, tests, (given.rows, drawn.rows), drawn.pads)
@@ -146,7 +146,7 @@ def answer_tests(
 
 
 def _require_short(context: RoundContext, vector: Integers) -> None:
-    """[L5], and with weights [W1]: what the proof will say. No sum of squares of words wraps."""
+    """14-L5, and with weights 14-W1: what the proof will say. No sum of squares of words wraps."""
     terms, group = context.manifest.terms, context.group
     square = _square(table_kernels(group).of_integers(vector))
     if square > terms.squared_norm:

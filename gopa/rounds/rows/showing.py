@@ -1,6 +1,6 @@
 """Shows what published words are made of: masks at a few points, and the proof.
 
-`specs/14-long-vectors.md`, [P5], [P6] and [P9]. Who opens a key later is held to what it showed.
+14-P5, 14-P6 and 14-P9. Who opens a key later is held to what it showed.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def answered_masks(  # noqa: PLR0913 - what the words are made of
     """The claim with the tests and the proof of what was published; it comes without both.
 
     A pad hides one answer: who calls this for two closes of publish shows sums of its carries
-    ([P7]).
+    (14-P7).
     """
     tests = carry_tests(claim.context, claim.acts_on)
     answers = answer_tests(claim.context.group, tests, (published.carries,), published.pads)
@@ -83,5 +83,5 @@ def answered_masks(  # noqa: PLR0913 - what the words are made of
 
 
 def fits_seed(points: EquationPoints, seed: SecretBytes, own: SelfContext, shown: bytes) -> bool:
-    """Whether this is what somebody with this seed shows of its own mask ([P10])."""
+    """Whether this is what somebody with this seed shows of its own mask (14-P10)."""
     return self_equation(points, seed, own).commitment().to_bytes() == shown

@@ -1,6 +1,6 @@
 """Builds the statements about long vectors that parties prove, from public bytes.
 
-`specs/14-long-vectors.md`, [E1] and [E8]. Both raise `MalformedMessage` or `UsageError` for bytes
+14-E1 and 14-E8. Both raise `MalformedMessage` or `UsageError` for bytes
 that no honest party posts.
 """
 

@@ -1,6 +1,6 @@
 """Masks a long vector: words that are published, and the carries that they leave behind.
 
-`specs/14-long-vectors.md`, [P4]: over the integers the words are the vector, its moved noise and
+14-P4: over the integers the words are the vector, its moved noise and
 all masks, less 2^w times the carries. Additions take a time that depends on no entry.
 """
 

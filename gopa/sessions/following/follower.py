@@ -39,7 +39,7 @@ class Horizon:
 
 @runtime_checkable
 class SessionLog(Protocol):
-    """Reads and posts for one participant, and believes only what has been proved ([W1]).
+    """Reads and posts for one participant, and believes only what has been proved (12-W1).
 
     Implementations: `WholeLog` reads every entry, `SelectiveLog` asks for places. Many
     parties of one process may share one. Raises `FaultyBoard` on a fork, for good.
@@ -68,7 +68,7 @@ class SessionLog(Protocol):
         """Say first, if at all, that nothing the organiser said before this round is needed."""
 
     async def controls(self, start: int, horizon: Horizon) -> tuple[Posted, ...]:
-        """The organiser's next entries from index `start` on, without a gap, in order ([W2]).
+        """The organiser's next entries from index `start` on, without a gap, in order (12-W2).
 
         Perhaps not all below the horizon: ask again behind the last, until there are none.
         """
@@ -79,19 +79,19 @@ class SessionLog(Protocol):
         """All entries between these indexes of the party with this Ed25519 key."""
 
     async def answer(self, wanted: Fetch, horizon: Horizon) -> tuple[Posted, ...]:
-        """What the board says the fetch asks for: proved, but perhaps not all ([W3])."""
+        """What the board says the fetch asks for: proved, but perhaps not all (12-W3)."""
 
     async def complete(self, wanted: Fetch, start: int, horizon: Horizon) -> tuple[Posted, ...]:
         """All that the fetch asks for, by reading the log from index `start` to its cut."""
 
     async def root(self, size: int, claimed: bytes, horizon: Horizon) -> bytes:
-        """The root that the log had at this size, not above the horizon ([W1]).
+        """The root that the log had at this size, not above the horizon (12-W1).
 
         `claimed` is what somebody says: if that is right, it is cheaper to prove.
         """
 
     async def submit(self, entries: tuple[bytes, ...]) -> None:
-        """Post in this order; returns when the log has promised all of them ([W7]).
+        """Post in this order; returns when the log has promised all of them (12-W7).
 
         Raises `Refused` for a reason that does not pass.
         """
@@ -170,7 +170,7 @@ class BoardLink:
         return await _in_thread(self._readers, work)
 
     async def submit(self, entries: Sequence[bytes]) -> None:
-        """Post in this order; returns when the log has promised all of them ([W7]).
+        """Post in this order; returns when the log has promised all of them (12-W7).
 
         Raises:
             Refused: for a reason that does not pass.

@@ -1,6 +1,6 @@
 """Follows a session by asking for places of the log instead of reading all of it.
 
-What the organiser has said is put together from lookups, round by round ([W2]).
+What the organiser has said is put together from lookups, round by round (12-W2).
 Specification: `specs/12-sessions.md`, section 3.
 """
 
@@ -269,8 +269,8 @@ class SelectiveLog(BoardFollower):
     async def _walk(self, trail: Trail, horizon: Horizon) -> None:
         """Follow the organiser to the end of a round or to the horizon.
 
-        What a lookup leaves out between two entries is read from the log ([W2]): a board could hide
-        a close, to have the party act on a later one.
+        What a lookup leaves out between two entries is read from the log (12-W2): a board could
+        hide a close, to have the party act on a later one.
         """
         organiser = self._search.organiser
         if organiser is None:

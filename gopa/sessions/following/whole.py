@@ -1,7 +1,7 @@
 """Follows a session by reading all of its log. `specs/12-sessions.md`, section 3.
 
 Entries are verified one by one, and kept as long as somebody may ask for them. The manifest is
-found among the first entries of a session (`specs/04-protocol.md`, [S1]).
+found among the first entries of a session (04-S1).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BATCH: Final = 256
 def read_session(
     reader: LogReader, session: bytes, start: int, stop: int, executor: Executor | None = None
 ) -> list[Posted]:
-    """The session's entries from index `start` to `stop`, in order ([W1]).
+    """The session's entries from index `start` to `stop`, in order (12-W1).
 
     Raises `ProtocolError`s for what does not lead to the reader's checkpoint.
     """

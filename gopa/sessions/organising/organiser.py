@@ -88,7 +88,7 @@ class DurableOrganiser(Guarded):
     """Runs the pure organiser with a memory and a clock: says when phases end, and what to post.
 
     Stores every message before it hands it out, and hands out the same bytes until the log
-    has them ([O1]). The caller reads the log to a verified checkpoint (`take`, then
+    has them (12-O1). The caller reads the log to a verified checkpoint (`take`, then
     `reached`), asks what to do (`act`) and does it, again and again. One thread at a time.
     `clock` is the time of day in seconds since 1970.
     """
@@ -174,7 +174,7 @@ class DurableOrganiser(Guarded):
             self._machine.step(posted)
 
     def reached(self, horizon: Horizon, checkpoint: bytes) -> None:
-        """Say that all entries below the horizon were taken ([O3]); `checkpoint` shows it."""
+        """Say that all entries below the horizon were taken (12-O3); `checkpoint` shows it."""
         if horizon.size:
             self._machine.step(Seen(horizon.size, horizon.root))
         self._horizon, self._checkpoint = horizon, checkpoint
@@ -230,7 +230,7 @@ class DurableOrganiser(Guarded):
         return self._end()
 
     def _within(self, current: RoundPicture) -> Act:
-        """End the phase when it is over ([O2]); while closing, post only a result that is due."""
+        """End the phase when it is over (12-O2); while closing, post only a result that is due."""
         if self._closing and current.opens is not None:
             if self._machine.carries_on(self.size):
                 return self._end()
@@ -244,7 +244,7 @@ class DurableOrganiser(Guarded):
         return WaitUntil(None) if self._reads_again(current) else self._end()
 
     def _reads_again(self, current: RoundPicture) -> bool:
-        """Whether an abort is due: the log is read once more before it is signed ([O5]).
+        """Whether an abort is due: the log is read once more before it is signed (12-O5).
 
         Working it out takes time, in which others post what would have carried the round on.
         """
@@ -315,7 +315,7 @@ class DurableOrganiser(Guarded):
         return True
 
     def _name_beacon(self) -> None:
-        """Name a round whose value comes only when witnesses have seen the close of join ([J7])."""
+        """Name a round whose value comes once witnesses have seen the close of join (04-J7)."""
         beacon = self._manifest.beacon
         if isinstance(beacon, DrandBeacon):
             latest = int(self._clock() + self._schedule.beacon_margin)
@@ -390,7 +390,7 @@ class DurableOrganiser(Guarded):
 
 
 def _is_retry(state: SessionState, manifest: Manifest) -> bool:
-    """Whether the next round is another attempt of the same logical round ([X3], [X4])."""
+    """Whether the next round is another attempt of the same logical round (04-X3, 04-X4)."""
     current, terms = state.round, manifest.terms
     if current is None or not isinstance(current.ended, Abort):
         return False

@@ -1,6 +1,6 @@
 """Reads all of a log for an organiser, posts to it, and tells where a session stands.
 
-Specification: `specs/12-sessions.md`, [W1] and [W2]. A status is read without checking proofs.
+Specification: 12-W1 and 12-W2. A status is read without checking proofs.
 Entries are verified: they are in the log, and their authors have signed them. That the organiser
 keeps the rules is for an audit to say.
 """

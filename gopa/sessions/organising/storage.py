@@ -5,7 +5,7 @@ anchors.txt    what auditors get: `gopa audit --anchors`
 roster.txt     the roster with its names, if there was one; read by people alone
 closed         there once no more rounds are to be opened
 vault/         what only the organiser may read: `identity`, `session` (the manifest), and
-               what it has said (`specs/12-sessions.md`, [O1] and [O2])
+               what it has said (12-O1 and 12-O2)
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence, verify_fork
 from bulletin_board.entry import verify_entry
 from bulletin_board.note import open_checkpoint
 from bulletin_board.tree import RightEdge, leaf_hash, old_root, verify_consistency, verify_subset
-from gopa.aggregation.structure import Value
+from gopa.aggregation.values import Value
 from gopa.contract.framing import Posted
 from gopa.contract.manifest import DrandBeacon, Manifest
 from gopa.protocol.party import (
@@ -154,7 +154,7 @@ class PartyCall(Guarded):
             self._party.step(TimedOut(self._party.state.chain.round))
 
     def following(self) -> TunnelState:
-        """What is kept until the next call. Behind a fork only the evidence is ([W6])."""
+        """What is kept until the next call. Behind a fork only the evidence is (12-W6)."""
         machine, slots = b"", tuple[bytes, ...]()
         if self._party is not None and not self._evidence:
             machine, slots = self._party.checkpoint()
@@ -247,7 +247,7 @@ class PartyCall(Guarded):
         )
 
     def _verified(self, request: TunnelRequest) -> SignedCheckpoint:
-        """The checkpoint, which holds under the policy and extends the one seen before ([W1])."""
+        """The checkpoint, which holds under the policy and extends the one seen before (12-W1)."""
         signed = self._parts.ticket.trust.open(request.checkpoint)
         seen = self._horizon
         if (seen is None or seen.size in {0, signed.size}) and request.consistency:
@@ -338,7 +338,7 @@ class PartyCall(Guarded):
         self._party = self._restored(self._manifest)
 
     def _hear(self, party: CalledParty) -> bool:
-        """Tell the party what it and the organiser said, in the order of the log ([W2]).
+        """Tell the party what it and the organiser said, in the order of the log (12-W2).
 
         Whether it has answers to all that it asks for: it hears nothing more until then.
         """
@@ -376,7 +376,7 @@ class PartyCall(Guarded):
 
     def _tell(self, party: CalledParty, event: Event, *, shown: bool = False) -> None:
         attempt = party.attempt(event)
-        # A request with a gap is refused: it must not make the party stop for good ([W2]).
+        # A request with a gap is refused: it must not make the party stop for good (12-W2).
         if not shown and any(map(_leaves_out, attempt.outputs)):
             raise InvalidProof("something that the organiser said before is not shown", "12-N2")
         # Only the last leaf of a run is named by what is shown: no other one convicts anybody.
@@ -390,7 +390,7 @@ class PartyCall(Guarded):
             party.step(Dated(self._now))
 
     def _witness(self, party: CalledParty) -> None:
-        """Tell the newest checkpoint before the organiser's next entry ([W5])."""
+        """Tell the newest checkpoint before the organiser's next entry (12-W5)."""
         horizon = self._horizon
         if horizon is not None and horizon.size > party.state.seen_size:
             party.step(Witnessed(horizon.size, horizon.root))
@@ -414,7 +414,7 @@ class PartyCall(Guarded):
         return True
 
     def _read_through(self, party: CalledParty, wanted: Fetch) -> bool:
-        """Answer with all that the log has below the cut, if the request shows all of it ([W3])."""
+        """Answer with all that the log has below the cut, if the request shows it (12-W3)."""
         raws = self._request.whole
         if len(raws) < wanted.cut:
             return False
@@ -424,7 +424,7 @@ class PartyCall(Guarded):
         for mine in whole:
             if mine.entry.author.data == self._author and mine.leaf not in landed:
                 party.step(mine)
-        if party.wanted == wanted:  # else it has left the round ([R4])
+        if party.wanted == wanted:  # else it has left the round (12-R4)
             party.step(Fetched(wanted.phase, self._others(whole)))
         return True
 
@@ -456,7 +456,7 @@ def _leaves_out(output: Output) -> bool:
 
 
 def _unsent(party: CalledParty) -> tuple[bytes, ...]:
-    """What was said in the open round and is not known to be in the log ([W4])."""
+    """What was said in the open round and is not known to be in the log (12-W4)."""
     landed = {leaf for leaf, _ in party.state.landed}
     posts = (raw for post in party.remembered for raw in post.entries)
     return tuple(raw for raw in posts if leaf_hash(raw) not in landed)

@@ -20,7 +20,7 @@ class CalledParty(SteppedParty):
     """Runs a `Party` between two checkpoints: nothing of a call counts until its state is sealed.
 
     A party from a checkpoint is the one that was written down: the same secret of the round, the
-    same chain of events, the same state, so that it says what it would have said ([N11]).
+    same chain of events, the same state, so that it says what it would have said (12-N11).
 
     Raises:
         Refusal: the manifest does not satisfy the policy. Nothing was said.
@@ -90,7 +90,7 @@ class CalledParty(SteppedParty):
 
 
 def _without_sums(last: Finished) -> Finished:
-    """With one sum in the place of all, of which some may not have been shown ([N12])."""
+    """With one sum in the place of all, of which some may not have been shown (12-N12)."""
     if not isinstance(last.outcome, ResultMessage):
         return last
     return replace(last, outcome=replace(last.outcome, sums=last.outcome.sums[:1]))

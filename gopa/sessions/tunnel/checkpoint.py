@@ -3,7 +3,7 @@
 A checkpoint is read by the library that wrote it and by nobody else: it says by which version, and
 another one refuses it. So its form is that of the classes in `gopa.protocol.party.states`, field
 by field, and it has no description of its own. It is sealed with the state
-(`specs/12-sessions.md`, [N4]): what is read back was written by this party, in this session.
+(12-N4): what is read back was written by this party, in this session.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A result over a long vector is a message of many entries, most of which hold nothing but sums. A
 party needs to know how often values were released and who was left out, which stands in the first
 and the last entries. Those between, which hold the sums, are shown by their leaves. Specification:
-`specs/12-sessions.md`, [N12].
+12-N12.
 """
 
 from __future__ import annotations

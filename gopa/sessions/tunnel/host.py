@@ -1,7 +1,7 @@
 """Serves parties that are called: shows them the log, posts what they say. `specs/12-sessions.md`.
 
 Nobody trusts a host. It holds no secret, decides nothing, and whatever it does wrong costs parties
-the round and nothing else (section 7, [N1]).
+the round and nothing else (section 7, 12-N1).
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class TunnelHost:
     `turn` does everything; `request` and `take` are its halves, for a caller that has its own way
     to wait. One thread at a time. `executor` posts for many parties at once, where the board
     allows that. Without `sums` those of long vectors are left out of requests: for parties that do
-    not ask for them ([N12]).
+    not ask for them (12-N12).
     """
 
     def __init__(
@@ -291,7 +291,7 @@ class TunnelHost:
 
     @property
     def _dictionaries(self) -> tuple[bytes, ...]:
-        """What a party packs with, that has the manifest or does not have it yet ([N10])."""
+        """What a party packs with, that has the manifest or does not have it yet (12-N10)."""
         return (self._search.body or b"") + self._session, self._session
 
     def take(self, party: bytes, reply: bytes) -> TunnelReply:
@@ -362,7 +362,7 @@ class TunnelHost:
             self._forget(entry.round)
 
     def _is_tail(self, posted: Posted) -> bool:
-        """Whether the entry stands behind a head that is all its readers need ([N3])."""
+        """Whether the entry stands behind a head that is all its readers need (12-N3)."""
         entry = posted.entry
         stream = entry.round, entry.phase, entry.author.data
         if entry.seq:

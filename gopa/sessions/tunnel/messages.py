@@ -55,7 +55,7 @@ class OwnEntry:
 
 @dataclass(frozen=True, slots=True)
 class HiddenEntry:
-    """Shows by its leaf alone that the log has an entry with nothing but sums ([N12])."""
+    """Shows by its leaf alone that the log has an entry with nothing but sums (12-N12)."""
 
     index: int
     leaf: bytes
@@ -85,7 +85,7 @@ SHOWN: Final[Codec[Shown]] = select(
 
 @dataclass(frozen=True, slots=True)
 class TunnelRequest:
-    """Shows a party what the log has for it ([N2]).
+    """Shows a party what the log has for it (12-N2).
 
     `consistency` leads from the checkpoint that the party has to this one, `proof` shows that the
     entries in `shown` are under it, and which roots the log had at `cuts`, those of the closes
@@ -133,7 +133,7 @@ class Want(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class TunnelReply:
-    """Says what the party posts, and what it is to be shown next ([N3]).
+    """Says what the party posts, and what it is to be shown next (12-N3).
 
     `size` is that of the checkpoint it has, `start` the index from which on it has not heard the
     organiser and itself. `needs_value`: a round is open to which it has given no value. `over`:

@@ -51,9 +51,9 @@ class TunnelParty(Guarded):
     """Takes part in one session as a function: `answer(state, request)` gives `(state, reply)`.
 
     It keeps nothing itself: a process may make a new one for each call. `secret` seals the
-    states, `guard` sees to it that each is used once ([N6]); use `Unguarded` only where no state
+    states, `guard` sees to it that each is used once (12-N6); use `Unguarded` only where no state
     can come back. `max_weight` is the largest weight of a session that has weights. Without `sums`
-    a host may leave those of long vectors out, and `standing` has none of a result ([N12]). `rng`
+    a host may leave those of long vectors out, and `standing` has none of a result (12-N12). `rng`
     is asked when a state begins, and never again; `clock` is the time of day.
 
     Every call raises `VaultError` for a state or a guard that cannot be used (`StateReplayed`,
@@ -135,7 +135,7 @@ class TunnelParty(Guarded):
     def leave(self, state: bytes) -> bytes:
         """The state of a party that waits no longer in the round that is open: without its secrets.
 
-        For a caller whose patience is at its end ([W7]).
+        For a caller whose patience is at its end (12-W7).
         """
         known, opened = self._open(state)
         if not opened.content.machine:
@@ -206,7 +206,7 @@ class TunnelParty(Guarded):
     def _open(self, data: bytes) -> tuple[bytes, OpenedState]:
         """A state that may be answered from: the one that left last, or the one before it.
 
-        Of the one before, only what left then may leave again: a host may ask twice ([N6]).
+        Of the one before, only what left then may leave again: a host may ask twice (12-N6).
         """
         opened = unseal(data, self._place, self._secret)
         known, last = last_mark(self._guard, str(self._place))

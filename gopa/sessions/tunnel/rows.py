@@ -1,8 +1,8 @@
 """Writes down what a party in the middle of a round holds of long vectors: nothing made of a seed.
 
 An input follows from the values, noise from its seed, words and carries from both and the keys of
-the edges. What remains are blindings, their points and pads. `specs/14-long-vectors.md`, [P7]:
-pads are dropped with the answer that uses them up, and a state is answered once ([N6] of 12).
+the edges. What remains are blindings, their points and pads. 14-P7:
+pads are dropped with the answer that uses them up, and a state is answered once (12-N6).
 """
 
 from __future__ import annotations

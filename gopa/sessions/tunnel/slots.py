@@ -4,7 +4,7 @@
 
 The name is a keyed hash of place and content, the key follows from place and name, and the nonce
 is the beginning of the name: so a slot opens under its own name only, and holds the one content
-that was given it. `specs/12-sessions.md`, [N4].
+that was given it. 12-N4.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Seals the state of a party that is called, and opens it. `specs/12-sessions.md`, [N4], [N5].
+"""Seals the state of a party that is called, and opens it. 12-N4, 12-N5.
 
     state = core | slot | slot | ..
     core  = format | session | party | counter | size | nonce | XSalsa20-Poly1305(content)
@@ -167,7 +167,7 @@ class SeedRng(Guarded):
     """Draws from a seed, and gives the seed that follows. It is an `Rng`.
 
     What is drawn follows from the seed and what the call was told, so that two calls that were
-    told different things share nothing ([N7]).
+    told different things share nothing (12-N7).
     """
 
     __slots__ = ("_drawn", "_seed")

@@ -181,7 +181,7 @@ class DirectoryVault(Guarded):
         self._board = DirectoryState(self._made(self._path / "board"), log, private=True)
 
     def _take_up(self, follows: bytes) -> None:
-        """Go on where the vault is, if nothing has left that it does not have ([H8]).
+        """Go on where the vault is, if nothing has left that it does not have (12-H8).
 
         A vault that is refused stays as it is: where an old copy was put over a newer vault, what
         looks like the leftover of a crash is the newest generation.
@@ -208,7 +208,7 @@ class DirectoryVault(Guarded):
         return generation, content[_GENERATION:]
 
     def _point_at(self, generation: int) -> None:
-        """Make this the current generation: it counts from the rename on, and no other ([H5])."""
+        """Make this the current generation: it counts from the rename on, and no other (12-H5)."""
         content = generation.to_bytes(_GENERATION) + self._marker.known
         scratch, path = self._path / f"{_CURRENT}.new", self._path / _CURRENT
         write_new(self._files, scratch, frame(self._sealing, self._place(File.CURRENT, 0), content))
@@ -228,7 +228,7 @@ class DirectoryVault(Guarded):
             self._files.sync_directory(self._path)
 
     def _cut_off(self, found: tuple[FoundRecord, ...]) -> None:
-        """Remove what a crash left of the last record: nothing followed from it ([H4])."""
+        """Remove what a crash left of the last record: nothing followed from it (12-H4)."""
         path, end = self._journal_path(self._generation), found[-1].end if found else 0
         self._count = len(found)
         if end < path.stat().st_size:

@@ -1,4 +1,4 @@
-"""Writes a record into a file, sealed or with a checksum, and binds it to its place ([H4], [H6]).
+"""Writes a record into a file, sealed or with a checksum, and binds it to its place (12-H4, 12-H6).
 
     frame = length (4 bytes) | check (4 bytes) | payload
     plain:  payload = content | SHA-256(label | place | content)
@@ -7,7 +7,7 @@
 The check is the beginning of SHA-256 of label, place and length: a damaged length is told
 from a frame that was cut off.
 
-The file `seal` of a vault holds its id and how its records are sealed ([H6]).
+The file `seal` of a vault holds its id and how its records are sealed (12-H6).
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _damaged(place: RecordPlace) -> VaultDamaged:
 
 
 VERSION: Final = 2
-"""With version 1 `current` held no mark ([H8]): vaults of it are refused by name."""
+"""With version 1 `current` held no mark (12-H8): vaults of it are refused by name."""
 
 
 @dataclass(frozen=True, slots=True)

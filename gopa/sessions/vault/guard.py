@@ -1,6 +1,6 @@
 """Guards against old vaults and states: remembers what left last.
 
-`specs/12-sessions.md`, [H8] and section 7. A vault and a state are bytes, and bytes can be copied.
+12-H8 and section 7. A vault and a state are bytes, and bytes can be copied.
 What a function of them cannot see, that they were used before, a guard sees: it keeps one small
 mark for each place (a vault, or a session and a party) and replaces it only if it is the one that
 the caller has read.
@@ -28,11 +28,11 @@ class StateReplayed(VaultError):
 
 
 class VaultOutdated(StateReplayed):
-    """Reports a vault that was put back from a copy: more has left since ([H8])."""
+    """Reports a vault that was put back from a copy: more has left since (12-H8)."""
 
 
 class VaultUnmarked(VaultError):
-    """Reports a vault without its mark: nobody can say whether it is the newest ([H8])."""
+    """Reports a vault without its mark: nobody can say whether it is the newest (12-H8)."""
 
 
 class StateLost(VaultError):
@@ -41,7 +41,7 @@ class StateLost(VaultError):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Names the last answer that left ([N6]), or the last record before it ([H8]).
+    """Names the last answer that left (12-N6), or the last record before it (12-H8).
 
     `counter` is that of the state in it, `digest` the hash of all that left. Logical rounds below
     `spent` may have had a value of this party. Of a vault `counter` is the generation and,
@@ -108,7 +108,7 @@ class MemoryGuard:
 
 
 class Unguarded:
-    """Keeps nothing: whoever holds old states can have the party say two things ([N8]).
+    """Keeps nothing: whoever holds old states can have the party say two things (12-N8).
 
     Only for parties whose states cannot be given to them twice.
     """

@@ -24,11 +24,11 @@ class VaultInUse(VaultError):
 
 
 class VaultExposed(VaultError):
-    """Reports that others can read or enter the vault: it is refused, not repaired ([H1])."""
+    """Reports that others can read or enter the vault: it is refused, not repaired (12-H1)."""
 
 
 class VaultDamaged(VaultError):
-    """Reports that a file is missing, was changed, or belongs elsewhere ([H4], [H6])."""
+    """Reports that a file is missing, was changed, or belongs elsewhere (12-H4, 12-H6)."""
 
 
 class WrongSecret(VaultError):
@@ -40,7 +40,7 @@ class VaultBroken(VaultError):
 
 
 class StateDiverged(VaultError):
-    """Reports a journal that makes other messages when repeated, or an old format ([R3], [H2])."""
+    """A journal that makes other messages when repeated, or an old format (12-R3, 12-H2)."""
 
 
 @runtime_checkable
@@ -69,7 +69,7 @@ class Vault(Protocol):
 
         Parts spare the copies where many parties of one process keep the same entries. With
         `leaves` something that follows from the record leaves the process once this returns: a
-        copy of the vault without it is an old one from then on ([H8]).
+        copy of the vault without it is an old one from then on (12-H8).
         """
 
     def close(self) -> None:

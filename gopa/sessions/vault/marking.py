@@ -1,6 +1,6 @@
 """Has a guard remember how far a vault is, so that an old copy of it is refused.
 
-`specs/12-sessions.md`, [H8]. Two answers that a party gives from one old vault can give its input
+12-H8. Two answers that a party gives from one old vault can give its input
 away: what hides the first one hides the second, too (14-P7).
 """
 

@@ -1,6 +1,6 @@
 """Operates on files that only their owner can read, one system call each.
 
-Tests replace them to stop at each single call. One process at a time uses a vault ([H1]).
+Tests replace them to stop at each single call. One process at a time uses a vault (12-H1).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OTHERS: Final = 0o077
 
 
 class PrivateFiles(OsFiles):
-    """Calls the operating system; new files and directories are the owner's alone ([H1])."""
+    """Calls the operating system; new files and directories are the owner's alone (12-H1)."""
 
     def create(self, path: Path) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
@@ -60,7 +60,7 @@ def write_new(files: PrivateFiles, path: Path, data: bytes) -> None:
 
 
 def erase(files: PrivateFiles, path: Path) -> None:
-    """Write zeros over a file, then remove it ([H5]); its directory is not synced."""
+    """Write zeros over a file, then remove it (12-H5); its directory is not synced."""
     left = path.stat().st_size
     handle = files.open_begin(path)
     try:
@@ -75,7 +75,7 @@ def erase(files: PrivateFiles, path: Path) -> None:
 
 
 def is_exposed(path: Path) -> bool:
-    """Whether others can use this file or directory, or it is a link to one ([H1])."""
+    """Whether others can use this file or directory, or it is a link to one (12-H1)."""
     found = path.lstat()
     if path.is_symlink():
         return True

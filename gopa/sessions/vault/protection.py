@@ -1,4 +1,4 @@
-"""Protects a key at rest: by nothing, a passphrase, or a key file ([H6]).
+"""Protects a key at rest: by nothing, a passphrase, or a key file (12-H6).
 
 Boxes are XSalsa20-Poly1305 and passphrases go through Argon2id, both from PyNaCl. This is the
 only module that imports it.
@@ -76,7 +76,7 @@ class SecretBox(Guarded):
 
 
 def stretch(passphrase: SecretBytes, salt: bytes) -> SecretBytes:
-    """The key that Argon2id makes of a passphrase: 64 MiB, 3 passes ([H6])."""
+    """The key that Argon2id makes of a passphrase: 64 MiB, 3 passes (12-H6)."""
     made = argon2id.kdf(KEY_SIZE, passphrase.reveal(), salt, opslimit=PASSES, memlimit=MEMORY)
     return SecretBytes(made)
 

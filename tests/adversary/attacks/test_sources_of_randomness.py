@@ -21,7 +21,7 @@ STATISTICS: Final = frozenset(
         "gopa/graph/spectrum.py",
         "gopa/cli/attack_privacy.py",
         "gopa/cli/simulate_output.py",
-        "gopa/learning/fitting.py",
+        "gopa/learning/outcome.py",
     }
 )
 """Modules that estimate or make up something, and draw no secret, may use the generators of numpy.

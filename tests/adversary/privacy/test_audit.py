@@ -27,7 +27,7 @@ from gopa.adversary.privacy.audited_plan import GAUSSIAN, TWO_UNIFORM
 from gopa.adversary.privacy.coalitions import FEWEST
 from gopa.graph import complete
 from gopa.planning.exposure import noise_sum, theorem_d
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from wire.errors import UsageError
 from zkp.noise import GaussianTable
 

@@ -14,7 +14,7 @@ from gopa.adversary.privacy.audited_plan import GAUSSIAN, UNIFORM
 from gopa.adversary.privacy.coalitions import FEWEST, LATE, ROLLBACK
 from gopa.cli import attack_privacy, commands
 from gopa.cli.plan import as_record
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from wire.errors import UsageError
 from zkp.noise import GaussianTable
 

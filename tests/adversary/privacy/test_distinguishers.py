@@ -70,7 +70,7 @@ def test_two_parties_and_a_gaussian_mask_have_the_exact_ratio() -> None:
 
 
 def test_linear_scores_attain_the_continuous_curve() -> None:
-    """Shift and deviation of the score are those of a normal view: d^2 theta ([V8])."""
+    """Shift and deviation of the score are those of a normal view: d^2 theta (03-V8)."""
     graph = from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 2)])
     noise = Law.of(GaussianTable.with_scale("4", bits=30, rows=41))
     world = World((Release(graph, 1),), noise, Masks(9), (7,))

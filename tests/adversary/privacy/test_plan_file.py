@@ -12,7 +12,7 @@ import pytest
 from gopa.adversary.privacy import read_plan
 from gopa.cli.plan import as_record
 from gopa.planning import Plan
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from wire.errors import UsageError
 
 

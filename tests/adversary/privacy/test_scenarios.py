@@ -33,7 +33,7 @@ from gopa.graph import complete, from_edges
 from gopa.planning.exposure import noise_sum, theorem_d
 from gopa.planning.worth import guarantee
 from gopa.rounds.graph import peel
-from tests.planning.classic import plan
+from tests.planning.samples import plan
 from zkp.noise import GaussianTable
 
 

@@ -73,7 +73,7 @@ def opens_after_confirming(patch: pytest.MonkeyPatch) -> None:
 
 
 def unmasks_before_counting(patch: pytest.MonkeyPatch) -> None:
-    """Parties unmask whoever confirmed ([F2])."""
+    """Parties unmask whoever confirmed (04-F2)."""
 
     def hasty(party: Any, state: Any, counting: Any, found: Any) -> Any:
         del found
@@ -89,7 +89,7 @@ def unmasks_before_counting(patch: pytest.MonkeyPatch) -> None:
 
 
 def draws_anew(patch: pytest.MonkeyPatch) -> None:
-    """A step that is made again has other chance than the first time ([R1])."""
+    """A step that is made again has other chance than the first time (12-R1)."""
     honest, begin = StepRng.begin, Arena.__init__
     asked: Counter[bytes] = Counter()
 
@@ -107,13 +107,13 @@ def draws_anew(patch: pytest.MonkeyPatch) -> None:
 
 
 def ignores_cuts(patch: pytest.MonkeyPatch) -> None:
-    """Late messages of every phase count ([C2])."""
+    """Late messages of every phase count (04-C2)."""
     honest = Sorter.sort
     patch.setattr(Sorter, "sort", lambda self, authors, _: honest(self, authors, _FAR))
 
 
 def counts_late_values(patch: pytest.MonkeyPatch) -> None:
-    """Values behind the cut count ([P2])."""
+    """Values behind the cut count (04-P2)."""
     honest = Sorter.sort
 
     def sort(self: Any, authors: Any, cut: int) -> Any:
@@ -123,7 +123,7 @@ def counts_late_values(patch: pytest.MonkeyPatch) -> None:
 
 
 def believes_cuts(patch: pytest.MonkeyPatch) -> None:
-    """A cut may lie ahead ([C2])."""
+    """A cut may lie ahead (04-C2)."""
     honest = RoundSequence._proceed
 
     def proceed(self: RoundSequence, message: Message, said: Any) -> None:
@@ -143,38 +143,38 @@ def _believing(patch: pytest.MonkeyPatch, name: str) -> None:
 
 
 def believes_accusers(patch: pytest.MonkeyPatch) -> None:
-    """Accusations need no proof ([A2])."""
+    """Accusations need no proof (04-A2)."""
     _believing(patch, "bad_shared")
 
 
 def believes_noise(patch: pytest.MonkeyPatch) -> None:
-    """Inputs and noise need no proof ([K3])."""
+    """Inputs and noise need no proof (04-K3)."""
     _believing(patch, "bad_noises")
 
 
 def believes_values(patch: pytest.MonkeyPatch) -> None:
-    """Masked values need not open their commitments ([P1])."""
+    """Masked values need not open their commitments (04-P1)."""
     patch.setattr(PublishRules, "_wrong_among", lambda *_: frozenset())
 
 
 def believes_seeds(patch: pytest.MonkeyPatch) -> None:
-    """Self-masks need not be those that were committed to ([U1])."""
+    """Self-masks need not be those that were committed to (04-U1)."""
     patch.setattr(UnmaskRules, "_wrong", lambda *_: frozenset())
 
 
 def believes_nonces(patch: pytest.MonkeyPatch) -> None:
-    """Nonces need not fit their hashes ([V1])."""
+    """Nonces need not fit their hashes (04-V1)."""
     patch.setattr(CoinsRules, "_read", lambda _, message: REVEAL.decode(message.body))
 
 
 def strikes_nobody(patch: pytest.MonkeyPatch) -> None:
-    """Who signs two entries for a slot stays in the lists ([E3])."""
+    """Who signs two entries for a slot stays in the lists (04-E3)."""
     patch.setattr(Mailbox, "is_struck", lambda *_: False)
 
 
 def blames_whoever_saw_another_log(patch: pytest.MonkeyPatch) -> None:
-    """Faults convict, whatever log their author was shown ([E6])."""
-    patch.setattr(sys.modules["gopa.protocol.rules.check"], "_weighed", lambda fault, _: fault)
+    """Faults convict, whatever log their author was shown (04-E6)."""
+    patch.setattr(sys.modules["gopa.protocol.rules.forks"], "_weighed", lambda fault, _: fault)
 
 
 BREAKS: Final[dict[str, Broken]] = {

@@ -132,7 +132,7 @@ def _double(arena: Arena, side: Side, number: int, cut: int) -> set[bytes]:
 
 
 def _require_nonces(arena: Arena, side: Side, found: RoundFindings) -> None:
-    """[V1], over the first entries of those that count."""
+    """04-V1, over the first entries of those that count."""
     own = {found.roll[place] for place in found.final or ()}
     first: dict[tuple[bytes, int], bytes] = {}
     for posted in side.board.entries:
@@ -209,7 +209,7 @@ def require_shut(arena: Arena) -> None:
 
 
 def require_one_sum(arena: Arena) -> None:
-    """Without noise honest parties open their masks for one final close of a logical round ([S5]).
+    """Without noise honest parties open their masks for one final close of a logical round (04-S5).
 
     On all logs together, in all attempts: two sums could differ by one party.
     """

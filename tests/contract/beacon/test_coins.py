@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from gopa.contract.beacon import (
+    DRAND_CHAIN,
+    KNOWN_CHAINS,
+    Scheme,
+    bls,
+    drand,
     drand_coins,
     draw_coin,
     flip_coins,
@@ -23,14 +29,19 @@ from gopa.contract.beacon import (
     reveal_hash,
     seed_of_choices,
     simulation_coins,
+    timing,
 )
 from gopa.graph import all_choices
 from tests.contract.beacon.beacon_vectors import records, value
+from wire import domains
+from wire.codec import describe
 from wire.errors import UsageError
 
 VECTORS = json.loads(
     (Path(__file__).resolve().parents[3] / "specs" / "vectors" / "beacon.json").read_text()
 )
+
+
 COINS, SESSION, PARTY, LEAF, NONCE = (value(name) for name in ("r", "s", "p", "l", "n"))
 
 
@@ -91,6 +102,8 @@ CALLS: list[tuple[Callable[..., object], tuple[object, ...]]] = [
     (draw_coin, (COINS, SESSION, 1, PARTY, 0, 63)),
     (flip_coins, (COINS, SESSION, 1, PARTY, 64)),
 ]
+
+
 each_call = pytest.mark.parametrize(
     ("call", "arguments"), CALLS, ids=[c.__name__ for c, _ in CALLS]
 )
@@ -148,6 +161,8 @@ def test_the_graph_comes_from_the_coins() -> None:
 
 
 BYTES32 = (b"", bytes(31), bytes(33), bytearray(32), "0" * 32, None)
+
+
 ROUNDS = (-1, 65_536, 1.0, True, None)
 
 
@@ -220,3 +235,63 @@ def test_flips_are_fair_and_independent() -> None:
     flips = np.frombuffer(flip_coins(COINS, SESSION, 0, PARTY, count), dtype=np.uint8)
     assert stats.binomtest(int(flips.sum()), count).pvalue > 1e-4
     assert stats.chisquare(np.bincount(np.packbits(flips), minlength=256)).pvalue > 1e-4
+
+
+SPEC = (Path(__file__).resolve().parents[3] / "specs" / "09-beacon.md").read_text()
+
+
+RULES = re.findall(r"\*\*\[(D\d+)\]\*\*", SPEC)
+
+
+def test_rules_are_numbered_without_gaps() -> None:
+    assert RULES
+    assert [int(rule[1:]) for rule in RULES] == list(range(1, len(RULES) + 1))
+
+
+def test_errors_cite_rules_that_exist() -> None:
+    cited = [drand.INPUTS, bls.ENCODING, bls.SUBGROUP, bls.EQUATION, timing.TIMES, timing.QUORUM]
+    assert len(set(cited)) == len(cited)
+    assert {check.removeprefix("09-") for check in cited} <= set(RULES)
+
+
+def test_the_printed_format_is_the_one_that_runs() -> None:
+    (printed,) = re.findall(r"^```tls\n(.*?)\n```$", SPEC, re.MULTILINE | re.DOTALL)
+    assert printed == describe(DRAND_CHAIN)
+
+
+def test_the_table_of_schemes_is_the_one_that_runs() -> None:
+    rows = re.findall(
+        r"^\| (\d) \| `([\w-]+)` \| (\d\d) \| (\d\d) \| `(\S+)` \| (.*) \|$", SPEC, re.MULTILINE
+    )
+    assert [tuple(row) for row in rows] == [
+        (
+            str(scheme.value),
+            scheme.title,
+            str(scheme.key_size),
+            str(scheme.signature_size),
+            scheme.hash_domain.decode(),
+            "previous signature, round" if scheme.chained else "round",
+        )
+        for scheme in Scheme
+    ]
+
+
+def test_every_label_is_printed() -> None:
+    labels = {
+        label.decode()
+        for label in vars(domains).values()
+        if isinstance(label, bytes) and label.startswith(b"gopa/v1/beacon/")
+    }
+    printed = set(re.findall(r"`(gopa/v1/beacon/[a-z-]+)`", SPEC))
+    assert len(labels) == 10
+    assert printed == labels
+
+
+def test_known_networks_are_printed() -> None:
+    for chain in KNOWN_CHAINS:
+        assert chain.chain_hash.hex() in SPEC
+        assert f"`{chain.scheme.title}`, {chain.period} s" in SPEC
+
+
+def test_the_distance_is_the_one_that_runs() -> None:
+    assert f"time(i) - {timing.DISTANCE} period" in SPEC

@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 from gopa import UsageError
 from gopa.graph import MixingMatrix, complete, fixed, from_edges, metropolis, random_regular, ring
 from gopa.learning import BudgetExceeded, Privacy
+from gopa.learning.clipping import DEVIATION
 from gopa.learning.correlated import (
     METHODS,
     Method,
@@ -25,7 +26,6 @@ from gopa.learning.correlated import (
     spread_bound,
 )
 from gopa.learning.correlated.disguises import InFunctions, InStates, mixed
-from gopa.learning.grid import DEVIATION
 from gopa.learning.objectives import HINGE, Linear, Objective, Quadratic
 from gopa.learning.rows import AgentRows
 from gopa.learning.steps import Steps, constant, harmonic

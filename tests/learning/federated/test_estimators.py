@@ -142,7 +142,7 @@ def test_a_session_without_an_outcome_is_spent_all_the_same(failed: str) -> None
         if failed == "interrupted" and done:
             raise KeyboardInterrupt
 
-    lost = (lambda _: dict.fromkeys(range(7), "COMMIT")) if failed == "lost" else None
+    lost = (lambda _: dict.fromkeys(range(7), "JOIN")) if failed == "lost" else None
     model = FederatedLogisticRegression(rounds=1, progress=stop, **NOISY)
     model.set_params(session={**NEAR, "script": lost})
     with pytest.raises(KeyboardInterrupt if lost is None else UsageError):

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
+from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn import config_context
 
 import gopa
-from gopa.learning import Privacy
-from gopa.learning.charges import Charge
+from examples import federated_processes
+from examples.federated import figures
+from gopa.learning import Privacy, federated
 from gopa.learning.federated.setting import Mode, Setting
 from gopa.learning.federated.sums import SumSession
 from gopa.learning.ledger import PrivacyLedger
+from gopa.learning.privacy import Charge
 from tests.learning.federated.problems import NEAR
 
 
@@ -66,3 +72,50 @@ def test_a_plan_that_proves_lengths_costs_no_error() -> None:
     assert (found.path, unproved.path) == ("rows", "bits")
     assert found.errors.planned < unproved.errors.planned
     assert found.terms.bounds_length
+
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs/learning/federated.md").read_text()
+
+
+@pytest.mark.slow
+def test_its_programs_run(capsys: pytest.CaptureFixture[str]) -> None:
+    programs = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(programs) == 4
+    assert all(len([line for line in each.splitlines() if line.strip()]) <= 10 for each in programs)
+    with config_context():  # a program sets it
+        exec("\n".join(programs), {})  # noqa: S102 - our own page
+    first, second, noise, *said = capsys.readouterr().out.splitlines()
+    assert float(first) > 0.94
+    assert 0.87 <= round(float(second), 2) <= 0.96
+    assert 0.29 <= round(float(noise), 2) <= 0.92
+    assert said[-2] == "()"
+    assert "rate" in said[-1]
+
+
+def test_every_name_in_its_table_is_there() -> None:
+    table = PAGE.partition("## What there is")[2].partition("\n\nFunctions")[0]
+    names = re.findall(r"`([A-Za-z_]+)`", table)
+    assert len(names) == 14
+    assert set(names) <= set(federated.__all__)
+
+
+def test_the_figures_are_named() -> None:
+    assert figures.names == ("cancer", "houses")
+    assert f"python -m examples.federated {figures.names[0]}" in PAGE
+
+
+@pytest.mark.soak
+def test_every_round_of_a_federation_is_valid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    federated_processes.main(tmp_path)  # exits unless both audits say VALID, and all models agree
+    said = capsys.readouterr().out
+    assert said.count("VALID") == 2
+    rounds = re.findall(r"Round \d: 6 parties included, 0 excluded", said)
+    assert len(rounds) == 1 + federated_processes.ROUNDS
+    means = np.fromstring(said.partition("means [")[2].partition("]")[0], sep=" ")
+    patients = np.concatenate(
+        [federated_processes.rows(each)[0] for each in range(federated_processes.CLINICS)]
+    )
+    assert np.abs(means - patients[:, :-1].mean(axis=0)).max() < 0.15
+    assert float(said.partition("accuracy ")[2].split()[0]) > 0.6

@@ -28,7 +28,6 @@ from gopa.learning.network_dp import (
     sum_law,
     walk_histogram,
 )
-from gopa.learning.network_dp.closed_forms import shuffled_rounds
 from gopa.learning.network_dp.counting import debiased, numbers, ring_deviations
 from gopa.learning.network_dp.responses import (
     added_reports,
@@ -36,6 +35,7 @@ from gopa.learning.network_dp.responses import (
     shuffled,
     uniform_chance,
 )
+from tests.learning.network_dp.closed_forms import shuffled_rounds
 from tests.learning.network_dp.views import ReportAttack
 
 ONE = Privacy(1.0, 1e-5, view="neighbour")

@@ -27,19 +27,17 @@ from gopa.learning.network_dp import (
     sum_law,
     walk_histogram,
 )
-from gopa.learning.network_dp.closed_forms import (
+from gopa.learning.network_dp.laws import Shares, central_sigma, gaps, local_sigma, spacings
+from gopa.learning.steps import constant, root
+from tests.learning.network_dp.closed_forms import (
     advanced,
-    central_sigma,
     descent_error,
     descent_steps,
-    local_sigma,
     shuffled_rounds,
     visits,
     walk_descent,
     walk_order,
 )
-from gopa.learning.network_dp.laws import Shares, gaps, spacings
-from gopa.learning.steps import constant, root
 from tests.learning.network_dp.views import (
     VICTIM,
     Attack,

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
+from contextlib import redirect_stdout
 from dataclasses import replace
+from io import StringIO
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from examples import pairwise, pairwise_strangers
 from gopa import UsageError
-from gopa.learning import stacked
+from gopa.learning import DataNotFound, stacked
+from gopa.learning.experiments import FigureRun
 from gopa.learning.pairwise import (
     AUC,
     GINI,
@@ -97,3 +103,42 @@ def test_nothing_is_divided_by_nothing() -> None:
     worded = stacked([(np.array([[0.1]]), np.array(["yes"])) for _ in range(3)], "made up")
     with pytest.raises(UsageError, match="labels are numbers"):
         statistic(GINI, worded)
+
+
+SETS = dict.fromkeys(pairwise.figures.names, pairwise.figures)
+
+
+SETS |= dict.fromkeys(pairwise_strangers.figures.names, pairwise_strangers.figures)
+
+
+def made(name: str, folder: Path) -> FigureRun:
+    try:
+        return SETS[name].make(name, folder, quick=True)
+    except DataNotFound as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "depth",
+        *(pytest.param(name, marks=pytest.mark.soak) for name in SETS if name != "depth"),
+    ],
+)
+def test_a_figure_is_made(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    made(name, tmp_path)
+    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    assert len((tmp_path / f"{name}.csv").read_text().splitlines()) > 3
+
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs/learning/pairwise.md").read_text()
+
+
+def test_its_first_program_runs() -> None:
+    program, *_ = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    said = StringIO()
+    with redirect_stdout(said):
+        exec(compile(program, "pairwise.md", "exec"), {})  # noqa: S102 - ours
+    assert "no claim: nothing is hidden by noise" in said.getvalue()
+    assert "epsilon 4 for all data of one user" in said.getvalue()

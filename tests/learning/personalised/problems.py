@@ -9,8 +9,7 @@ from gopa.graph import Graph, from_similarity
 from gopa.learning.clocks import Poisson
 from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
 from gopa.learning.personalised import Collaboration, Links
-from gopa.learning.personalised.descent import GradientNoise, ModelDescent
-from gopa.learning.personalised.turns import schedule, turns
+from gopa.learning.personalised.descent import GradientNoise, ModelDescent, schedule, turns
 from gopa.learning.rows import AgentRows
 
 Floats = npt.NDArray[np.float64]
@@ -72,3 +71,14 @@ def within_three_errors(values: Floats, bound: float) -> bool:
     """Whether a mean of runs is below a bound, up to three standard errors."""
     error = values.std(ddof=1) / np.sqrt(len(values))
     return bool(values.mean() - 3 * error <= bound * (1 + 1e-9) + 1e-12)
+
+
+def graph_gradient(problem: Collaboration, models: Floats, weights: Floats) -> Floats:
+    """The gradient of J in the weights, (2.7): symmetric (.., users, users), 0 on the diagonal."""
+    squares = (models * models).sum(axis=-1)
+    each = problem.confidences * problem.local.value(models) + problem.pull / 2 * squares
+    each = each + problem.weight * problem.regulariser.degree.slope(weights.sum(axis=-1))
+    both = each[..., :, None] + each[..., None, :]
+    both -= problem.pull * np.einsum("...up,...vp->...uv", models, models)
+    both += problem.weight * problem.regulariser.edge.slope(weights)
+    return np.asarray(both * (1 - np.eye(problem.users)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from gopa.learning.personalised import (
     UniformPeers,
     stumps,
 )
+from gopa.learning.personalised.methods import METHODS, MethodName
 
 QUICK = GraphSteps(first=150, then=50)
 
@@ -35,6 +38,15 @@ def accuracy(found: Personalised, users: Users) -> float:
     return float(np.mean([found.score(user, rows, signs[:, user]) for user in range(20)]))
 
 
+def test_one_list_of_methods() -> None:
+    """The registry, the type of the keyword, the page, and what is tried below."""
+    page = Path(__file__).resolve().parents[3] / "docs" / "learning" / "personalised.md"
+    rows = "\n".join(line for line in page.read_text().splitlines() if line.startswith('| `"'))
+    firsts = [line.split("|")[1] for line in rows.splitlines()]
+    assert set(METHODS) == set(get_args(MethodName))
+    assert set(METHODS) == {name for cell in firsts for name in re.findall(r'`"([a-z-]+)"`', cell)}
+
+
 def test_all_methods_learn_and_working_together_is_better(users: Users) -> None:
     graph = from_similarity(users.truth["weights"], 1e-2)
     base = stumps(-np.ones(3), np.ones(3), 5)
@@ -43,6 +55,7 @@ def test_all_methods_learn_and_working_together_is_better(users: Users) -> None:
         "propagation": {"graph": graph},
         "frank-wolfe": {"graph": graph, "predictors": base, "steps": 1000},
     }  # fmt: skip
+    assert set(how) == set(METHODS)
     reached = {}
     for method, more in how.items():
         found = Personalised(method, seed=1, **more).fit(users)  # type: ignore[arg-type]

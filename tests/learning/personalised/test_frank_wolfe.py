@@ -10,12 +10,11 @@ import pytest
 from gopa import UsageError
 from gopa.learning.objectives import Boosting
 from gopa.learning.personalised import Collaboration, Links, Move, fit_jointly
-from gopa.learning.personalised.descent import FrankWolfe
+from gopa.learning.personalised.descent import FrankWolfe, schedule, turns
 from gopa.learning.personalised.moves import lengths
-from gopa.learning.personalised.turns import schedule, turns
 from gopa.learning.rows import AgentRows
 from tests.learning.personalised.problems import Floats, graph_of, within_three_errors
-from tests.learning.personalised.test_theory import INSTANCES
+from tests.learning.personalised.test_objective import INSTANCES
 
 
 def boosting(seed: int, users: int, predictors: int) -> tuple[Collaboration, Links]:
@@ -58,7 +57,9 @@ def test_frank_wolfe_keeps_its_rate(seeds: range) -> None:
         # What stands below the least value only makes the claim harder.
         best = least(problem, links, radius, 300)
         first = float(problem.loss(models[0], links)) - best
-        scale = 6 * problem.users * (problem.ball_curvature(links, radius) + first)
+        bends = problem.confidences * problem.local.smoothness(math.inf) + problem.pull
+        curvature = float((links.degrees[0] * bends).sum() * 4 * radius**2)
+        scale = 6 * problem.users * (curvature + first)
         actors = schedule(None, problem.users, seed, steps=steps, runs=runs)
         for now in turns(actors, links, 0, steps):
             engine(now)

@@ -26,11 +26,15 @@ from gopa.learning.personalised import (
     fit_jointly,
     log_degrees,
 )
-from gopa.learning.personalised.descent import ModelDescent
+from gopa.learning.personalised.descent import ModelDescent, schedule, turns
 from gopa.learning.personalised.graph_learning import learned
-from gopa.learning.personalised.turns import schedule, turns
-from tests.learning.personalised.problems import Floats, problem_of, within_three_errors
-from tests.learning.personalised.test_theory import INSTANCES
+from tests.learning.personalised.problems import (
+    Floats,
+    graph_gradient,
+    problem_of,
+    within_three_errors,
+)
+from tests.learning.personalised.test_objective import INSTANCES
 
 
 def made(seed: int, users: int) -> tuple[Collaboration, Floats, np.random.Generator]:
@@ -57,7 +61,7 @@ def best_graph(problem: Collaboration, models: Floats) -> Floats:
     def at(flat: Floats) -> tuple[float, Floats]:
         weights = square(flat)
         value = problem.value(models[None], Links.of_weights(weights[None]))
-        return float(value[0]), problem.graph_gradient(models, weights)[upper]
+        return float(value[0]), graph_gradient(problem, models, weights)[upper]
 
     begin = np.full(len(upper[0]), 0.1)
     found = minimize(
@@ -97,7 +101,8 @@ def test_graphs_keep_the_linear_rate(seeds: range) -> None:
                 each - least
                 for each in graph_walk(problem, models, start, peers=peers, steps=30, runs=20)
             ]
-            kept = problem.graph_kept(peers)
+            bend = problem.graph_curvature() / problem.graph_smoothness(peers)
+            kept = 1 - 2 * peers * bend / (users * (users - 1))
             assert all((after <= before + 1e-9).all() for before, after in pairwise(excess))
             for step in (1, 10, 30):
                 assert within_three_errors(excess[step], kept**step * excess[0][0])

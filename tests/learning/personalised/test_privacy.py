@@ -26,10 +26,14 @@ from gopa.learning.personalised import (
     private_alone,
     propagated,
 )
-from gopa.learning.personalised.descent import GradientNoise, ModelDescent
-from gopa.learning.personalised.plan import plan
-from gopa.learning.personalised.release import GridSums, Mechanism, NoiseStream, private_gradients
-from gopa.learning.personalised.turns import schedule, turns
+from gopa.learning.personalised.descent import GradientNoise, ModelDescent, schedule, turns
+from gopa.learning.personalised.release import (
+    GridSums,
+    Mechanism,
+    NoiseStream,
+    plan,
+    private_gradients,
+)
 from gopa.learning.personalised.warm import _learned, _moved, _units
 from gopa.learning.rows import AgentRows
 from tests.learning.personalised.problems import problem_of, rows_of

@@ -1,4 +1,4 @@
-"""Before it commits a party reads what others signed: reveals, or joins of neighbours ([V7])."""
+"""Before it commits a party reads what others signed: reveals, or joins of neighbours (04-V7)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gopa.protocol.party.states import Checking, Stopped
 from gopa.protocol.simulation import Simulation, SimulationOptions
 from gopa.protocol.simulation.party import SimulatedParty
 from gopa.rounds.toolkit import Toolkit
-from tests.protocol.party.roots import as_claimed
+from tests.protocol.party.test_chain import as_claimed
 from tests.protocol.simulation.doubles import SWIFT
 from tests.protocol.simulation.worlds import FULL, SCALAR, TEST_COINS, inputs_for, simulate
 from tests.randomness import seeded
@@ -173,7 +173,7 @@ def same(found: Asking, posted: Posted) -> tuple[Posted, ...]:
 
 
 def and_again_later(found: Asking, posted: Posted) -> tuple[Posted, ...]:
-    """A second entry in a slot replaces nothing ([E3]); this one lies at the cut."""
+    """A second entry in a slot replaces nothing (04-E3); this one lies at the cut."""
     return posted, replace(found.post(b"something else"), index=found.wanted.cut)
 
 

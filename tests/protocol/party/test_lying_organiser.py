@@ -237,7 +237,7 @@ def test_nonce_that_was_not_committed_to_stops_everybody() -> None:
 
 
 def test_nobody_unmasks_when_too_few_confirmed() -> None:
-    """The close names everybody; parties count what they have read themselves ([F2])."""
+    """The close names everybody; parties count what they have read themselves (04-F2)."""
     script = Script()
     for party in range(4):
         script = script.misbehave(party, Skip(Phase.CONFIRM))
@@ -253,7 +253,7 @@ def test_nobody_unmasks_when_too_few_confirmed() -> None:
 def test_nobody_unmasks_when_too_few_confirmed_around_somebody_else(
     missing: tuple[int, int],
 ) -> None:
-    """[F2] is about everybody in the final list, also those far away on a ring.
+    """04-F2 is about everybody in the final list, also those far away on a ring.
 
     Else the seeds of others expose a party that has no mask left which nobody knows.
     """
@@ -275,7 +275,7 @@ def test_nobody_unmasks_when_too_few_confirmed_around_somebody_else(
 
 
 def test_who_confirmed_late_gives_no_shares() -> None:
-    """Nobody would count them ([U3])."""
+    """Nobody would count them (04-U3)."""
     script = Script().misbehave(6, Skip(Phase.UNMASK)).misbehave(3, PostsLate(Phase.CONFIRM))
     simulation, record = run(script, None, RECOVERING)
     board = simulation.parties[0].access.board

@@ -262,7 +262,7 @@ def test_known_key_under_another_scheme_is_another_chain(known: DrandChain, sche
 
 
 def test_plan_that_claims_more_than_it_has() -> None:
-    """The party computes for itself what the terms are worth ([S3])."""
+    """The party computes for itself what the terms are worth (04-S3)."""
     claims = replace(SCALAR, delta=Decimal("1e-9"))
     assert guarantee(claims).total > claims.delta
     trusting = replace(STRICT, delta=Decimal(1))

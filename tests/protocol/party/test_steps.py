@@ -53,7 +53,7 @@ from gopa.protocol.simulation.randomness import SeededStreams
 from gopa.protocol.simulation.script import Skip
 from gopa.protocol.simulation.setup import permissive
 from tests.lies import lying
-from tests.protocol.party.roots import as_claimed
+from tests.protocol.party.test_chain import as_claimed
 from tests.protocol.simulation.doubles import SWIFT
 from tests.protocol.simulation.worlds import SCALAR, inputs_for, simulate
 from tests.randomness import seeded
@@ -422,7 +422,7 @@ def test_commits_of_neighbours_are_read_and_reveals_and_confirmations_of_everybo
 
 
 def test_party_that_lost_its_neighbours_at_commit_leaves_without_blame() -> None:
-    """What it would publish would be hidden by too few masks ([L1])."""
+    """What it would publish would be hidden by too few masks (04-L1)."""
     terms = replace(SCALAR, loss=1)
     script = Script().drop(2, before=Phase.COMMIT).drop(4, before=Phase.COMMIT)
     simulation = simulate(terms, script=script, toolkit=RING)

@@ -76,7 +76,7 @@ def test_who_lied_about_an_edge_is_convicted(kind: str, real: bool) -> None:
 
 
 def test_who_is_convicted_sits_out_all_that_follows() -> None:
-    """[X5]: it failed in publish, which bars from retries; the conviction bars for good."""
+    """04-X5: it failed in publish, which bars from retries; the conviction bars for good."""
     baseline(rounds=2)
     world = make(rounds=2)
     to_publish(world, [(1, 3)])

@@ -1,4 +1,4 @@
-"""Cuts and the order of the organiser's messages ([C1] to [C3])."""
+"""Cuts and the order of the organiser's messages (04-C1 to 04-C3)."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_gap_in_the_organisers_entries_convicts_nobody() -> None:
 
 
 def test_the_organiser_goes_on_after_a_wrong_close() -> None:
-    """Nothing that acts on it counts ([C3])."""
+    """Nothing that acts on it counts (04-C3)."""
     baseline()
     world = make()
     world.run(until=Phase.COMMIT)

@@ -27,17 +27,18 @@ def test_a_nonce_fits_its_hash() -> None:
     assert found.rounds[0].withheld == 1
 
 
-def test_graph_and_edges_are_asked_for_behind_the_close_that_sets_them() -> None:
-    world = make()
-    world.run(until=Phase.COINS)
-    state = world.ledger._session_rounds()._state
-    assert state is not None
-    for early in ("drawn", "matched"):
-        with pytest.raises(UsageError):
-            getattr(state, early)
-    world.run(until=Phase.PUBLISH)
-    assert state.drawn is state.graph
-    assert state.matched is state.edges
+def test_a_stage_is_read_behind_the_close_that_reaches_it() -> None:
+    names = ("enrolled", "drawn", "committed", "matched", "final")
+    for until, reached in ((Phase.JOIN, 0), (Phase.COINS, 1), (Phase.COMMIT, 2), (None, 5)):
+        world = make()
+        world.run(until=until)
+        state = world.ledger._session_rounds()._state
+        assert state is not None
+        for name in names[:reached]:
+            assert getattr(state, name)
+        for name in names[reached:]:
+            with pytest.raises(UsageError):
+                getattr(state, name)
 
 
 def sparse(context: RoundContext, *rest: Any) -> Graph:
@@ -48,7 +49,7 @@ def sparse(context: RoundContext, *rest: Any) -> Graph:
 
 
 def test_withholding_takes_away_ones_own_choices_only() -> None:
-    """The graph over the others is the same whether or not party 3 reveals ([V2])."""
+    """The graph over the others is the same whether or not party 3 reveals (04-V2)."""
     baseline()
     world = make(graph=sparse)
     world.run(until=Phase.COMMIT)

@@ -1,4 +1,4 @@
-"""What a cut leaves out counts for nothing and against nobody; vetoes are named ([C6], [X7])."""
+"""What a cut leaves out counts for nothing and against nobody; vetoes are named (04-C6, 04-X7)."""
 
 from __future__ import annotations
 

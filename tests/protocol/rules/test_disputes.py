@@ -1,4 +1,4 @@
-"""Which edges are disputed: those whose listed ends said different things ([P8], [K5] of 14)."""
+"""Which edges are disputed: those whose listed ends said different things (14-P8, 14-K5)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import cast
 
 import pytest
 
-from gopa.protocol.rules.equations import disputed_edges
 from gopa.protocol.rules.roll_and_edges import Edges
-from gopa.protocol.rules.row_messages import Proved
+from gopa.protocol.rules.rows import Proved, disputed_edges
 
 EDGE = 7
 

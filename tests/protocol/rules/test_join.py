@@ -57,7 +57,7 @@ def test_possession_is_proved(real: bool) -> None:
 
 @pytest.mark.parametrize("real", [False, True], ids=["doubles", "proofs"])
 def test_a_copied_key_comes_with_a_copied_proof(real: bool) -> None:
-    """Bound to the author: the copy goes and the original stays ([J3] before [J4])."""
+    """Bound to the author: the copy goes and the original stays (04-J3 before 04-J4)."""
     baseline()
     world = make(real=real)
     seen: list[Join] = []

@@ -13,14 +13,14 @@ from commitments.group import Group, PointVec
 from gopa.graph import Graph, complete, from_edges, k_out_graph
 from gopa.protocol.rules import commit as matching
 from gopa.protocol.rules.commit import Matching
-from gopa.protocol.rules.roll_and_edges import (
+from gopa.protocol.rules.openings import (
     ClaimedOpenings,
-    Edges,
     _weights,
     good_points,
     public,
     wrong_openings,
 )
+from gopa.protocol.rules.roll_and_edges import Edges
 from gopa.rounds.context import commit
 from tests.group.backends import installed_groups
 from tests.pace import examples

@@ -7,10 +7,9 @@ import pytest
 from bulletin_board.entry import Slot, SlotTable
 from gopa.contract.framing import party_id
 from gopa.contract.organiser import Roll, RollEntry
-from gopa.protocol.rules.checked_ahead import BATCH, CheckedAhead
-from gopa.protocol.rules.join import LazySequence
-from gopa.protocol.rules.records import SeenRoot, Views
-from gopa.protocol.rules.roll_and_edges import Commits, Dealt, FirstInputs, FirstSeeds, PackedRoll
+from gopa.protocol.rules.findings import FirstInputs, FirstSeeds, SeenRoot, Views
+from gopa.protocol.rules.mailbox import BATCH, CheckedAhead
+from gopa.protocol.rules.roll_and_edges import Commits, Dealt, LazySequence, PackedRoll
 from wire.errors import BackendError
 
 
@@ -31,7 +30,7 @@ def test_an_enrolment_is_its_roll(hash_size: int) -> None:
     assert hash(enrolment) == hash(PackedRoll(roll))
     assert enrolment != PackedRoll(Roll(parties[1:], 9))
     assert enrolment[-1] == parties[-1]
-    assert enrolment[1:3] == list(parties[1:3])
+    assert list(enrolment[1:3]) == list(parties[1:3])
     assert dict(enrolment.places) == {each.author: at for at, each in enumerate(parties)}
     assert named(7) in enrolment.places
     assert named(8) not in enrolment.places

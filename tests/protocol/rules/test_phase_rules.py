@@ -8,34 +8,14 @@ from typing import Any, cast
 import pytest
 
 from gopa.contract.framing import Message
-from gopa.contract.phases import KIND_IN, Phase
-from gopa.protocol.rules.commit import CommitRules
+from gopa.contract.phases import CLOSED, KIND_IN, Phase
 from gopa.protocol.rules.final_phases import (
-    ConfirmRules,
     CuriousResultRules,
-    RecoverRules,
-    UnmaskRules,
 )
-from gopa.protocol.rules.findings import PartyVerdict, invalid
-from gopa.protocol.rules.join import CoinsRules, JoinRules
-from gopa.protocol.rules.prove import ProveRules
-from gopa.protocol.rules.publish import PublishRules
-from gopa.protocol.rules.rollback import RollbackRules
-from gopa.protocol.rules.round_state import CheckedOnce, PhaseRules
+from gopa.protocol.rules.mailbox import CheckedOnce, PartyVerdict, invalid
+from gopa.protocol.rules.round_state import PhaseRules
+from gopa.protocol.rules.rounds import RULES_OF
 from wire.errors import UsageError
-
-PHASES: dict[Phase | None, type[PhaseRules]] = {
-    None: CuriousResultRules,
-    Phase.JOIN: JoinRules,
-    Phase.COINS: CoinsRules,
-    Phase.COMMIT: CommitRules,
-    Phase.PUBLISH: PublishRules,
-    Phase.PROVE: ProveRules,
-    Phase.ROLLBACK: RollbackRules,
-    Phase.CONFIRM: ConfirmRules,
-    Phase.UNMASK: UnmaskRules,
-    Phase.RECOVER: RecoverRules,
-}
 
 Read = dict[bytes, tuple[Message, str]]
 
@@ -50,8 +30,8 @@ def read(*claims: tuple[bytes, str]) -> Read:
 
 
 def test_every_phase_that_closes_has_its_rules() -> None:
-    assert {rules.phase: rules for rules in PhaseRules.__subclasses__()} == PHASES
-    assert set(PHASES) - {None} == set(Phase) - {Phase.ORGANISER, Phase.ACCUSE}
+    assert {rules.phase: rules for rules in PhaseRules.__subclasses__()} == RULES_OF
+    assert RULES_OF.keys() == {None, *CLOSED}
 
 
 def test_nobody_s_messages_are_read_where_nobody_posts() -> None:

@@ -55,7 +55,7 @@ def test_another_value_does_not_open(kind: str, change: Change, real: bool) -> N
 
 
 def test_errors_that_cancel_are_found_in_both() -> None:
-    """+1 and -1: the sum would be right, both values are wrong ([P1] holds for each party)."""
+    """+1 and -1: the sum would be right, both values are wrong (04-P1 holds for each party)."""
     baseline()
     world = make()
     world.run(change={Phase.PUBLISH: {1: shifted(1), 2: shifted(-1)}})

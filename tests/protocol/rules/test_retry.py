@@ -1,4 +1,4 @@
-"""Attempts, releases, logical rounds, and who is barred ([X3] to [X5])."""
+"""Attempts, releases, logical rounds, and who is barred (04-X3 to 04-X5)."""
 
 from __future__ import annotations
 

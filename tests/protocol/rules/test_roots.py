@@ -1,4 +1,4 @@
-"""Closes carry the root of the log at their cut ([C7])."""
+"""Closes carry the root of the log at their cut (04-C7)."""
 
 from __future__ import annotations
 

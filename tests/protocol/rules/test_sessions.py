@@ -1,4 +1,4 @@
-"""The manifest, and what stands in front of it ([S1] to [S3])."""
+"""The manifest, and what stands in front of it (04-S1 to 04-S3)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gopa.contract.organiser import OPEN, Open
 from gopa.contract.phases import Kind, Phase
 from gopa.protocol.admission.policy import ProtocolAdmission
 from gopa.protocol.rules import Ledger
-from gopa.protocol.rules.findings import BreaksRule
 from gopa.protocol.rules.ledger import is_undecided, require_worth
+from gopa.protocol.rules.mailbox import BreaksRule
 from gopa.rounds.toolkit import Toolkit
 from tests.contract.samples import manifest, signing_key
 from tests.planning import terms_vectors

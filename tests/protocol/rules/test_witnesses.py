@@ -1,4 +1,4 @@
-"""Closes that carry checkpoints, and coins of a beacon ([C4], [J7], [V4])."""
+"""Closes that carry checkpoints, and coins of a beacon (04-C4, 04-J7, 04-V4)."""
 
 from __future__ import annotations
 

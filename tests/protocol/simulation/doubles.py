@@ -7,9 +7,10 @@ for claims that went through a prover, and the provers refuse what is not true.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
+from typing import TypeAlias
 
 from commitments import Opening
 from commitments.group import SecretScalar
@@ -27,6 +28,8 @@ from zkp.noise import NoiseSeed
 from zkp.rows.length_prover import HiddenLengths
 from zkp.rows.mask_prover import HiddenMasks
 
+AnyClaim: TypeAlias = PossessionClaim | NoiseClaim | SharedKeyClaim | LengthClaim | MaskClaim
+
 
 class Tags:
     """`Proofs` by hashes."""
@@ -37,12 +40,6 @@ class Tags:
         if (group.generator * secret).to_bytes() != claim.key:
             raise UsageError("another secret")
         return _tag(claim)
-
-    def bad_possessions(
-        self, claims: Sequence[PossessionClaim], rng: Rng, executor: Executor | None = None
-    ) -> frozenset[int]:
-        del rng, executor
-        return _wrong((each.proof, _tag(replace(each, proof=b""))) for each in claims)
 
     def prove_noise(
         self,
@@ -55,12 +52,6 @@ class Tags:
         del seed, given, output, rng
         return _tag(claim), b""
 
-    def bad_noises(
-        self, claims: Sequence[NoiseClaim], rng: Rng, executor: Executor | None = None
-    ) -> frozenset[int]:
-        del rng, executor
-        return _wrong((each.proof, _tag(replace(each, proof=b"", weighing=b""))) for each in claims)
-
     def prove_shared(self, claim: SharedKeyClaim, secret: SecretScalar, rng: Rng) -> bytes:
         del rng
         other = claim.context.group.decode_point(claim.other)
@@ -68,39 +59,34 @@ class Tags:
             raise UsageError("another key")
         return _tag(claim)
 
-    def bad_shared(
-        self, claims: Sequence[SharedKeyClaim], rng: Rng, executor: Executor | None = None
-    ) -> frozenset[int]:
-        del rng, executor
-        return _wrong((each.proof, _tag(replace(each, proof=b""))) for each in claims)
-
     def prove_lengths(self, claim: LengthClaim, hidden: HiddenLengths, rng: Rng) -> bytes:
         del hidden, rng
         return _tag(claim)
-
-    def bad_lengths(
-        self, claims: Sequence[LengthClaim], rng: Rng, executor: Executor | None = None
-    ) -> frozenset[int]:
-        del rng, executor
-        return _wrong((each.proof, _tag(replace(each, proof=b""))) for each in claims)
 
     def prove_masks(self, claim: MaskClaim, hidden: HiddenMasks, rng: Rng) -> bytes:
         del hidden, rng
         return _tag(claim)
 
-    def bad_masks(
-        self, claims: Sequence[MaskClaim], rng: Rng, executor: Executor | None = None
+    def _bad(
+        self, claims: Sequence[AnyClaim], rng: Rng, executor: Executor | None = None
     ) -> frozenset[int]:
         del rng, executor
-        return _wrong((each.proof, _tag(replace(each, proof=b""))) for each in claims)
+        return frozenset(i for i, each in enumerate(claims) if each.proof != _tag(_bare(each)))
+
+    bad_possessions = bad_noises = bad_shared = bad_lengths = bad_masks = _bad
 
 
 SWIFT = Toolkit(proofs=Tags())
 
 
-def _tag(
-    claim: PossessionClaim | NoiseClaim | SharedKeyClaim | LengthClaim | MaskClaim,
-) -> bytes:
+def _bare(claim: AnyClaim) -> AnyClaim:
+    """A claim as its prover saw it."""
+    if isinstance(claim, NoiseClaim):
+        return replace(claim, proof=b"", weighing=b"")
+    return replace(claim, proof=b"")
+
+
+def _tag(claim: AnyClaim) -> bytes:
     """64 bytes over every field of the claim."""
     context = claim.context
     fields = [context.session, context.round.to_bytes(2), type(claim).__name__.encode()]
@@ -109,7 +95,3 @@ def _tag(
     fields += [each if isinstance(each, bytes) else repr(each).encode() for each in values]
     framed = b"".join(len(field).to_bytes(4) + field for field in fields)
     return hashlib.sha512(b"tags of tests" + framed).digest()
-
-
-def _wrong(pairs: Iterable[tuple[bytes, bytes]]) -> frozenset[int]:
-    return frozenset(i for i, (given, right) in enumerate(pairs) if given != right)

@@ -8,26 +8,21 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
-
 from commitments import VectorPedersen
-from gopa.contract.bodies import bodies_of
-from gopa.contract.manifest import Path
-from gopa.contract.phases import KIND_IN, Phase
+from gopa.adversary.deeds.equations import listed_at
+from gopa.adversary.deeds.kinds import context_of
+from gopa.contract.phases import Phase
 from gopa.contract.row_terms import origin
-from gopa.contract.rows import Prove
 from gopa.contract.terms import Terms
-from gopa.contract.words import pack_words, unpack_words
 from gopa.protocol.organiser import SessionSetting
 from gopa.protocol.party import Post
-from gopa.protocol.party.context import PartyContext
 from gopa.protocol.party.rows import prove_words, said_of, shown_masks
 from gopa.protocol.party.states import Published
-from gopa.protocol.simulation import RoundRecord, Script, Simulation, SimulationOptions, permissive
+from gopa.protocol.simulation import RoundRecord, Script, Simulation, SimulationOptions
 from gopa.protocol.simulation.access import PartyAccess, body_of
 from gopa.protocol.simulation.script import Honest
 from gopa.rounds.masks import sign
-from gopa.rounds.rows.showing import ShownMasks, equation_points_at
+from gopa.rounds.rows.showing import ShownMasks
 from gopa.rounds.toolkit import Toolkit
 from tests.protocol.simulation.worlds import SCALAR
 from tests.randomness import seeded
@@ -107,20 +102,6 @@ def sum_in_the_open(
 
 
 @dataclass(frozen=True, slots=True)
-class SaysInstead(Honest):
-    """Says something else in its message of a phase; `alter` makes it of what it would say."""
-
-    phase: Phase
-    alter: Callable[[Any], Any]
-
-    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
-        if post.phase is not self.phase:
-            return [post]
-        codec = bodies_of(Path.ROWS)[KIND_IN[self.phase]]
-        return [access.altered(post, codec, self.alter)]
-
-
-@dataclass(frozen=True, slots=True)
 class ProvesOther(Honest):
     """Proves its words with other masks than its own: `alter` moves what is said about them."""
 
@@ -135,73 +116,13 @@ class ProvesOther(Honest):
         return [proved_anyway(access, stage, said, leaf)]
 
 
-@dataclass(frozen=True, slots=True)
-class AddsToTheSum(Honest):
-    """Publishes words that are larger by so much in the first place, with a proof that holds.
-
-    The masks that it proves with make up for it: its own, or that of the edge to a neighbour.
-    """
-
-    amount: int
-    neighbour: int | None = None
-
-    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
-        width, dimension = access.manifest.word_width, access.manifest.terms.dimension
-
-        def larger(value: bytes) -> bytes:
-            words = unpack_words(value, dimension, width)
-            words[0] += self.amount
-            return pack_words(words, width)
-
-        if post.phase is Phase.PUBLISH:
-            say = SaysInstead(Phase.PUBLISH, lambda said: replace(said, value=larger(said.value)))
-            return say.says(access, post)
-        stage = access.before.stage
-        if post.phase is not Phase.PROVE or not isinstance(stage, Published):
-            return [post]
-        assert stage.unproved is not None
-        masked = stage.unproved.masked
-        moved = replace(masked, value=larger(masked.value))
-        stage = replace(stage, unproved=replace(stage.unproved, masked=moved))
-        leaf = body_of(post.entries)[:32]
-        return [proved_anyway(access, stage, self._shown(access, stage, leaf), leaf)]
-
-    def _shown(self, access: PartyAccess, stage: Published, leaf: bytes) -> ShownMasks:
-        context, listed = stage.view.context, listed_at(access)
-        group, said = context.group, shown_masks(stage, leaf, listed)
-        first = np.zeros(context.dimension, np.uint64)
-        first[0] = self.amount
-        more = equation_points_at(context, leaf, listed).at(first)
-        hiding = group.random_scalars(1, access.rng)[0]
-        point = VectorPedersen(group, len(more)).commit(more, hiding).points[0]
-        values, blinding = said.total.values + more, said.total.blinding + hiding
-        said = replace(said, total=replace(said.total, values=values, blinding=blinding))
-        if self.neighbour is None:
-            return replace(said, self_mask=_plus(stage, said.self_mask, point, 1))
-        edges = said_of(stage.keys, said)
-        sense = sign(stage.view.own_id, stage.view.id_of(self.neighbour))
-        edges[self.neighbour] = _plus(stage, edges[self.neighbour], point, sense)
-        return replace(said, edges=tuple(edges.values()))
-
-
-def listed_at(access: PartyAccess) -> int:
-    """How many the close of publish lists that a party has just heard of."""
-    stage = access.state.stage
-    assert isinstance(stage, Published)
-    return stage.published
-
-
 def proved_anyway(access: PartyAccess, stage: Published, said: ShownMasks, leaf: bytes) -> Post:
-    """The message that proves the words of a stage with these masks."""
-    party = PartyContext(
-        access.manifest,
-        access.session,
-        access.key,
-        permissive(access.manifest.terms),
-        access.toolkit,
-        access.rng,
-    )
-    body = prove_words(party, stage, said, leaf, listed_at(access))
+    """The message that proves the words of a stage with these masks.
+
+    The liar's machine does not hear of it, as that of `gopa.adversary.deeds` does: it opens nothing
+    that would convict it.
+    """
+    body = prove_words(context_of(access), stage, said, leaf, listed_at(access))
     return access.sign(Phase.PROVE, body)
 
 
@@ -267,9 +188,3 @@ def _moved(stage: Published, name: bytes) -> Any:
 def _plus(stage: Published, encoding: bytes, point: Any, times: int) -> bytes:
     moved = stage.view.context.group.decode_point(encoding)
     return bytes((moved + point if times > 0 else moved - point).to_bytes())
-
-
-def swapped(content: Prove) -> Prove:
-    """What is said about the first two edges, each in the other's place."""
-    first, second, *others = content.edges
-    return replace(content, edges=(second, first, *others))

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from gopa.adversary.deeds import overlook
+from gopa.adversary.deeds import add_to_the_sum, overlook
 from gopa.auditing import Verdict, audit
 from gopa.contract.manifest import TestCoins
 from gopa.contract.organiser import AbortReason, RemovalCause
 from gopa.contract.phases import Phase
 from gopa.contract.row_terms import origin
 from gopa.contract.terms import Terms
+from gopa.protocol.rules.rows import RowProving
 from gopa.protocol.simulation import RoundRecord, Script, Simulation
-from gopa.protocol.simulation.script import Twice
 from gopa.support.wording import ROW_NOISE
 from tests.lies import lying
+from tests.lies.table import LIES
 from tests.protocol.simulation.row_worlds import (
     IN_ROWS,
     MANY_ROWS,
     RECOVERING,
     ROWS,
     WEIGHTED,
-    AddsToTheSum,
-    SaysInstead,
     in_turn,
     shifted,
     shifted_together,
     simulate_rows,
     sum_in_the_open,
-    swapped,
     vectors_for,
 )
 from tests.protocol.simulation.worlds import culprits, require_checked
@@ -179,13 +175,6 @@ def test_who_refuses_to_open_an_edge_to_somebody_without_a_proof_is_gone() -> No
 
 
 @pytest.mark.slow
-def test_a_self_mask_is_recovered() -> None:
-    played = play(RECOVERING, Script().drop(LIAR, before=Phase.UNMASK))
-    require_sums(played, *range(8))
-    assert played[1].attempts[0].recovered == (LIAR,)
-
-
-@pytest.mark.slow
 def test_more_may_not_leave_than_the_points_are_for() -> None:
     terms = replace(ROWS, late=1)
     both = Script().drop(1, before=Phase.PROVE).drop(LIAR, before=Phase.PROVE)
@@ -204,121 +193,15 @@ def test_a_party_that_left_the_rounds_before_comes_back_with_the_same_rows() -> 
     assert len(played[1].attempts) == 2
 
 
-Lie = Callable[[], Any]
-
-
-def flipped(data: bytes, at: int) -> bytes:
-    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
-
-
-def first(rows: tuple[bytes, ...], row: bytes) -> tuple[bytes, ...]:
-    return (row, *rows[1:])
-
-
-LIES: dict[str, tuple[Phase, Callable[[Any], Any], str]] = {
-    "a row that hides nothing": (
-        Phase.JOIN,
-        lambda join: replace(join, noise=first(join.noise, IDENTITY)),
-        "14-L3",
-    ),
-    "one row less": (Phase.JOIN, lambda join: replace(join, input=join.input[1:]), "14-M1"),
-    "a key that is none": (Phase.JOIN, lambda join: replace(join, key=IDENTITY), "04-J2"),
-    "a test that is too large": (
-        Phase.COMMIT,
-        lambda commit: replace(commit, tests=b"\x02" + commit.tests[1:]),
-        "14-P3",
-    ),
-    "another test": (
-        Phase.COMMIT,
-        lambda commit: replace(commit, tests=flipped(commit.tests, 14)),
-        "14-P3",
-    ),
-    "a proof with a wrong bit": (
-        Phase.COMMIT,
-        lambda commit: replace(commit, proof=flipped(commit.proof, 500)),
-        "14-P3",
-    ),
-    "a shorter proof": (
-        Phase.COMMIT,
-        lambda commit: replace(commit, proof=commit.proof[1:]),
-        "14-P3",
-    ),
-    "one edge less": (
-        Phase.COMMIT,
-        lambda commit: replace(commit, edges=commit.edges[1:]),
-        "04-K1",
-    ),
-    "a row of carries that hides nothing": (
-        Phase.PUBLISH,
-        lambda publish: replace(publish, carries=first(publish.carries, IDENTITY)),
-        "14-L3",
-    ),
-    "words that are too many": (
-        Phase.PUBLISH,
-        lambda publish: replace(publish, value=publish.value + b"\0"),
-        "04-S4",
-    ),
-    "words that are too few": (
-        Phase.PUBLISH,
-        lambda publish: replace(publish, value=publish.value[1:]),
-        "04-P2",
-    ),
-    "another word": (
-        Phase.PUBLISH,
-        lambda publish: replace(publish, value=flipped(publish.value, 0)),
-        "14-P6",
-    ),
-    "other pads": (
-        Phase.PUBLISH,
-        lambda publish: replace(publish, pads=publish.pads[::-1]),
-        "14-P6",
-    ),
-    "nothing about an edge": (
-        Phase.PROVE,
-        lambda prove: replace(prove, edges=first(prove.edges, IDENTITY)),
-        "14-P6",
-    ),
-    "one edge less to prove": (
-        Phase.PROVE,
-        lambda prove: replace(prove, edges=prove.edges[1:]),
-        "14-P6",
-    ),
-    "two edges in each other's place": (Phase.PROVE, swapped, "14-P6"),
-    "another test of carries": (
-        Phase.PROVE,
-        lambda prove: replace(prove, tests=flipped(prove.tests, 14)),
-        "14-P6",
-    ),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.thirds
-@pytest.mark.parametrize("lie", LIES)
-def test_who_says_what_is_not_so_is_out_and_blamed(lie: str) -> None:
-    phase, alter, rule = LIES[lie]
-    simulation, record = played = play(ROWS, Script().misbehave(LIAR, SaysInstead(phase, alter)))
-    require_sums(played, *others(LIAR))
-    assert culprits(simulation, record) == {LIAR: {rule}}
-    assert record.halted.keys() <= {LIAR}
-
-
 @pytest.mark.slow
 def test_an_invalid_proof_of_lengths_bars_for_good_and_one_of_words_does_not() -> None:
     for lie, barred in (("another test", True), ("another test of carries", False)):
-        phase, alter, _ = LIES[lie]
-        script = Script().misbehave(LIAR, SaysInstead(phase, alter))
+        script = Script().misbehave(LIAR, *LIES[lie].does)
         simulation, record = play(ROWS, script)
         second = simulation.run_round(vectors_for(ROWS))
         author = simulation.parties[LIAR].author
         assert (author in second.attempts[0].barred) is barred, lie
         assert record.sums is not None
-
-
-def test_two_messages_with_proofs_strike_their_author() -> None:
-    played = play(ROWS, Script().misbehave(LIAR, Twice(Phase.PROVE)))
-    require_sums(played, *others(LIAR))
-    assert removed(played[1]) == {(LIAR, Phase.PROVE, RemovalCause.STRUCK, "04-E3")}
 
 
 @pytest.mark.slow
@@ -392,30 +275,15 @@ def test_who_was_convicted_in_a_rollback_is_not_convicted_again_in_the_next() ->
     assert found == [(simulation.parties[each].author, "14-K6") for each in (LIAR, 3)]
 
 
-@pytest.mark.slow
-def test_an_edge_that_takes_in_what_was_added_is_disputed() -> None:
-    simulation, record = played = play(ROWS, Script().misbehave(LIAR, AddsToTheSum(1000, 3)))
-    require_sums(played, *others(LIAR))
-    assert culprits(simulation, record) == {LIAR: {"14-K6"}}
-
-
-@pytest.mark.slow
-def test_an_own_mask_that_takes_in_what_was_added_is_found_with_its_seed() -> None:
-    simulation, record = played = play(ROWS, Script().misbehave(LIAR, AddsToTheSum(1000)))
-    assert record.attempts[0].abort is AbortReason.NOT_UNMASKED
-    assert culprits(simulation, record) == {LIAR: {"14-K6"}}
-    require_sums(played, *others(LIAR))
-
-
 @pytest.mark.parametrize("neighbour", [None, 3])
 def test_without_these_rules_the_sum_would_be_another_one(
     neighbour: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "gopa.protocol.rules.final_phases.liars_about_seeds", lambda *_: frozenset()
+    monkeypatch.setattr(RowProving, "liars_about_seeds", lambda *_: {})
+    monkeypatch.setattr("gopa.protocol.rules.rows.disputed_edges", lambda *_: ())
+    simulation, record = play(
+        ROWS, Script().misbehave(LIAR, lying("publish", add_to_the_sum(1000, neighbour)))
     )
-    monkeypatch.setattr("gopa.protocol.rules.prove.disputed_edges", lambda *_: ())
-    simulation, record = play(ROWS, Script().misbehave(LIAR, AddsToTheSum(1000, neighbour)))
     first, *rest = sum_in_the_open(simulation, record, vectors_for(ROWS))
     assert record.sums == (first + 1000, *rest)
     assert not record.findings.faults

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bulletin_board import Submission
-from gopa.adversary.deeds import instead, other_seed, overlook
+from gopa.adversary.deeds import add_to_the_sum, instead, other_seed, overlook
 from gopa.contract.organiser import AbortReason, RemovalCause
 from gopa.contract.party import OPENING
 from gopa.contract.phases import Phase
@@ -20,14 +20,12 @@ from gopa.protocol.simulation import RoundRecord, Script, Simulation
 from gopa.protocol.simulation.access import PartyAccess, body_of, first_entry
 from gopa.protocol.simulation.script import Drop, Skip, Twice
 from gopa.rounds.toolkit import Toolkit
-from tests.lies import lying
+from tests.lies import lying, says
 from tests.protocol.simulation.row_worlds import (
     IN_ROWS,
     MANY_ROWS,
     RECOVERING,
     ROWS,
-    AddsToTheSum,
-    SaysInstead,
     shifted,
     shifted_together,
     simulate_rows,
@@ -61,7 +59,7 @@ def test_nothing_is_said_about_an_edge_that_masks_nothing(
     alter: Callable[[Prove], Prove], blamed: bool
 ) -> None:
     script = Script().drop(GONE, before=Phase.COMMIT)
-    simulation, record = play(script.misbehave(LIAR, SaysInstead(Phase.PROVE, alter)))
+    simulation, record = play(script.misbehave(LIAR, says(Phase.PROVE, alter)))
     assert record.included == ((0, 1, 3) if blamed else (0, 1, 2, 3))
     assert culprits(simulation, record) == ({LIAR: {"14-P6"}} if blamed else {})
 
@@ -69,7 +67,7 @@ def test_nothing_is_said_about_an_edge_that_masks_nothing(
 @pytest.mark.slow
 @pytest.mark.parametrize("late", [1, 2])
 def test_losses_behind_the_proofs_count_with_those_before(late: int) -> None:
-    """[P11]: one stays away from prove, another one opens nothing."""
+    """14-P11: one stays away from prove, another one opens nothing."""
     script = Script().misbehave(GONE, LEAVES).drop(LIAR, before=Phase.ROLLBACK)
     _, record = play(script, replace(ROWS, late=late))
     first = record.attempts[0]
@@ -83,7 +81,7 @@ def test_losses_behind_the_proofs_count_with_those_before(late: int) -> None:
 
 @pytest.mark.slow
 def test_who_proves_or_opens_nothing_sits_out_the_retry() -> None:
-    """[X5] of 04: else a few could end every attempt behind publish."""
+    """04-X5: else a few could end every attempt behind publish."""
     script = Script().misbehave(GONE, replace(LEAVES, rounds=frozenset({1})))
     script = script.drop(LIAR, before=Phase.ROLLBACK, rounds={1})
     simulation, record = play(script, replace(ROWS, late=1))
@@ -97,8 +95,8 @@ def test_who_proves_or_opens_nothing_sits_out_the_retry() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("terms", [ROWS, RECOVERING], ids=["veto", "recovered as well"])
 def test_who_lied_about_its_own_mask_is_convicted_once_and_barred_for_good(terms: Terms) -> None:
-    """[P10]: its seed shows it in unmask, and with recovery its neighbours' shares once more."""
-    simulation, record = play(Script().misbehave(LIAR, AddsToTheSum(7)), terms)
+    """14-P10: its seed shows it in unmask, and with recovery its neighbours' shares once more."""
+    simulation, record = play(Script().misbehave(LIAR, lying("publish", add_to_the_sum(7))), terms)
     assert record.attempts[0].abort is AbortReason.NOT_UNMASKED
     found = [(fault.author, fault.rule) for fault in record.findings.faults]
     author = simulation.parties[LIAR].author
@@ -110,7 +108,7 @@ def test_who_lied_about_its_own_mask_is_convicted_once_and_barred_for_good(terms
 
 @pytest.mark.slow
 def test_who_dealt_another_seed_is_convicted_of_that_alone() -> None:
-    """[P10]: a seed that has another hash shows nothing about M_b."""
+    """14-P10: a seed that has another hash shows nothing about M_b."""
     script = Script().misbehave(LIAR, lying("commit", other_seed()))
     assert culprits(*play(script, RECOVERING)) == {}
     simulation, record = play(script.misbehave(LIAR, Skip(Phase.UNMASK)), RECOVERING)
@@ -120,7 +118,7 @@ def test_who_dealt_another_seed_is_convicted_of_that_alone() -> None:
 
 @pytest.mark.slow
 def test_losses_in_front_of_the_close_of_publish_are_none_behind_it() -> None:
-    """[P11] counts from the list of publish, and not from the roll."""
+    """14-P11 counts from the list of publish, and not from the roll."""
     script = Script().drop(GONE, before=Phase.PUBLISH)
     assert play(script, replace(ROWS, late=1))[1].included == (0, 1, 2, 3)
     _, record = play(script.misbehave(LIAR, LEAVES), replace(ROWS, late=1))
@@ -131,7 +129,7 @@ def test_losses_in_front_of_the_close_of_publish_are_none_behind_it() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("gone", [1, 2])
 def test_who_lost_too_many_neighbours_without_a_proof_is_off_the_list(gone: int) -> None:
-    """[P8]: as all are neighbours here, that is everybody."""
+    """14-P8: as all are neighbours here, that is everybody."""
     script = Script()
     for each in (GONE, LIAR)[:gone]:
         script = script.misbehave(each, LEAVES)
@@ -162,7 +160,7 @@ def test_a_session_without_rollbacks_ends_where_one_is_needed(steps: int) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("struck", [False, True])
 def test_who_is_struck_in_rollback_is_convicted_by_the_other_end(struck: bool) -> None:
-    """[K6]: the list names the strike as the cause; what the key shows convicts all the same."""
+    """04-K6: the list names the strike as the cause; what the key shows convicts all the same."""
     lies = [shifted(3), *([Twice(Phase.ROLLBACK)] if struck else [])]
     simulation, record = play(Script().misbehave(LIAR, *lies).misbehave(GONE, LEAVES))
     assert record.included == (0, 1, 3)
@@ -184,7 +182,7 @@ def names_another_first(access: PartyAccess, post: Post) -> list[Post]:
 @pytest.mark.slow
 @pytest.mark.parametrize("counts", [True, False])
 def test_a_key_convicts_in_an_opening_that_counts(counts: bool) -> None:
-    """[K6]: of two openings of an author the first one does, whatever is wrong with it."""
+    """04-K6: of two openings of an author the first one does, whatever is wrong with it."""
     lies = [] if counts else [lying("rollback", instead(names_another_first))]
     script = Script().misbehave(LIAR, shifted(3)).drop(LIAR, before=Phase.ROLLBACK)
     simulation, record = play(script.misbehave(3, *lies))

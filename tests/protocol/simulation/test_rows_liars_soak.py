@@ -22,7 +22,8 @@ from bench.vectors import plan_of, vector_for
 from commitments import ristretto255
 from gopa.contract.phases import Phase
 from gopa.protocol.simulation import Script
-from tests.protocol.simulation.row_worlds import SaysInstead, simulate_rows, sum_in_the_open
+from tests.lies import says
+from tests.protocol.simulation.row_worlds import simulate_rows, sum_in_the_open
 from tests.protocol.simulation.worlds import culprits
 from tests.verifier.answers import PROGRAM, answer_of, first
 from tests.verifier.test_sessions import archive_of
@@ -49,8 +50,8 @@ def longer(name: str) -> Callable[[Any], Any]:
 def test_liars_are_named_and_the_sum_is_that_of_the_others(dimension: int, tmp_path: Path) -> None:
     terms = plan_of(dimension).terms
     script = Script().drop(GONE, before=Phase.PROVE)
-    script = script.misbehave(LONG, SaysInstead(Phase.JOIN, longer("input")))
-    script = script.misbehave(NOISY, SaysInstead(Phase.JOIN, longer("noise")))
+    script = script.misbehave(LONG, says(Phase.JOIN, longer("input")))
+    script = script.misbehave(NOISY, says(Phase.JOIN, longer("noise")))
     begun = time.process_time()
     simulation = simulate_rows(terms, script)
     vectors = [vector_for(terms, party) for party in range(terms.parties)]

@@ -15,10 +15,10 @@ from gopa.contract.phases import Phase
 from gopa.contract.terms import Terms
 from gopa.protocol.simulation import Script
 from gopa.rounds.toolkit import Toolkit
+from tests.lies import says
 from tests.protocol.simulation.row_worlds import (
     RECOVERING,
     ROWS,
-    SaysInstead,
     simulate_rows,
     vectors_for,
 )
@@ -79,7 +79,7 @@ MALFORMED: Final[dict[str, tuple[Terms, Phase, Alter, str]]] = {
 
 def blamed(terms: Terms, phase: Phase, alter: Alter) -> dict[int, set[str]]:
     """Whom the log of a round convicts in which one party says something else."""
-    script = Script().misbehave(LIAR, SaysInstead(phase, alter))
+    script = Script().misbehave(LIAR, says(phase, alter))
     simulation = simulate_rows(terms, script, toolkit=Toolkit(proofs=ProofDoubles()))
     record = simulation.run_round(vectors_for(terms))
     assert record.sums is not None

@@ -7,22 +7,22 @@ from collections.abc import Callable
 
 import pytest
 
+from gopa.adversary.deeds import add_to_the_sum
 from gopa.contract.phases import KIND_IN, REPEATABLE, Phase
 from gopa.contract.terms import Terms
 from gopa.protocol.simulation import Script
 from gopa.protocol.simulation.script import Behaviour, Drop, Garbage, PostsLate, Skip, Twice
+from tests.lies import lying
+from tests.lies.table import OF_ROWS
 from tests.protocol.simulation.row_worlds import (
     MANY_ROWS,
     RECOVERING,
-    AddsToTheSum,
-    SaysInstead,
     shifted,
     shifted_together,
     simulate_rows,
     sum_in_the_open,
     vectors_for,
 )
-from tests.protocol.simulation.test_rows import LIES
 from tests.protocol.simulation.worlds import culprits, require_checked
 
 SEEDS = 24
@@ -31,7 +31,7 @@ _PHASES = [phase for phase in KIND_IN if phase not in REPEATABLE and phase is no
 
 def deeds_of(chance: random.Random, party: int, others: list[int]) -> list[Behaviour]:
     """One or two of the things that a party may do."""
-    phase, lie = chance.choice(_PHASES), LIES[chance.choice(sorted(LIES))]
+    phase, lie = chance.choice(_PHASES), chance.choice(OF_ROWS)
     other = chance.choice(others)
     choices: list[Callable[[], Behaviour]] = [
         lambda: Drop(phase, chance.random() < 0.5),
@@ -39,11 +39,11 @@ def deeds_of(chance: random.Random, party: int, others: list[int]) -> list[Behav
         lambda: Skip(phase),
         lambda: Twice(phase),
         lambda: Garbage(phase),
-        lambda: SaysInstead(lie[0], lie[1]),
+        lambda: lie,
         lambda: shifted(other),
         lambda: shifted_together(other),
         lambda: Skip(Phase.ROLLBACK),
-        lambda: AddsToTheSum(7),
+        lambda: lying("publish", add_to_the_sum(7)),
     ]
     del party
     return [make() for make in chance.sample(choices, chance.choice((1, 1, 2)))]

@@ -15,13 +15,16 @@ import pytest
 
 from commitments.group import Group
 from commitments.reference.stream import ReferenceWideTable
+from gopa.rounds.masks import MASK_LAW, MaskLaw, UniformMask
 from gopa.rounds.masks import law as gaussian
 from gopa.rounds.masks.law import LARGEST_DEVIATION, RoundedGaussian
 from tests.group.values import stream
 from wire.domains import MASK_TABLE
-from wire.errors import UsageError
+from wire.errors import MalformedMessage, UsageError
 
 TOTAL = 1 << 128
+
+
 DEVIATIONS = [1, 2, 3, 7, 50, 255, 256, 1000]
 
 
@@ -187,3 +190,25 @@ def test_the_largest_table() -> None:
     assert law.radius + 1 < 1 << 20
     for i in range(0, law.radius, 977):
         assert law.lower[i] == nearest(phi(LARGEST_DEVIATION, i - law.radius))
+
+
+@pytest.mark.parametrize(
+    ("law", "data"),
+    [
+        (UniformMask(), "01"),
+        (RoundedGaussian(1), "0200000001"),
+        (RoundedGaussian(2**16), "0200010000"),
+    ],
+    ids=["uniform", "smallest", "largest"],
+)
+def test_encodings(law: MaskLaw, data: str) -> None:
+    assert MASK_LAW.encode(law).hex() == data
+    assert MASK_LAW.decode(bytes.fromhex(data)) == law
+
+
+@pytest.mark.parametrize(
+    "data", ["", "00", "03", "0100", "02", "02000000", "0200000000", "0200010001", "020000000100"]
+)
+def test_malformed_encodings(data: str) -> None:
+    with pytest.raises(MalformedMessage):
+        MASK_LAW.decode(bytes.fromhex(data))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import hmac
+import pickle
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +18,19 @@ from gopa.rounds.masks import (
     EdgeContext,
     SelfContext,
     SharedPoint,
+    UniformMask,
+    deal,
     edge_key,
+    edge_mask,
+    edge_masks,
+    self_mask,
     share_key,
     shared_point,
 )
 from gopa.rounds.masks.self_masks import self_key
 from tests.group.backends import installed_groups
 from tests.group.values import FEW
+from tests.randomness import seeded
 from tests.rounds.masks.samples import (
     EDGE,
     HIGH,
@@ -29,6 +38,7 @@ from tests.rounds.masks.samples import (
     OWN,
     SESSION,
     both_ends,
+    edge_key_of,
     id_of,
     key_pair,
     secret,
@@ -132,6 +142,8 @@ def test_the_identity_is_refused_everywhere(group: Group) -> None:
 
 
 P = 2**255 - 19
+
+
 SMALL_ORDER = {
     "order 1": 1,
     "order 2": P - 1,
@@ -224,3 +236,39 @@ def test_keys_come_from_shared_points_only(group: Group) -> None:
     stranger: Any = both_ends(group)[0].reveal()
     with pytest.raises(UsageError):
         edge_key(stranger, EDGE)
+
+
+def secrets(group: Group) -> list[Any]:
+    own = self_mask(group, secret("seed"), OWN, 1)
+    dealing = deal(group, own, [1, 2], 2, seeded(1))
+    return [
+        both_ends(group)[0],
+        edge_key_of(group),
+        edge_mask(group, secret("key"), UniformMask(), 1),
+        edge_masks(group, [secret("key")], UniformMask(), 1),
+        own,
+        dealing,
+        dealing.shares[0],
+        dealing.shares[0].to_bytes(),
+    ]
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [pickle.dumps, copy.copy, copy.deepcopy, hash, lambda s: s == s, lambda s: s != 1],  # noqa: PLR0124
+    ids=["pickle", "copy", "deepcopy", "hash", "equal", "unequal"],
+)
+def test_ways_out(group: Group, attempt: Callable[[Any], Any]) -> None:
+    for value in secrets(group):
+        with pytest.raises(UsageError) as caught:
+            attempt(value)
+        assert len("".join(traceback.format_exception(caught.value))) < 4000
+
+
+def test_nothing_prints(group: Group) -> None:
+    point = both_ends(group)[0].reveal().to_bytes().hex()
+    for value in secrets(group):
+        text = f"{value} {value!r} {[value]}"
+        assert len(text) < 200
+        assert point[:8] not in text
+        assert "secret" in text.lower()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -23,8 +24,10 @@ from gopa.rounds.masks import (
     seed_hash,
     self_mask,
 )
+from gopa.rounds.masks import self_masks as shares
 from tests.rounds.masks.masks_vectors import records
 from tests.rounds.masks.samples import OWN
+from wire import domains
 from wire.errors import MalformedMessage
 from wire.secret import SecretBytes
 
@@ -80,3 +83,40 @@ def opened(group: Group, entry: Any, commitments: Commitment) -> dict[int, Share
         check_share(commitments, item["at"], share)
         shares[item["at"]] = share
     return shares
+
+
+ROOT: Final = Path(__file__).resolve().parents[3]
+
+
+SPEC: Final = (ROOT / "specs" / "08-masks.md").read_text()
+
+
+LABELS: Final = [
+    value.decode()
+    for value in vars(domains).values()
+    if isinstance(value, bytes) and value.startswith(b"gopa/v1/masks/")
+]
+
+
+def rules() -> list[int]:
+    return [int(number) for number in re.findall(r"\*\*\[M(\d+)\]\*\*", SPEC)]
+
+
+def test_rules_are_numbered_without_gaps() -> None:
+    assert rules() == list(range(1, 29))
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_every_label_is_in_the_text(label: str) -> None:
+    assert f"`{label}`" in SPEC
+
+
+def test_the_text_has_no_other_label() -> None:
+    assert sorted(set(re.findall(r"`(gopa/v1/masks/[a-z-]+)`", SPEC))) == sorted(LABELS)
+
+
+def test_checks_cite_rules_that_exist() -> None:
+    for check in (shares.SHARE_CHECK, shares.RECOVERY_CHECK):
+        page, rule = check.split("-M")
+        assert page == "08"
+        assert int(rule) in rules()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commitments.group import Group
+from commitments import derive_generators
+from commitments.group import Group, PointVec
 from gopa.rounds.context import RoundContext
 from gopa.rounds.masks import (
     EdgeContext,
@@ -20,7 +24,6 @@ from gopa.rounds.masks import (
     self_equation,
     signed_sum,
 )
-from gopa.rounds.masks.self_masks import self_key
 from gopa.rounds.masks.words import edge_words, self_words
 from gopa.rounds.rows.challenges import (
     carry_tests,
@@ -30,9 +33,9 @@ from gopa.rounds.rows.challenges import (
     shape_of,
     signed_permutation,
 )
+from gopa.rounds.rows.known_points import KnownPoints
 from tests.contract.samples import row_manifest, row_terms
 from tests.group.backends import proving_groups
-from tests.rounds.rows import independent as slow
 from tests.rounds.rows.row_rounds_vectors import (
     JOINT,
     KEY,
@@ -45,32 +48,50 @@ from tests.rounds.rows.row_rounds_vectors import (
     context,
     records,
 )
-from wire.errors import UsageError
+from tests.verifier.test_parts import part
+from wire.errors import MalformedMessage, UsageError
 from wire.secret import SecretBytes
 from zkp.rows.product_tests import ProductTests
 
 FILE: Any = json.loads(
     (Path(__file__).resolve().parents[3] / "specs" / "vectors" / "row_rounds.json").read_text()
 )
+
+
 GROUP = proving_groups()[-1]
+
+
 EDGE = EdgeContext.between(SESSION, NUMBER, PARTY, OTHER)
+
+
 OWN = SelfContext(SESSION, NUMBER, PARTY)
+
+
 DIMENSIONS = (2, 31, 32, 33, 40, 300, 1025)
 
 
-def bits_of(tests: ProductTests) -> slow.Tests:
-    """The strings of each test, as lists of bits."""
-    shape, parts = tests.shape, (*tests.rows, tests.columns)
-    counts = [shape.rows] * len(tests.rows) + [shape.width]
-    found = []
-    for at in range(slow.KAPPA):
-        one = []
-        for part, count in zip(parts, counts, strict=True):
-            size = -(-count // 8)
-            row = np.frombuffer(part[size * at : size * (at + 1)], np.uint8)
-            one.append(np.unpackbits(row, count=count, bitorder="little").tolist())
-        found.append(tuple(one))
-    return found
+TAG = SESSION + NUMBER.to_bytes(2)
+
+
+"""Session and round, as the second verifier takes them."""
+
+
+def coins_of(tests: ProductTests) -> tuple[list[list[int]], list[int]]:
+    """The bits of all tests as integers: of the rows of each vector, and of the columns."""
+    counts = [tests.shape.rows] * len(tests.rows) + [tests.shape.width]
+
+    def numbers(data: bytes, count: int) -> list[int]:
+        size, mask = -(-count // 8), (1 << count) - 1
+        places = range(0, len(data), size)
+        return [int.from_bytes(data[at : at + size], "little") & mask for at in places]
+
+    *rows, columns = map(numbers, (*tests.rows, tests.columns), counts)
+    return rows, columns
+
+
+def below(count: int, numbers: list[int]) -> list[int]:
+    """What counts of drawn bits: the program keeps those that fill up the last byte."""
+    return [each & (1 << count) - 1 for each in numbers]
 
 
 def test_vectors_are_up_to_date(group: Group) -> None:
@@ -79,46 +100,56 @@ def test_vectors_are_up_to_date(group: Group) -> None:
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 def test_challenges_are_those_of_the_text(dimension: int) -> None:
-    where = context(dimension, GROUP)
-    shape = shape_of(where)
-    assert slow.shape(dimension) == (shape.column_bits, shape.rows, shape.row_bits, shape.bits)
-    place = SESSION, NUMBER
-    assert bits_of(input_tests(where, JOINT)) == slow.input_tests(dimension, JOINT, *place)
-    assert bits_of(carry_tests(where, LEAF)) == slow.carry_tests(dimension, *place, LEAF)
+    where, coins = context(dimension, GROUP), part("row_coins")
+    shape, own = shape_of(where), part("row_proofs").shape_of(dimension)
+    assert (own.s, own.h, own.r, own.v) == (
+        shape.column_bits, shape.rows, shape.row_bits, shape.bits,
+    )  # fmt: skip
+    for library, second in (
+        (input_tests(where, JOINT), coins.input_tests(JOINT, TAG, own)),
+        (carry_tests(where, LEAF), coins.carry_tests(TAG, LEAF, own)),
+    ):
+        rows, columns = (
+            [below(own.h, each) for each in second.rows],
+            below(1 << own.s, second.columns),
+        )
+        assert len(columns) == 360
+        assert coins_of(library) == (rows, columns)
     found = signed_permutation(where, JOINT, PARTY)
-    places, signs = slow.permutation(dimension, JOINT, *place, PARTY)
+    places, signs = coins.signed_permutation(JOINT, TAG, PARTY, dimension)
     assert found.places.tolist() == places
     drawn = np.frombuffer(found.signs, np.uint8)
     assert np.unpackbits(drawn, count=dimension, bitorder="little").tolist() == signs
     for count in (1, 3):
         z = [point.ints() for point in points_of(where, LEAF, count)]
-        assert z == slow.points(dimension, *place, LEAF, count)
+        assert z == coins.equation_points(TAG, LEAF, count, own.v)
 
 
 def test_permutations_are_applied_as_the_text_says() -> None:
     where = context(40, GROUP)
     noise = np.arange(-7, 57, dtype=np.int64)  # with padding
     moved = signed_permutation(where, JOINT, PARTY).applied(noise)
-    places, signs = slow.permutation(40, JOINT, SESSION, NUMBER, PARTY)
+    places, signs = part("row_coins").signed_permutation(JOINT, TAG, PARTY, 40)
     expected = [(-1 if signs[j] else 1) * int(noise[places[j]]) for j in range(40)]
     assert moved.tolist() == expected + noise[40:].tolist()
 
 
 @pytest.mark.parametrize("width", [16, 31, 32, 33, 63, 64])
 def test_masks_at_points_are_those_of_the_text(width: int) -> None:
-    where = context(40, GROUP)
-    z = slow.points(40, SESSION, NUMBER, LEAF, 2)
+    where, v = context(40, GROUP), part("row_proofs").shape_of(40).v
+    z = part("row_coins").equation_points(TAG, LEAF, 2, v)
     points = EquationPoints.of(GROUP, LEAF, points_of(where, LEAF, 2), dimension=40, width=width)
+    masks = part("masks").Masks(SESSION, NUMBER.to_bytes(2), 40, 0, width)
+    second = part("row_coins").Equations(masks, LEAF, z)
     key, seed = SecretBytes(KEY), SecretBytes(SEED)
-    masks = slow.words(KEY, b"gopa/v1/masks/edge-words", 40, width)
-    assert edge_words(key, 40, width, group=GROUP).tolist() == masks
-    expected = slow.equation(GROUP, z, LEAF, KEY, EDGE.to_bytes(), "edge", masks)
-    assert edge_equation(points, key, EDGE).commitment()[0] == expected
-    own = self_key(seed, OWN).reveal()
-    masks = slow.words(own, b"gopa/v1/masks/self-words", 40, width)
-    assert self_words(seed, OWN, 40, width, group=GROUP).tolist() == masks
-    expected = slow.equation(GROUP, z, LEAF, own, OWN.to_bytes(), "self", masks)
-    assert self_equation(points, seed, OWN).commitment()[0] == expected
+    words = below(width, masks.edge(KEY)[0])
+    assert edge_words(key, 40, width, group=GROUP).tolist() == words
+    assert edge_equation(points, key, EDGE).commitment().to_bytes() == second.edge(
+        KEY, PARTY, OTHER
+    )
+    words = below(width, masks.own(SEED, PARTY)[0])
+    assert self_words(seed, OWN, 40, width, group=GROUP).tolist() == words
+    assert self_equation(points, seed, OWN).commitment().to_bytes() == second.own(SEED, PARTY)
 
 
 def test_commitments_of_masks_add_up_with_their_signs() -> None:
@@ -148,9 +179,9 @@ def test_everything_depends_on_everything_that_decides_it() -> None:
         edge = EdgeContext.between(at.session, at.round, party, OTHER)
         own = SelfContext(at.session, at.round, party)
         return [
-            bits_of(input_tests(at, joint)),
+            coins_of(input_tests(at, joint)),
             (moved.places.tolist(), moved.signs),
-            bits_of(carry_tests(at, leaf)),
+            coins_of(carry_tests(at, leaf)),
             z[0].ints(),
             edge_equation(points, SecretBytes(KEY), edge).commitment().to_bytes(),
             self_equation(points, SecretBytes(SEED), own).commitment().to_bytes(),
@@ -198,3 +229,93 @@ def test_a_count_of_points_is_one(count: Any) -> None:
     points_of(where, LEAF, 1)
     with pytest.raises(UsageError):
         points_of(where, LEAF, count)
+
+
+class Counting:
+    """A group that says how often it has decoded."""
+
+    def __init__(self, group_known: Group) -> None:
+        self.group, self.count = group_known, 0
+
+    def decode_points(self, data: bytes, count: int) -> PointVec:
+        self.count += 1
+        return self.group.decode_points(data, count)
+
+
+@pytest.fixture(params=proving_groups(), ids=lambda group_known: group_known.backend)
+def group_known(request: pytest.FixtureRequest) -> Any:
+    return Counting(request.param)
+
+
+def encoded(group_known: Any, family: bytes, count: int = 6) -> bytes:
+    return derive_generators(group_known.group, family, count).to_bytes()
+
+
+def test_points_are_decoded_once(group_known: Any) -> None:
+    known, data = KnownPoints(100), encoded(group_known, b"one")
+    found = known.decoded(group_known, data, 6)
+    assert found.to_bytes() == data
+    assert known.decoded(group_known, data, 6) is found
+    assert group_known.count == 1
+    known.clear()
+    assert known.decoded(group_known, data, 6) == found
+    assert group_known.count == 2
+
+
+def test_what_was_used_last_is_kept(group_known: Any) -> None:
+    # With what an entry takes besides, three of them are as large as thirty points.
+    known, (a, b, c, d) = (
+        KnownPoints(30),
+        (encoded(group_known, each) for each in (b"a", b"b", b"c", b"d")),
+    )
+    for each in (a, b, c, a, d):
+        known.decoded(group_known, each, 6)
+    assert group_known.count == 4
+    for each in (a, c, d):
+        known.decoded(group_known, each, 6)
+    assert group_known.count == 4
+    known.decoded(group_known, b, 6)
+    assert group_known.count == 5
+
+
+def test_more_than_there_is_room_for_is_decoded_and_not_kept(group_known: Any) -> None:
+    known, data, few = KnownPoints(9), encoded(group_known, b"one"), encoded(group_known, b"few", 5)
+    known.decoded(group_known, few, 5)
+    for _ in range(2):
+        assert known.decoded(group_known, data, 6).to_bytes() == data
+    assert group_known.count == 3
+    known.decoded(group_known, few, 5)
+    assert group_known.count == 3
+
+
+def test_bad_points_are_refused_each_time(group_known: Any) -> None:
+    known, data = KnownPoints(100), encoded(group_known, b"one")
+    known.decoded(group_known, data, 6)
+    for bad in (data[:-32] + bytes(32), data[:-32] + b"\xff" * 32, data[:-1], data + data):
+        for _ in range(2):
+            with pytest.raises(MalformedMessage):
+                known.decoded(group_known, bad, 6)
+    with pytest.raises(MalformedMessage):
+        known.decoded(group_known, data, 5)
+
+
+def test_threads_may_share_it(group_known: Any) -> None:
+    known = KnownPoints(30)
+    given = [encoded(group_known, b"%d" % at) for at in range(5)] * 20
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda data: known.decoded(group_known, data, 6), given))
+    assert [points.to_bytes() for points in found] == given
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked")
+def test_a_forked_process_does_not_wait_for_a_thread_that_it_does_not_have(
+    group_known: Any,
+) -> None:
+    known, data = KnownPoints(100), encoded(group_known, b"one")
+    with known._turn:
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            os._exit(int(known.decoded(group_known, data, 6).to_bytes() != data))
+    _, status = os.waitpid(child, 0)
+    assert status == 0

@@ -34,7 +34,6 @@ from tests.contract.samples import manifest, row_manifest, row_terms, signed_man
 from tests.protocol.simulation.doubles import SWIFT
 from tests.randomness import seeded
 from tests.rounds.doubles import ProofDoubles
-from tests.rounds.rows.independent import extension, points
 from tests.rounds.rows.worlds import (
     JOINT,
     PUBLISH,
@@ -50,6 +49,7 @@ from tests.rounds.rows.worlds import (
     run,
     vector_of,
 )
+from tests.verifier.test_parts import part
 from tests.zkp.rows.worlds import decoded_tests
 from wire.errors import ComputationFault, UsageError
 from wire.secret import Guarded
@@ -439,17 +439,23 @@ def test_words_and_carries_make_up_the_sum_over_the_integers(width: int) -> None
 
 
 def test_the_equation_holds_at_every_point(made: RowRound) -> None:
-    """[P6] with Python's integers: words are vector, moved noise and masks, less the carries."""
+    """14-P6 with Python's integers: words are vector, moved noise and masks, less the carries."""
     party, context = made.parties[1], made.context
-    (z,) = points(40, SESSION, 1, PUBLISH, 1)
+    v, tag = part("row_proofs").shape_of(40).v, SESSION + (1).to_bytes(2)
+    (z,) = part("row_coins").equation_points(tag, PUBLISH, 1, v)
+    table = part("row_proofs").spread(z)
+
+    def extension(values: list[int]) -> int:
+        return sum(map(int.__mul__, table, values)) % context.group.order
+
     noise = signed_permutation(context, JOINT, party.name).applied(party.drawn.rows.values)
     words = unpack_words(party.published.value, 40, 16).tolist()
     carries = party.published.carries.values[:40].tolist()
     mask = int(party.shown.total.values[0].reveal())
-    left = extension(z, words)
-    parts = extension(z, (party.vector + noise[:40]).tolist()) + mask
+    left = extension(words)
+    parts = extension((party.vector + noise[:40]).tolist()) + mask
     order = context.group.order
-    assert (parts - 2**16 * extension(z, carries) - left) % order == 0
+    assert (parts - 2**16 * extension(carries) - left) % order == 0
 
 
 def test_opened_keys_fit_what_both_ends_showed(made: RowRound) -> None:

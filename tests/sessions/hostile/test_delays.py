@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gopa.aggregation.errors import RoundAborted
+from gopa.aggregation.engine import RoundAborted
 from gopa.contract.organiser import CLOSE
 from gopa.contract.phases import Kind, Phase
 from gopa.contract.terms import Terms

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bulletin_board.tree import leaf_hash
-from gopa.aggregation.errors import RoundAborted
+from gopa.aggregation.engine import RoundAborted
 from gopa.contract.framing import MessageSlot, sign_message
 from gopa.contract.organiser import CLOSE, Close, Members, pack_members
 from gopa.contract.phases import Kind, Phase

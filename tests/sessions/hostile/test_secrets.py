@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gopa.aggregation.errors import OutOfRange
+from gopa.aggregation.values import OutOfRange
 from gopa.contract.phases import Phase
 from gopa.protocol.simulation.setup import permissive
 from gopa.sessions.client import Client

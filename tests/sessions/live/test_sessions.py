@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from bulletin_board import Entry
-from gopa.aggregation.errors import OutOfRange, RoundAborted
+from gopa.aggregation.engine import RoundAborted
+from gopa.aggregation.values import OutOfRange
 from gopa.contract.phases import Phase
 from gopa.protocol.organiser import SessionSetting
 from gopa.protocol.party import Part, Refusal

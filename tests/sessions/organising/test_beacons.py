@@ -120,7 +120,7 @@ def test_coins_wait_for_the_beacon_and_for_nobody_else() -> None:
 
 @pytest.mark.slow
 def test_early_checkpoint_is_kept_over_a_restart() -> None:
-    """A checkpoint that is cosigned after the value is known proves nothing ([V4])."""
+    """A checkpoint that is cosigned after the value is known proves nothing (04-V4)."""
     found = office()
 
     def coins() -> bool:

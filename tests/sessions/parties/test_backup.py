@@ -1,4 +1,4 @@
-"""An old copy of a vault that is put back never says something else than was said ([R4])."""
+"""An old copy of a vault that is put back never says something else than was said (12-R4)."""
 
 from __future__ import annotations
 

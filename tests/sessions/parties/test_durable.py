@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import pickle
+import struct
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 import pytest
 
@@ -13,19 +16,25 @@ from gopa.contract.manifest import Manifest
 from gopa.contract.phases import Phase
 from gopa.protocol.party import Fetched, Finished, Halted, Part, Post, Supplied, TimedOut, Witnessed
 from gopa.protocol.party.states import BetweenRounds, Checking, Comparing, Done, Outside, Stopped
+from gopa.protocol.simulation.randomness import SeededStreams
 from gopa.protocol.simulation.setup import permissive
 from gopa.sessions import stepped_party
 from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.party_journal import RECORD
 from gopa.sessions.party_memory import MEMORY
-from gopa.sessions.vault import MemoryVault, StateDiverged
+from gopa.sessions.stepped_party import START, StepRng, extend
+from gopa.sessions.vault import DirectoryVault, MemoryVault, Passphrase, Secret, StateDiverged
 from gopa.support import version
-from tests.protocol.simulation.worlds import inputs_for
+from gopa.support.version import VERSION
+from tests.protocol.simulation.worlds import inputs_for, require_sound
 from tests.randomness import seeded
 from tests.sessions.parties.test_backup import Play
-from tests.sessions.parties.worlds import DOUBLES, durable
+from tests.sessions.parties.worlds import DOUBLES, Restarting, durable, replace_party, world
+from tests.sessions.vault.tools import KEY, LOG, PASSPHRASE
 from wire.ed25519 import SigningKey
 from wire.errors import FaultyParty, UsageError
+from wire.randomness import draw
+from wire.secret import SecretBytes
 
 
 @lru_cache(maxsize=1)
@@ -265,3 +274,128 @@ def test_it_never_prints_or_pickles() -> None:
         for each in (found, attempt, copies_with(BetweenRounds)[0]):
             with pytest.raises(UsageError):
                 act(each)
+
+
+SUBJECT = 3
+
+
+class RecordingVault(DirectoryVault):
+    """Notes all bytes that are in its files at any time, and what it was given to keep."""
+
+    def __init__(self, path: Path, secret: Secret | None) -> None:
+        super().__init__(path, LOG, rng=seeded("disk"), secret=secret)
+        self.disk = bytearray()
+        self.given: list[bytes] = []
+        self._seen: dict[Path, bytes] = {}
+
+    def begin(self, memory: bytes) -> None:
+        super().begin(memory)
+        self._note(memory)
+
+    def append(self, *parts: bytes, leaves: bool = True) -> None:
+        super().append(*parts, leaves=leaves)
+        self._note(b"".join(parts))
+
+    def _note(self, given: bytes) -> None:
+        self.given.append(given)
+        for path in sorted(self.path.rglob("*")):
+            if path.is_file():
+                data, before = path.read_bytes(), self._seen.get(path, b"")
+                self.disk += data.removeprefix(before)
+                self._seen[path] = data
+
+
+def signing_seeds() -> list[bytes]:
+    """Those of the parties of a world, which are drawn one behind the other."""
+    keys = SeededStreams(draw(seeded(1), 32)).named("keys")
+    return [draw(keys, 32) for _ in range(8)]
+
+
+def play(path: Path, secret: Secret | None) -> tuple[bytes, list[bytes], list[bytes]]:
+    """The bytes on the disk, what was kept, and secrets to look for."""
+    simulation = world()
+    actor = simulation.parties[SUBJECT]
+    vault = RecordingVault(path, secret)
+    replace_party(actor, Restarting(lambda: durable(actor, vault)))
+    for logical in range(2):
+        inputs = inputs_for(simulation.manifest.terms, logical)
+        require_sound(simulation, simulation.run_round(inputs), inputs)
+    values = [inputs_for(simulation.manifest.terms, each)[SUBJECT][0] for each in range(2)]
+    authors = {SigningKey(SecretBytes(seed)).public.data for seed in signing_seeds()}
+    assert authors == {each.author for each in simulation.parties}
+    secrets = [MEMORY.decode(each).secret for each in vault.given if _is_memory(each)]
+    assert len(secrets) == 3
+    secrets += [b"\0" * 7 + bytes([value]) for value in values if value]
+    vault.close()
+    return bytes(vault.disk), vault.given, secrets
+
+
+def _is_memory(data: bytes) -> bool:
+    return data[:2] == b"\0\1"
+
+
+def test_plain_vault_shows_round_secrets_and_values_but_no_signing_key(tmp_path: Path) -> None:
+    """So that the search is known to find what there is."""
+    disk, given, secrets = play(tmp_path / "vault", None)
+    assert len(secrets) >= 4
+    assert all(secret in disk for secret in secrets)
+    assert all(each in disk for each in given)
+    assert not any(seed in disk for seed in signing_seeds())
+
+
+@pytest.mark.parametrize("secret", [KEY, PASSPHRASE], ids=["key file", "passphrase"])
+def test_sealed_vault_shows_no_piece_of_it(secret: Secret, tmp_path: Path) -> None:
+    disk, given, secrets = play(tmp_path / "vault", secret)
+    own = secret.text if isinstance(secret, Passphrase) else secret.data
+    for needle in (*secrets, *signing_seeds(), own.reveal(), struct.pack("<d", 0.35)):
+        assert needle not in disk
+    windows = {each[at : at + 16] for each in given for at in range(0, len(each) - 15, 16)}
+    assert len(windows) > 1000
+    kept = {disk[at : at + 16] for at in range(len(disk) - 15)}
+    assert not windows & kept
+
+
+SECRET = SecretBytes(b"\x07" * 32)
+
+
+SIZES = [1, 32, 0, 64, 1000, 5000, 7, 100_000]
+
+
+def stream(secret: SecretBytes, chain: bytes, sizes: list[int]) -> list[bytes]:
+    made = StepRng()
+    made.begin(secret, chain)
+    return [made(size) for size in sizes]
+
+
+def test_it_is_the_stream_of_the_specification() -> None:
+    chain = hashlib.sha256(hashlib.sha256(bytes(32) + b"first").digest() + b"second").digest()
+    assert extend(extend(START, [b"fir", b"st"]), [b"second"]) == chain
+    version = VERSION.encode()
+    seed = b"gopa/v1/sessions/chance" + b"\x07" * 32 + bytes([len(version)]) + version + chain
+    whole = hashlib.shake_256(seed).digest(sum(SIZES))
+    parts = stream(SECRET, chain, SIZES)
+    assert [len(part) for part in parts] == SIZES
+    assert b"".join(parts) == whole
+
+
+def test_secret_chain_and_version_all_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = stream(SECRET, START, [32])
+    assert stream(SECRET, START, [32]) == one
+    assert stream(SecretBytes(b"\x08" * 32), START, [32]) != one
+    assert stream(SECRET, extend(START, []), [32]) != one
+    monkeypatch.setattr(stepped_party, "VERSION", VERSION + "0")
+    assert stream(SECRET, START, [32]) != one
+
+
+def test_there_is_none_between_steps() -> None:
+    made = StepRng()
+    with pytest.raises(UsageError):
+        made(1)
+    made.begin(SECRET, START)
+    first = made(16)
+    made.end()
+    with pytest.raises(UsageError):
+        made(1)
+    made.begin(SECRET, START)
+    assert made(16) == first
+    assert repr(made) == "<StepRng: secret>"

@@ -204,7 +204,7 @@ def require_one_voice(raws: Sequence[bytes]) -> None:
 
 
 def catch_up(party: DurableParty, actor: SimulatedParty) -> list[Output]:
-    """What a client does at its start: all it has missed, in the order of the log ([W4]).
+    """What a client does at its start: all it has missed, in the order of the log (12-W4).
 
     Returns everything that the steps gave; only `party.remembered` would be sent.
     """

@@ -10,6 +10,7 @@ from functools import cache
 
 import pytest
 
+from bulletin_board import Submission
 from gopa.protocol.organiser import SessionSetting
 from gopa.sessions.tunnel import TunnelHost, Unguarded
 from gopa.sessions.tunnel.messages import REQUEST, TunnelEntry, TunnelRequest
@@ -25,10 +26,13 @@ from gopa.sessions.tunnel.packing import (
 )
 from tests.protocol.simulation.worlds import FEW, SIGNED
 from tests.sessions.tunnel.test_checkpoints import EXACT
+from tests.sessions.tunnel.test_hiding import held as held_board
 from tests.sessions.tunnel.worlds import Tunnelled
 from wire.errors import MalformedMessage, UsageError
 
 SESSION = bytes([1]) * 32
+
+
 KNOWN = bytes(range(200))
 
 
@@ -192,3 +196,20 @@ def test_sums_of_long_vectors_go_down_at_half_their_size() -> None:
         (part,) = [deflated(raw) for raw in large if len(raw) > 8 * 2_000]
         assert part is not None
         assert part.packed in shown
+
+
+@pytest.mark.slow
+def test_what_was_dropped_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = held_board()
+    board, raws = world.board, list(world.board.reader().entries())
+    expected = [(at, raw) for at, raw in enumerate(raws)]
+    assert [(posted.index, raw) for posted, raw in board.posted(0)] == expected
+    kept = dict(board._recent)
+    for gone in (range(len(raws)), range(3), range(2, 5), (1, 4, 6)):
+        left = {at: kept[at] for at in kept if at not in gone}
+        monkeypatch.setattr(board, "_recent", left)
+        found = board.posted(1)
+        assert [(posted.index, raw) for posted, raw in found] == expected[1:]
+        assert [posted.leaf for posted, _ in found] == [
+            Submission.decode(raw).leaf for raw in raws[1:]
+        ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,19 +10,34 @@ import pytest
 
 from bulletin_board import Submission
 from gopa.contract.phases import Phase
+from gopa.plugins.session import HostedSession, new_signer
+from gopa.protocol.simulation.setup import permissive
 from gopa.sessions.tunnel import (
+    MemoryGuard,
     StateReplayed,
     Supply,
     TunnelInput,
+    TunnelParty,
     Unguarded,
 )
 from gopa.sessions.tunnel import host as host_module
 from gopa.sessions.tunnel.messages import REPLY, REQUEST, Want
 from gopa.sessions.tunnel.packing import unpack
 from tests.protocol.simulation.row_worlds import IN_ROWS, RECOVERING, ROWS
-from tests.sessions.live.test_rows import planned
+from tests.randomness import seeded
+from tests.sessions.live.test_rows import (
+    MOST,
+    PARTIES,
+    WEIGHTED,
+    WEIGHTS,
+    in_a_simulation,
+    planned,
+    planned_weighted,
+    vectors,
+)
 from tests.sessions.tunnel.test_requests import hiding
-from tests.sessions.tunnel.worlds import Caller, Tunnelled, slots
+from tests.sessions.tunnel.worlds import SECRET, Caller, Tunnelled, slots
+from wire.ed25519 import SigningKey
 
 
 def short(number: int, dimension: int) -> Supply:
@@ -120,7 +136,7 @@ def at_phase(world: Tunnelled, phase: Phase) -> tuple[Caller, bytes]:
 
 @pytest.mark.parametrize("phase", [Phase.COMMIT, Phase.PROVE])
 def test_a_state_answers_for_a_pad_once(phase: Phase) -> None:
-    """The same call gives the same bytes; another one with this state leaves nothing ([N6])."""
+    """The same call gives the same bytes; another one with this state leaves nothing (12-N6)."""
     world = InRows(ROWS, IN_ROWS)
     caller, request = at_phase(world, phase)
     party = world.maker(0)()
@@ -158,3 +174,59 @@ def test_twenty_parties(dimension: int) -> None:
     assert findings.faults == ()
     assert findings.rounds[-1].final == tuple(each for each in range(20) if each != 7)
     require_one_voice(world)
+
+
+def weighted(number: int) -> Supply:
+    """Gives party `number` its vector and its weight."""
+    return lambda _: TunnelInput(vectors()[number].tolist(), WEIGHTS[number])
+
+
+@pytest.mark.slow
+def test_sums_are_those_of_the_simulation() -> None:
+    world = Tunnelled(planned_weighted(None).terms, WEIGHTED, max_weight=MOST)
+    for number in range(PARTIES):
+        world.caller(number).supply = weighted(number)
+    (found,) = world.run().findings().rounds
+    (expected,) = in_a_simulation(None, WEIGHTS).transcript.check().rounds
+    assert found.sums == expected.sums
+    assert found.sums is not None
+
+
+@pytest.mark.slow
+def test_a_plug_in_reads_the_mean() -> None:
+    """The server's half of all plug-ins, and what their parties answer."""
+    keys = [SigningKey.generate(seeded(f"plug-in {each}")) for each in range(PARTIES)]
+    ids = [each.public.data for each in keys]
+    hosted = HostedSession(
+        planned_weighted(None),
+        frozenset(ids),
+        WEIGHTED,
+        new_signer(seeded("log")),
+        seeded("hosted"),
+    )
+    guard, states = MemoryGuard(), dict.fromkeys(ids, b"")
+
+    def told(requests: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        replies = {}
+        for key, request in requests.items():
+            party = TunnelParty(
+                hosted.ticket,
+                keys[ids.index(key)],
+                permissive(planned_weighted(None).terms),
+                secret=SECRET,
+                guard=guard,
+                max_weight=MOST,
+                sums=False,
+            )
+            supply = weighted(ids.index(key))
+            states[key], replies[key] = party.answer(states[key], request, supply)
+        return replies
+
+    requests = hosted.open(frozenset(ids))
+    while requests:
+        requests = hosted.advance(told(requests))
+    found, expected = hosted.outcome(str(MOST)), in_a_simulation(None, WEIGHTS)
+    assert found.included == set(ids)
+    assert found.mean.tobytes() == expected.mean.tobytes()
+    assert found.deviation.tobytes() == expected.stderr.tobytes()
+    assert found.weight == expected.weight

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from gopa.adversary.deeds import (
     abuse_carries,
     add_to_the_sum,
-    change,
     head_alone,
     lengthen,
     twice,
@@ -18,7 +16,7 @@ from gopa.adversary.deeds import (
 from gopa.contract.organiser import AbortReason
 from gopa.contract.phases import Phase
 from gopa.protocol.simulation import Behaviour, Script
-from tests.lies import lying
+from tests.lies import lying, says
 from tests.vectors.transcripts.behaviours import cut_elsewhere, in_one_entry
 from tests.vectors.transcripts.cases import Case, Ended, aborts, blame, sums
 from tests.vectors.transcripts.worlds import ROWS, ROWS_RECOVERING, ROWS_WEIGHING, World
@@ -26,10 +24,6 @@ from tests.vectors.transcripts.worlds import ROWS, ROWS_RECOVERING, ROWS_WEIGHIN
 LIAR, VICTIM, LEAVER = 1, 0, 3
 ALL, REST = (0, 1, 2, 3), (0, 2, 3)
 VETO: Final = (aborts(AbortReason.NOT_UNMASKED, released=True), sums(*REST))
-
-
-def says(phase: str, alter: Callable[[Any], Any]) -> Behaviour:
-    return lying(phase, change(alter))
 
 
 def lie(

@@ -1,4 +1,4 @@
-"""Rows hide what they are given, entries that fit, and are compared before anybody sees them."""
+"""Rows: they hide what they are given, published proofs hold, and tables take constant time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import pytest
 
 from commitments import VectorPedersen
 from commitments.group import Group
+from tests import valgrind
+from tests.group.backends import installed_groups
 from tests.randomness import seeded
+from tests.zkp import rows_vectors as vectors
+from tests.zkp.proof_vectors import published
+from tests.zkp.rows.worlds import Vectors
 from wire.errors import ComputationFault, UsageError
 from zkp.rows.product_tests import draw_pads
 from zkp.rows.rows import _packed, hide_pads, hide_rows
@@ -140,3 +145,51 @@ def test_pads_without_their_blinding_are_not_handed_out(group: Group) -> None:
 def _other(group: Group) -> Any:
     zeros = group.secret_scalars([0] * SHAPE.width)
     return zeros, zeros[0]
+
+
+@pytest.fixture(params=installed_groups(), ids=lambda group_published: group_published.backend)
+def group_published(request: pytest.FixtureRequest) -> Group:
+    found: Group = request.param
+    return found
+
+
+def test_every_record_is_judged_as_it_says(group_published: Group) -> None:
+    records = published("rows")["proofs"]
+    for record in records:
+        if group_published.backend == "reference" and record["base"]:
+            continue
+        said = vectors.answer(group_published, vectors.whole(records, record))
+        assert said == {key: record[key] for key in said}, record["name"]
+        assert (said["error"] is None) == (record["base"] is None), record["name"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["lengths", "weighted", "masks"])
+def test_both_backends_make_the_same_proof(group_published: Group, kind: str) -> None:
+    records = {each["name"]: each for each in published("rows")["proofs"]}
+    drawn = (Vectors.weighted if kind == "weighted" else Vectors.random)(33)
+    made = getattr(vectors, kind)(group_published, drawn)
+    assert made.proof.hex() == records[kind]["proof"]
+    record = vectors.mask_record if kind == "masks" else vectors.length_record
+    written = record(made.statement, made.proof)
+    assert written == {key: records[kind][key] for key in written}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The example that works on tables with integers of its own."""
+    return valgrind.built("constant_time_tables", tmp_path_factory.mktemp("target"))
+
+
+@pytest.mark.soak
+@valgrind.needed
+def test_no_branch_and_no_address_depends_on_entries(program: str) -> None:
+    assert valgrind.marked(program) == (0, "")
+
+
+@pytest.mark.soak
+@valgrind.needed
+def test_a_branch_on_an_entry_is_seen(program: str) -> None:
+    code, complaints = valgrind.marked(program, "leak")
+    assert code == valgrind.LEAKED
+    assert "depends on uninitialised value" in complaints

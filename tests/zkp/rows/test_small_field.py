@@ -1,6 +1,6 @@
 """Cheating provers by force: every strategy of a sumcheck over a field of a few elements.
 
-A model of its own after [E3] and [T4] of `specs/14-long-vectors.md`, with values where a proof has
+A model of its own after 14-E3 and 14-T4, with values where a proof has
 commitments: a prover who cannot open a commitment in two ways is held to the values, and here
 nothing else is left to it. What is found is the best chance of any prover, not of some.
 """
@@ -63,7 +63,7 @@ class Game:
         return sum(self.f((*fixed, *each)) for each in rest) % self.q
 
     def best(self, claim: int, fixed: tuple[int, ...] = ()) -> Fraction:
-        """The best chance of any prover, over challenges that are not zero ([E2])."""
+        """The best chance of any prover, over challenges that are not zero (14-E2)."""
         if len(fixed) == self.bits:
             return Fraction(claim == self.f(fixed))
         if claim == self.summed(fixed):
@@ -88,7 +88,7 @@ def games() -> Iterator[Game]:
 
 @pytest.mark.parametrize("game", list(games()), ids=lambda g: f"q={g.q} D={g.degree} v={g.bits}")
 def test_no_prover_of_a_false_sum_does_better_than_the_bound(game: Game) -> None:
-    """[T4]: D v/(q - 1); an honest prover of the true sum is always accepted."""
+    """14-T4: D v/(q - 1); an honest prover of the true sum is always accepted."""
     truth = game.summed(())
     assert game.best(truth) == 1
     assert any(game._chance((), each) == 1 for each in polynomials(game.q, game.degree, truth))
@@ -100,7 +100,7 @@ def test_no_prover_of_a_false_sum_does_better_than_the_bound(game: Game) -> None
 
 @pytest.mark.parametrize("q", [11, 13])
 def test_weights_let_few_false_statements_through(q: int) -> None:
-    """[T5]: a sum of differences with weights w and powers of gamma, for every false statement."""
+    """14-T5: a sum of differences with weights w and powers of gamma, for every false statement."""
     powers = np.array([[pow(g, k, q) for k in (1, 2)] for g in range(1, q)])
     weights = np.arange(1, q)
     worst = Fraction(0)
@@ -114,7 +114,7 @@ def test_weights_let_few_false_statements_through(q: int) -> None:
 
 
 def test_early_weights_let_nearly_everything_through() -> None:
-    """Where gamma is known before the tests are posted, some that are small fit ([E2])."""
+    """Where gamma is known before the tests are posted, some that are small fit (14-E2)."""
     q, small = 61, np.array(list(product(range(-3, 4), repeat=3)))
     early, late = [], []
     for gamma in range(1, q):
@@ -129,7 +129,7 @@ def test_early_weights_let_nearly_everything_through() -> None:
 def test_no_large_entry_passes_a_product_test_more_than_three_times_in_four(
     shape: tuple[int, int],
 ) -> None:
-    """[T1], for all matrices over 61 elements with an entry of size 4b or more, and every pad."""
+    """14-T1, for all matrices over 61 elements with an entry of size 4b or more, and every pad."""
     q, b = 61, 3
     rows, columns = shape
     size = np.minimum(np.arange(q), q - np.arange(q))

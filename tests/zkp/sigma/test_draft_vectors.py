@@ -13,7 +13,7 @@ from commitments.group import SecretScalarVec
 from tests.external import vectors
 from tests.randomness import seeded
 from tests.zkp.p256 import p256_group
-from tests.zkp.sigma.parsing import parse_relation
+from tests.zkp.sigma.sigma_vectors import parse_relation
 from wire.errors import InvalidProof, ProtocolError
 from zkp.sigma import BatchVerifier, Form
 from zkp.sigma.proof import prove_narg, verify_narg

@@ -1,19 +1,35 @@
-"""Every statement: true ones are proved and accepted, false ones are not proved."""
+"""Sigma proofs: what is proved and accepted, published ones, and nonces that do not repeat."""
 
 from __future__ import annotations
 
+import copy
+import json
+import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
 
 from commitments import Pedersen
-from commitments.group import Group
+from commitments.group import Group, Scalar, SecretScalarVec
 from tests.group.backends import installed_groups
 from tests.randomness import seeded
+from tests.vectors.registry import FOLDER
+from tests.zkp import transcript_vectors
 from tests.zkp.p256 import p256_group
-from tests.zkp.sigma.samples import Sample, commit, context, relations, sample, samples, secret
+from tests.zkp.sigma import sigma_vectors
+from tests.zkp.sigma.samples import (
+    Sample,
+    base,
+    commit,
+    context,
+    relations,
+    sample,
+    samples,
+    secret,
+)
+from tests.zkp.sigma.sigma_vectors import case_of, culprits, judge, prove_again, session_of
 from wire.errors import InvalidProof, ProtocolError, UsageError
 from zkp.sigma import (
     AllOf,
@@ -25,6 +41,7 @@ from zkp.sigma import (
     Statement,
     Witness,
     conjoin,
+    discrete_log,
     dleq,
     linear_among_values,
     opens_to,
@@ -36,9 +53,9 @@ from zkp.sigma import (
     verify,
     witness,
 )
-from zkp.sigma.proof import bind_statement
-from zkp.sigma.prover import flatten_witness
-from zkp.transcript import Transcript
+from zkp.sigma.proof import bind_statement, challenge_bytes, prove_narg, verify_narg
+from zkp.sigma.prover import SigmaProver, flatten_witness
+from zkp.transcript import Transcript, decode_challenges, derive_session_id
 
 NAMES = [found.name for found in samples(installed_groups()[0])]
 
@@ -269,3 +286,175 @@ def test_two_proofs_in_one_transcript_keep_their_order(group: Group) -> None:
     verify(second.statement, two, transcript)
     with pytest.raises(InvalidProof):
         verify(second.statement, two, context())
+
+
+PUBLISHED: Final[dict[str, Any]] = json.loads((FOLDER / "sigma.json").read_text())
+
+
+RECORDS: Final[list[dict[str, Any]]] = PUBLISHED["proofs"]
+
+
+BY_NAME: Final = {record["name"]: record for record in RECORDS}
+
+
+@pytest.mark.parametrize("module", [sigma_vectors, transcript_vectors], ids=["sigma", "transcript"])
+def test_every_backend_makes_the_same_file(
+    group: Group, module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ristretto255", lambda: group)
+    name = module.__name__.rpartition(".")[2].removesuffix("_vectors")
+    make: Callable[[], dict[str, object]] = module.records
+    assert make() == json.loads((FOLDER / f"{name}.json").read_text())
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["name"])
+def test_record(group: Group, record: dict[str, Any]) -> None:
+    case = case_of(record)
+    assert session_of(group, case) == record["session_id"]
+    if record["base"] is None:
+        assert record["error"] is None
+        assert prove_again(group, case) == case.proof
+    else:
+        assert judge(group, case_of(BY_NAME[record["base"]])) == {"error": None}
+        assert record["error"] is not None
+    answer = judge(group, case)
+    assert answer == {field: record[field] for field in answer}
+
+
+@pytest.mark.parametrize("index", range(len(PUBLISHED["batches"])))
+def test_batch(group: Group, index: int) -> None:
+    record = PUBLISHED["batches"][index]
+    members = [case_of(BY_NAME[name]) for name in record["proofs"]]
+    assert culprits(group, members) == record["culprits"]
+    bad = [i for i, name in enumerate(record["proofs"]) if BY_NAME[name]["error"] is not None]
+    assert record["culprits"] == bad
+
+
+def test_every_check_of_the_specification_has_a_record() -> None:
+    cited = {record["check"] for record in RECORDS if record["error"] == "InvalidProof"}
+    structure = {f"02-I{n}" for n in (1, 4, 5, 6, 9, 10)}
+    assert cited == structure | {"02-T1", "02-T2", "02-N4", "02-N5", "02-N6"}
+
+
+def parts(
+    group: Group, statement: LinearRelation, session: bytes, proof: bytes
+) -> tuple[Scalar, Scalar]:
+    """The challenge and the response of a proof about one discrete logarithm."""
+    challenge = decode_challenges(group, challenge_bytes(session, statement, proof[:32]))
+    return challenge[0], group.decode_scalars(proof[32:], 1)[0]
+
+
+def test_one_nonce_in_two_proofs_gives_the_witness_away(group: Group) -> None:
+    x = group.secret_scalar(123456789)
+    statement = discrete_log(group, group.generator * x)
+    sessions = [derive_session_id(name) for name in (b"first", b"second")]
+    found = []
+    for session in sessions:
+        nonce = group.random_scalars(1, seeded("a generator that repeats"))
+        proof = prove_narg(Form.BATCHABLE, session, statement, witness(group, x), nonce)
+        verify_narg(Form.BATCHABLE, session, statement, proof)
+        found.append(parts(group, statement, session, proof))
+    (c, z), (d, y) = found
+    assert (z - y) * (c - d).inverse() == x.reveal()
+
+
+def commitment(
+    group: Group,
+    *,
+    value: int = 5,
+    party: bytes = b"alice",
+    seed: str = "broken",
+    form: Form = Form.BATCHABLE,
+) -> bytes:
+    """What a prover commits to, seen through its first message."""
+    x = group.secret_scalar(value)
+    statement = discrete_log(group, group.generator * x)
+    proof = prove(statement, witness(group, x), context(party), rng=seeded(seed), form=form)
+    verify(statement, proof, context(party), form=form)
+    if form is Form.BATCHABLE:
+        return proof[:32]
+    scalars = group.decode_scalars(proof, 2)
+    return statement.simulate(scalars[0], scalars[1:]).to_bytes()
+
+
+def test_hedged_nonces_repeat_only_with_everything_else(group: Group) -> None:
+    reference = commitment(group)
+    assert commitment(group) == reference
+    others = [
+        commitment(group, value=6),
+        commitment(group, party=b"bob"),
+        commitment(group, seed="other"),
+        commitment(group, form=Form.COMPACT),
+    ]
+    assert len({reference, *others}) == 5
+
+
+def test_one_witness_for_two_statements_in_one_context_gets_two_nonces(group: Group) -> None:
+    """With a broken generator, only the statement keeps these nonces apart."""
+    x = group.secret_scalar(5)
+    firsts = set()
+    for name in ("H", "K"):
+        H = base(group, name)
+        statement = dleq(group, group.points([group.generator * x, H * x]), group.points([H]))
+        proof = prove(statement, witness(group, x), context(), rng=bytes)
+        verify(statement, proof, context())
+        firsts.add(proof[:32])
+    assert len(firsts) == 2
+
+
+def test_a_generator_stuck_on_zero_still_gives_different_nonces(group: Group) -> None:
+    x = witness(group, group.secret_scalar(5))
+    statement = discrete_log(group, group.generator * group.scalar(5))
+    proofs = [prove(statement, x, context(name), rng=bytes) for name in (b"a", b"b")]
+    assert proofs[0][:32] != proofs[1][:32]
+
+
+def test_nonces_depend_on_which_branch_is_known(group: Group) -> None:
+    found = sample(group, "two_of_two")
+    statement, x = found.statement, group.secret_scalars([5])
+    first = flatten_witness(statement, ChildWitnesses(x, None)).reveal()
+    second = flatten_witness(statement, ChildWitnesses(None, x)).reveal()
+    assert first.ints() == [5, 0]
+    assert second.ints() == [0, 5]
+
+
+def test_a_commitment_answers_once(group: Group) -> None:
+    found = sample(group, "one_of_two")
+    prover = SigmaProver(found.statement, found.witness, group.random_scalars(3, seeded(1)))
+    prover.commit()
+    prover.respond(group.scalar(5))
+    with pytest.raises(UsageError):
+        prover.respond(group.scalar(6))
+
+
+def test_a_prover_is_not_copied(group: Group) -> None:
+    """A copy would answer a second challenge, and two answers give the witness away."""
+    found = sample(group, "discrete_log")
+    prover = SigmaProver(found.statement, found.witness, group.random_scalars(1, seeded(1)))
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(UsageError):
+            duplicate(prover)
+    prover.respond(group.scalar(5))
+
+
+@pytest.mark.parametrize("n", [0, 2, 4])
+def test_randomness_of_the_wrong_size_is_refused(group: Group, n: int) -> None:
+    found = sample(group, "one_of_two")
+    SigmaProver(found.statement, found.witness, group.random_scalars(3, seeded(1)))
+    with pytest.raises(UsageError):
+        SigmaProver(found.statement, found.witness, group.random_scalars(n, seeded(1)))
+
+
+def test_nothing_of_the_witness_is_printed_or_pickled(group: Group) -> None:
+    value = 987654321987654321
+    secret: SecretScalarVec = group.secret_scalars([value])
+    statement = discrete_log(group, group.generator * group.scalar(value))
+    prover = SigmaProver(statement, secret, group.random_scalars(1, seeded(1)))
+    for thing in (prover, ChildWitnesses(secret, None), statement):
+        assert str(value) not in repr(thing)
+    for thing in (prover, ChildWitnesses(secret, None)):
+        with pytest.raises(UsageError):
+            pickle.dumps(thing)
+    with pytest.raises(UsageError) as refusal:
+        prove(discrete_log(group, base(group, "other")), secret, context(), rng=seeded(1))
+    assert str(value) not in str(refusal.value)

@@ -16,8 +16,7 @@ from typing import Final
 
 from gopa.contract.terms import Terms
 from gopa.planning.attendance import Attendance, never_above, worst_energy, worst_tries
-from gopa.planning.exposure import Exposure, delta_of
-from gopa.planning.noise_sum import most_summed
+from gopa.planning.exposure import Exposure, delta_of, most_summed
 from gopa.planning.row_noise import bounds_margin, shown_by_proofs
 from gopa.planning.target import TOLERANCE, float_below
 from wire.errors import UsageError

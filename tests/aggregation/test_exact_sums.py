@@ -34,7 +34,7 @@ from gopa.support.wording import (
     hidden_among,
     sentence,
 )
-from zkp.noise_table import NoNoise
+from zkp.noise import NoNoise
 
 MODES = get_args(Mode)
 WIDE = (-(10**6), 10**6)

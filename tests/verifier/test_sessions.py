@@ -59,7 +59,7 @@ from tests.protocol.simulation.worlds import (
 )
 from tests.vectors.transcripts import worlds
 from tests.verifier.answers import ACCEPTED, Answer, anchors_of, first, report, second
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 
 def of_few(terms: Terms) -> Terms:

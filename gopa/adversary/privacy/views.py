@@ -26,7 +26,7 @@ from gopa.accounting.convolution import Masses
 from gopa.adversary.privacy.bounds import Floats
 from gopa.graph import Graph
 from gopa.rounds.masks import RoundedGaussian
-from zkp.noise_table import NoiseLaw
+from zkp.noise import NoiseLaw
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 """Values as a session publishes them, modulo 2^64: every smaller power of two divides it."""

@@ -22,7 +22,6 @@ from gopa.protocol.rules.roll_and_edges import (
     Masked,
     PublishedValues,
     ValueCommitments,
-    share_point,
 )
 from gopa.protocol.rules.round_state import (
     CloseInputs,
@@ -39,6 +38,7 @@ from gopa.rounds.masks import (
     edge_masks,
     open_share,
     share_key,
+    share_point,
 )
 from gopa.rounds.proofs import SharedKeyClaim
 from wire.errors import InvalidProof, MalformedMessage
@@ -263,7 +263,7 @@ class AccusationJudge:
         key = edge_key(shared, context)
         if not state.context.committed_masks:
             return edge_key_hash(key, context)
-        masks = edge_masks(state.group, [key], state.mask_law, state.context.dimension)
+        masks = edge_masks(state.group, [key], state.context.mask_law, state.context.dimension)
         return commit(state.key, masks.rows[0], masks.blindings[0]).to_bytes()
 
     def _share_fits(self, dealer: int, recipient: int, shared: SharedPoint) -> bool:

@@ -240,7 +240,7 @@ def wrong_keys(state: RoundState, keys: list[tuple[int, SecretBytes]]) -> frozen
     if not keys:
         return frozenset()
     masks = edge_masks(
-        state.group, [key for _, key in keys], state.mask_law, state.context.dimension
+        state.group, [key for _, key in keys], state.context.mask_law, state.context.dimension
     )
     rows = [row.reveal() for row in masks.rows]
     points = edges.points(state.group, [edge for edge, _ in keys])

@@ -15,8 +15,7 @@ from gopa.contract.terms import Terms
 from gopa.planning.attendance import worst_energy
 from gopa.planning.liveness import Liveness
 from gopa.planning.request import Request
-from gopa.planning.result import Errors, Plan, PlanReason
-from gopa.planning.worth import Guarantee, attendance_of, units_of
+from gopa.planning.result import Errors, Guarantee, Plan, PlanReason, attendance_of, units_of
 from gopa.support.extras import missing
 from gopa.support.wording import EXACT, EXACT_DIFFERENCE, counted, hidden_among
 from wire.errors import UsageError

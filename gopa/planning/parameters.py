@@ -16,6 +16,7 @@ from scipy.special import bdtrc
 from gopa.accounting.gaussian import central_deviation
 from gopa.contract.lengths import word_width
 from gopa.contract.terms import MOST_DEVIATION, MOST_SQUARE, Terms
+from gopa.planning.attendance import NeighbourChoice, choose_neighbours
 from gopa.planning.explanation import explain
 from gopa.planning.exposure import MOST_VARIANCE, Exposure, require_accountable
 from gopa.planning.grids import (
@@ -28,12 +29,19 @@ from gopa.planning.grids import (
 )
 from gopa.planning.laws import NoiseTarget, allowed_mu, choose_noise, laws_for, widest_deviation
 from gopa.planning.liveness import LivenessTerms, liveness
-from gopa.planning.neighbours import NeighbourChoice, choose_neighbours
 from gopa.planning.request import Request
-from gopa.planning.result import Errors, Plan, PlanCost
+from gopa.planning.result import (
+    Errors,
+    Plan,
+    PlanCost,
+    Worth,
+    guarantee,
+    judge,
+    mask_price,
+    unit_shifts,
+)
 from gopa.planning.row_noise import charged_for_proofs, noise_bounds
 from gopa.planning.target import GOOD_CHANCE, LEAST_CHANCE, MOST_RETRIES, Objective
-from gopa.planning.worth import Worth, guarantee, judge, mask_price, unit_shifts
 from wire.errors import UsageError
 from zkp.noise import LARGEST_TOTAL_WEIGHT, NoiseLaw, NoNoise
 from zkp.rows.shape import RowShape

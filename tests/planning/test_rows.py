@@ -20,9 +20,9 @@ from gopa.contract.row_terms import origin, require_rows
 from gopa.planning import Plan, Terms, guarantee
 from gopa.planning.outcome import LENGTH_UNPROVED
 from gopa.planning.planner import MOST_NOISE
+from gopa.planning.result import Worth, judge
 from gopa.planning.row_noise import bounds_margin, charged_for_proofs, shown_by_proofs
 from gopa.planning.target import ROWS_FROM, TOLERANCE
-from gopa.planning.worth import Worth, judge
 from tests.protocol.simulation.row_worlds import MANY_ROWS
 from wire.errors import UsageError
 from zkp.noise import NoNoise

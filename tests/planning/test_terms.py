@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from gopa.planning import Terms, guarantee
 from gopa.planning.exposure import delta_of_vectors, most_summed, noise_sum
+from gopa.planning.result import NOTHING, delta_of_component
 from gopa.planning.target import decimal_below
-from gopa.planning.worth import NOTHING, delta_of_component
 from tests.pace import examples
 from tests.planning.samples import plan
 from wire.errors import UsageError

@@ -31,8 +31,8 @@ from gopa.planning.expansion import (
     runs_of_sizes,
 )
 from gopa.planning.exposure import Coordinate, granted_rounding, noise_sum
+from gopa.planning.result import Worth, judge
 from gopa.planning.row_noise import bounds_margin, chance_beyond, powers_of, shown_by_proofs
-from gopa.planning.worth import Worth, judge
 from tests.planning.samples import explain_judgement
 from tests.planning.terms_vectors import COMPLETE, LONG, ONLY_JUST, SPARSE, cases, limits
 from tests.planning.worst_terms import LAWS, all_terms, compared, given, honest_at_the_limit

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any, Final
 
 from gopa.contract.terms import Terms
-from gopa.planning.worth import Worth
+from gopa.planning.result import Worth
 from tests.planning.samples import TermsJudgement, explain_judgement
 from tests.planning.terms_vectors import COMPLETE
 from wire.errors import UsageError

@@ -26,8 +26,8 @@ from gopa.adversary.privacy.scenarios import ReleaseScenario
 from gopa.adversary.privacy.views import Law, Masks, World, views
 from gopa.contract.terms import Terms
 from gopa.planning.outcome import privacy
+from gopa.planning.result import guarantee
 from gopa.planning.target import float_below
-from gopa.planning.worth import guarantee
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from commitments import Commitment, Opening, Pedersen, RevealedOpening, VectorPedersen
 from commitments.group import Group, SecretScalar, SecretScalarVec
 from gopa.contract.manifest import Manifest, Mode, Path
-from gopa.rounds.masks import EdgeContext, MaskLaw, RoundedGaussian, SelfContext, UniformMask
+from gopa.rounds.masks import (
+    EdgeContext,
+    EdgeMasks,
+    MaskLaw,
+    RoundedGaussian,
+    SelfContext,
+    SharedPoint,
+    UniformMask,
+    edge_masks,
+    share_key,
+)
 from wire.domains import Domain
 from wire.errors import UsageError
+from wire.secret import SecretBytes
 from zkp import Interval
 from zkp.noise import NoiseSetting, key_of
 from zkp.transcript import Transcript
@@ -74,6 +86,14 @@ class RoundContext:
     def self_context(self, party: bytes) -> SelfContext:
         """The name of the self-mask of a party, by its id."""
         return SelfContext(self.session, self.round, party)
+
+    def edge_masks(self, keys: Sequence[SecretBytes]) -> EdgeMasks:
+        """The masks that these keys of edges stand for, in full mode."""
+        return edge_masks(self.group, keys, self.mask_law, self.dimension)
+
+    def share_key(self, shared: SharedPoint, dealer: bytes, recipient: bytes) -> SecretBytes:
+        """The key that hides the dealer's share for the recipient, by their ids."""
+        return share_key(shared, self.edge_context(dealer, recipient), dealer, recipient)
 
     def transcript(self, purpose: Domain, acts_on: bytes, party: bytes) -> Transcript:
         """A transcript bound to session, round, close acted on, and one party (04-J3, 04-K3)."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -30,7 +30,6 @@ from gopa.protocol.party.reading import (
     RoundView,
     decoded_join,
     joint_of,
-    pad_key,
     read_coins,
     view_of,
 )
@@ -55,7 +54,6 @@ from gopa.rounds.masks import (
     deal_seed,
     edge_key,
     edge_key_hash,
-    edge_masks,
     encode_commitments,
     seal_share,
     seed_hash,
@@ -201,7 +199,7 @@ def edge_secrets(
     shared = [SharedPoint(point) for point in points]
     contexts = [view.context.edge_context(view.own_id, view.id_of(v)) for v in neighbours]
     derived = [edge_key(point, each) for point, each in zip(shared, contexts, strict=True)]
-    masks = round_masks(view.context, derived) if view.context.committed_masks else None
+    masks = view.context.edge_masks(derived) if view.context.committed_masks else None
     if masks is None:
         posted = [edge_key_hash(key, each) for key, each in zip(derived, contexts, strict=True)]
     else:
@@ -211,11 +209,6 @@ def edge_secrets(
         for v, point, key, data in zip(neighbours, shared, derived, posted, strict=True)
     }
     return secrets, masks
-
-
-def round_masks(context: RoundContext, keys: Sequence[SecretBytes]) -> EdgeMasks:
-    """The masks that these keys of edges stand for, in full mode."""
-    return edge_masks(context.group, keys, context.mask_law, context.dimension)
 
 
 def _committed(context: RoundContext, masks: EdgeMasks) -> list[bytes]:
@@ -235,7 +228,11 @@ def sealed_shares(
 ) -> tuple[bytes, ...]:
     """What this party dealt, for each neighbour under the key that they share."""
     return tuple(
-        seal_share(view.context.group, share, pad_key(view, edges[v].shared, view.position, v))
+        seal_share(
+            view.context.group,
+            share,
+            view.context.share_key(edges[v].shared, view.own_id, view.id_of(v)),
+        )
         for v, share in zip(view.neighbours, dealt.shares, strict=True)
     )
 
@@ -373,8 +370,9 @@ def _unproved(
     add_noise(masked, terms.noise, view.context.group, party.rng)
     if seed is None:
         return _Own(masked, NOTHING)
-    add_self_words(masked, seed, view.context.self_context(view.own_id), group=view.context.group)
-    return _Own(masked, seed_hash(seed, view.context.self_context(view.own_id)))
+    own = view.context.self_context(view.own_id)
+    add_self_words(masked, seed, own, group=view.context.group)
+    return _Own(masked, seed_hash(seed, own))
 
 
 def _noise(joined: Joined, view: RoundView) -> SecretScalarVec:

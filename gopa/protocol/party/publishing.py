@@ -58,7 +58,6 @@ from gopa.protocol.party.reading import (
     decode_commit_head,
     decoded,
     decoded_join,
-    pad_key,
 )
 from gopa.protocol.party.rows import mask_rows, words_message
 from gopa.protocol.party.states import (
@@ -206,7 +205,8 @@ def _share_from(committed: Committed, dealer: int, theirs: CommitHead) -> Share 
     view = committed.view
     group = view.context.group
     sealed = theirs.shares[view.neighbours_of(dealer).index(view.position)]
-    key = pad_key(view, committed.edges[dealer].shared, dealer, view.position)
+    shared = committed.edges[dealer].shared
+    key = view.context.share_key(shared, view.id_of(dealer), view.own_id)
     try:
         share = open_share(group, sealed, key)
         check_share(_dealt(view, theirs), share_point(view.position), share)

@@ -42,13 +42,8 @@ from gopa.graph import Graph
 from gopa.protocol.party.events import Fetch
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import losses
-from gopa.rounds.masks import (
-    SharedPoint,
-    share_key,
-)
 from gopa.rounds.toolkit import GraphOfRound
 from wire.errors import InvalidProof, MalformedMessage, UsageError
-from wire.secret import SecretBytes
 
 _KEPT = 32
 
@@ -388,9 +383,3 @@ def _require_revealed(drawing: Drawing) -> None:
         expected = drawing.enrolment.roll.parties[position].nonce_hash
         if reveal_hash(context.session, context.round, ids[position], nonce) != expected:
             raise InvalidProof("a nonce does not fit its hash on the roll", "04-V1", (position,))
-
-
-def pad_key(view: RoundView, shared: SharedPoint, dealer: int, recipient: int) -> SecretBytes:
-    """The key that hides the dealer's share for the recipient."""
-    ends = view.id_of(dealer), view.id_of(recipient)
-    return share_key(shared, view.context.edge_context(*ends), *ends)

@@ -42,7 +42,6 @@ from gopa.rounds.masks import (
     add_self_words,
     check_share,
     decode_share,
-    edge_masks,
     recover,
     recover_seed,
     seed_hash,
@@ -101,8 +100,7 @@ def _scalars(
             mask = self_mask(group, seeds[place], state.self_context(place), dimension)
         total = total - mask.values.reveal()
     opened = list(outward)
-    keys = [state.openings[edge] for edge, _ in opened]
-    masks = edge_masks(group, keys, state.context.mask_law, dimension)
+    masks = state.context.edge_masks([state.openings[edge] for edge, _ in opened])
     signed = masks.signed_sum([sign for _, sign in opened])[0]
     return _centred(public(total - signed.reveal()), group.order)
 

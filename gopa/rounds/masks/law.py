@@ -93,7 +93,7 @@ class RoundedGaussian:
         return stream.wide_table_scalars(self.table(group), count)
 
     def add_words(self, group: Group, stream: Stream, array: Words, sign: int) -> None:
-        """Adds masks to words in place, or takes them away: the same integers at every width."""
+        """Add masks to words in place, or take them away: the same integers at every width."""
         stream.add_wide_draws_to(array, sign, self.table(group))
 
 

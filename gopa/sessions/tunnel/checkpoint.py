@@ -24,7 +24,6 @@ from gopa.contract.phases import Phase
 from gopa.graph import Graph
 from gopa.protocol.party import Fetch, Part, PartyState, Post, states
 from gopa.protocol.party.chain import Chain
-from gopa.protocol.party.committing import round_masks
 from gopa.protocol.party.reading import Closed, DecodedRoll, RoundView, read_enrolment
 from gopa.protocol.party.rows import kept_input
 from gopa.rounds.context import RoundContext, opening_of
@@ -205,7 +204,7 @@ def _read_record(reader: _Reader) -> Any:
     found = {each.name: reader.value() for each in fields(kind)}
     if kind is states.Committed and found["masks"] == _MASKS:
         keys = [found["edges"][v].key for v in found["view"].neighbours]
-        found["masks"] = round_masks(found["view"].context, keys)
+        found["masks"] = found["view"].context.edge_masks(keys)
     if kind is states.Published and found["unproved"] is not None:
         found["unproved"] = found["unproved"].unproved(found)
     return kind(**found)

@@ -6,12 +6,10 @@ m x N(mu, 1)) dominates what the adversary sees, for all changes of one input by
 at once: P is the law of the noise in one connected component, mu the price of Gaussian masks (0
 for uniform masks).
 
-Delta of all releases of a plan for single numbers: Theorem D for one release, loss distributions
-for several. Specification: `specs/03-privacy.md`, sections 4, 5 and 9.
-
-Delta for vectors, by Renyi divergences of one coordinate: Scalars have one worst change. A vector
-may spread a change over its coordinates in many ways; in Renyi divergences the worst of them is
-known. Specification: `specs/03-privacy.md`, sections 5 and 9.
+For single numbers delta comes from Theorem D if there is one release, and from loss distributions
+if there are several. A single number has one worst change. A vector may spread a change over its
+coordinates in many ways, and in Renyi divergences of one coordinate the worst of them is known: so
+delta of vectors comes from these. Specification: `specs/03-privacy.md`, sections 4, 5 and 9.
 """
 
 from __future__ import annotations

@@ -187,6 +187,7 @@ def test_a_proof_is_of_what_was_posted(name: str, group: Group) -> None:
             replace(made.posted, coins=made.law.coins(made.posted.setting, Flipped("other coins"))),
         ]
     claims = [made.claim(proof), *(replace(made, posted=each).claim(proof) for each in changed)]
+    claims.append(replace(made.claim(proof), transcript=transcript(b"another party")))
     assert refused(claims) == tuple(range(1, len(claims)))
 
 
@@ -213,8 +214,13 @@ def test_a_seed_serves_one_list_of_coins_of_its_own_law(name: str, group: Group)
     assert made.seed.noise(coins).reveal().ints() == made.seed.noise(coins).reveal().ints()
     with pytest.raises(UsageError):
         made.seed.noise(others)
+    fresh = made.law.seed(
+        made.posted.setting, made.inputs.values, transcript(), rng=seeded("fresh")
+    )
+    assert fresh is not None
     with pytest.raises(UsageError):
-        Prover.of(group, name).seed.noise(coins[:-1])  # type: ignore[union-attr]
+        fresh.noise(coins[:-1])
+    assert len(fresh.noise(coins)) == made.posted.setting.dimension
     with pytest.raises(UsageError):
         replace(made, posted=replace(made.posted, coins=others)).proof()
 

@@ -66,7 +66,8 @@ wheel: $(VENV)/.needed
 	@$(BIN)/python -m zipfile --list dist/*.whl | grep '^commitments/_native.abi3.so ' > /dev/null || \
 		{ echo "the core did not build: see above"; rm -f dist/*.whl; exit 1; }
 
-# Installs both as users do, with every Python at hand, with and without Rust, and uses what they get.
+# Installs both as users do and uses what they get: the wheel with every Python at hand, the archive
+# with the oldest and the newest, with and without Rust.
 test-install: wheel
 	$(BIN)/python -m tests.installing dist
 

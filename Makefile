@@ -47,11 +47,11 @@ test-skipped: install
 test-slow: install
 	$(PYTEST) -m slow
 
-# The same code on the reference backend; what only exercises the native core stays out.
-# Proofs, masks and rounds run here alone on it: `make test` takes the native core for them.
+# Proofs, masks and rounds on the reference backend: `make test` takes the native core for them where
+# there is one. What it runs on both backends, the group and the commitments, stays out.
 test-reference: install
-	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/commitments \
-		tests/gopa/test_doctor.py tests/group tests/rounds tests/zkp
+	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/gopa/test_doctor.py \
+		tests/group/test_backends.py tests/rounds tests/zkp
 
 # The commands of the README and of the page on deployment, as processes of their own.
 test-deploy: install

@@ -23,9 +23,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from gopa.accounting.convolution import Masses
-from gopa.adversary.privacy.bounds import Floats
 from gopa.graph import Graph
 from gopa.rounds.masks import RoundedGaussian
+from gopa.support.arrays import Floats
 from zkp.noise import NoiseLaw
 
 Words: TypeAlias = npt.NDArray[np.uint64]

@@ -26,7 +26,8 @@ SIMULATION = "simulation; nothing here can be audited"
 
 Progress: TypeAlias = bool | Callable[[str, int, int], None] | None
 """None: a bar after two seconds. True: at once. False: never. Or a function that is told of
-what goes on, how many steps are done, of how many; what it raises ends the run."""
+what goes on, how many steps are done, of how many. `StopIteration` from it ends a run with what
+is there by then, and anything else that it raises without."""
 
 
 class Fit(Protocol):

@@ -28,9 +28,8 @@ from gopa.learning.correlated.disguises import (
 from gopa.learning.correlated.optimum import mean_gradient, mean_value
 from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
 from gopa.learning.objectives import Objective
-from gopa.learning.outcome import Outcome, Progress
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Charge, Privacy
-from gopa.learning.run import Run
 from gopa.learning.steps import Steps, harmonic
 from gopa.noise import rounded_gaussian
 from gopa.support.arrays import Floats
@@ -147,7 +146,7 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
         raise UsageError("all agents act in every step: None", "clock")
     iterations = whole(iterations, "iterations")
     ledger = PrivacyLedger(privacy, assumptions=_ASSUMED)
-    run = Run(seed=seed, progress=progress, ledger=ledger)
+    run = AlgorithmRun(seed=seed, progress=progress, ledger=ledger)
     parts: dict[str, Any] = {"method": method, "mixing": mixing, "steps": steps, "noise": noise}
     walk = descend(problem, graph, radius=radius, seed=seed, runs=runs, **parts)
     warnings: tuple[str, ...] = ()

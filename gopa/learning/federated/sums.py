@@ -22,9 +22,8 @@ from gopa.learning.data import Users
 from gopa.learning.federated.setting import Setting
 from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Charge, Privacy, Spent
-from gopa.learning.run import Run
 from gopa.support.arrays import Floats
 
 _NO_SESSION: Final = "mode off: the arithmetic of a session, without one"
@@ -75,7 +74,7 @@ class SumSession:
         before: Sequence[SumSession] = (),
     ) -> None:
         self.name, self.setting, self.before = name, setting, before
-        self.run = Run(seed=setting.seed)
+        self.run = AlgorithmRun(seed=setting.seed)
         given, self._plan = setting.aggregator, None
         if given is None:
             needed = whole(rounds, "rounds")

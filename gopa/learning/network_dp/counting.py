@@ -18,9 +18,8 @@ from gopa.learning.data import Users as Problem
 from gopa.learning.network_dp.laws import colluder_chance, least, local_sigma, sum_law
 from gopa.learning.network_dp.responses import added_reports, ring_histogram, walk_histogram
 from gopa.learning.network_dp.walks import Flags, Update, Users, Visits, Walk, carry
-from gopa.learning.outcome import Outcome, Progress
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Privacy, Spent
-from gopa.learning.run import Run
 from gopa.noise import randomised_response, subseed
 from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
@@ -60,7 +59,7 @@ def fit_sum(  # noqa: PLR0913 - every algorithm is called like this
     first column, are cut off at `low` and `high`; users with several take turns with them, from
     any of them on. `distributed` noise (remark 4.2) withstands colluders on a ring.
     """
-    run = Run(seed=seed, progress=progress, stops=False)
+    run = AlgorithmRun(seed=seed, progress=progress, stops=False)
     walk, visits = _visits(problem, privacy, graph, clock, cap, seed=seed, rounds=rounds, runs=runs)
     width = width_of(low, high)
     sigma = _deviations(walk, privacy, width, rounds, distributed=distributed)
@@ -93,7 +92,7 @@ def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
     them, from any of them on. The token begins and ends with as many uniform reports as hide those
     of a round on a ring.
     """
-    run = Run(seed=seed, progress=progress, stops=False)
+    run = AlgorithmRun(seed=seed, progress=progress, stops=False)
     walk, visits = _visits(problem, privacy, graph, clock, cap, seed=seed, rounds=rounds, runs=runs)
     if privacy is None:
         raise UsageError("reports that are not randomised hide nothing: ask for privacy", "privacy")
@@ -266,7 +265,9 @@ def _labels(problem: Problem, values: int) -> np.ndarray:
     return np.stack([labels[rows].astype(np.int64) for rows in problem.rows])
 
 
-def _carried(run: Run, visits: Visits, update: Update, tokens: Floats, rounds: int) -> Floats:
+def _carried(
+    run: AlgorithmRun, visits: Visits, update: Update, tokens: Floats, rounds: int
+) -> Floats:
     """The last tokens; the run notes one row for each round."""
     users = visits.users.shape[1] // rounds
     with run:
@@ -288,7 +289,7 @@ def claimed(
     return Spent.of(privacy, privacy.epsilon, theorem=said, assumptions=assumptions)
 
 
-def outcome(run: Run, name: str, models: Floats, spent: Spent, messages: int) -> Outcome:
+def outcome(run: AlgorithmRun, name: str, models: Floats, spent: Spent, messages: int) -> Outcome:
     """The outcome of so many runs; of one run its model alone."""
     single = models[0] if models.ndim > 1 else float(models[0])
     model, size = single if len(models) == 1 else models, int(np.size(models[0]))

@@ -18,10 +18,9 @@ from gopa.learning.network_dp.counting import WALKED, claimed, outcome, require_
 from gopa.learning.network_dp.laws import WalkLaw, central_sigma, graph_law, local_sigma, sgd_law
 from gopa.learning.network_dp.walks import Flags, GraphWalk, Users, Walk, carry
 from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
-from gopa.learning.outcome import Outcome, Progress
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Privacy
 from gopa.learning.rows import AgentRows
-from gopa.learning.run import Run
 from gopa.learning.steps import Steps, constant
 from gopa.support.arrays import Floats
 
@@ -139,7 +138,7 @@ def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
     With a trusted `curator` steps are the same, and nobody else knows who was taken: the usual
     baseline. The history has the objective over all rows, and the accuracy on rows `held_out`.
     """
-    run = Run(seed=seed, progress=progress, stops=False)
+    run = AlgorithmRun(seed=seed, progress=progress, stops=False)
     require_supported(privacy)
     users = len(problem)
     schedule = step if isinstance(step, Steps) else constant(number(step, "step"))

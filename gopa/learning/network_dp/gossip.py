@@ -17,9 +17,8 @@ from gopa.learning.data import Users as Problem
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.network_dp.counting import SHARED, claimed, require_supported, width_of
 from gopa.learning.network_dp.laws import local_sigma
-from gopa.learning.outcome import Outcome, Progress
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Charge, Privacy
-from gopa.learning.run import Run
 from gopa.support.arrays import Floats
 
 _SEEN = 1e-13
@@ -67,7 +66,7 @@ def fit_gossip(  # noqa: PLR0913 - every algorithm is called like this
     Neighbours see the noisy number itself, so the noise is that of local privacy; distant users
     learn less, as `gossip_shifts` says. The model has one mean for each user.
     """
-    run = Run(seed=seed, progress=progress)
+    run = AlgorithmRun(seed=seed, progress=progress)
     require_supported(privacy)
     if clock is not None:
         raise UsageError("all act at once: there is no clock", "clock")
@@ -127,7 +126,7 @@ def fit_groups(  # noqa: PLR0913 - every algorithm is called like this
     order = generator(seed, "network dp", "groups").permutation(users)
     groups = np.array_split(order, users // size)
     ledger = PrivacyLedger(privacy, assumptions=[f"at most {corrupt} of a group collude"])
-    run = Run(seed=seed, progress=progress, ledger=ledger, stops=False)
+    run = AlgorithmRun(seed=seed, progress=progress, ledger=ledger, stops=False)
     # Nobody is in two groups: all of them together cost a user what one does.
     ledger.charge(Charge.guarantee(privacy.epsilon, privacy.delta), note="its group")
     transcripts, total, sent, written = [], 0.0, 0, 0

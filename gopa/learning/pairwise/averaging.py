@@ -19,13 +19,12 @@ from gopa.learning.checks import number, require_seed, whole
 from gopa.learning.clipping import within
 from gopa.learning.data import Users
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.pairwise.gossip import NUMBER_BYTES, exchanges, marked, require_gossip
 from gopa.learning.pairwise.kernels import Places
 from gopa.learning.pairwise.losses import RANKING, MeanLoss, PairLoss, rows_of
 from gopa.learning.pairwise.private_rows import PrivateRows
 from gopa.learning.privacy import Privacy
-from gopa.learning.run import Run
 from gopa.learning.steps import Steps, root
 from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
@@ -234,7 +233,7 @@ def fit_dual_averaging(  # noqa: PLR0913 - every algorithm is called like this
     if method != "central" or clock is not None:
         require_gossip(graph, len(rows), clock)
     ledger = PrivacyLedger(privacy, assumptions=["labels are public"] if privacy else ())
-    run = Run(seed=seed, progress=progress, ledger=ledger)
+    run = AlgorithmRun(seed=seed, progress=progress, ledger=ledger)
     travelling: PairGradients = OpenRows(loss, rows)
     if privacy is not None:
         travelling = PrivateRows.of(loss, problem, codebook, ledger, seed=seed)

@@ -17,11 +17,10 @@ from gopa.learning.checks import require_seed, whole
 from gopa.learning.clocks import EdgeClock
 from gopa.learning.data import Users
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.pairwise.kernels import Between, Kernel, Pairs, Places
 from gopa.learning.pairwise.local import Cells, reports_of
 from gopa.learning.privacy import Privacy
-from gopa.learning.run import Run
 from gopa.noise import subseed
 from gopa.support.arrays import Floats
 
@@ -193,7 +192,7 @@ def fit_pairwise(  # noqa: PLR0913 - every algorithm is called like this
     require_gossip(graph, len(problem), clock)
     assert graph is not None  # noqa: S101 - just refused
     ledger = PrivacyLedger(privacy, assumptions=kernel.assumptions if privacy else ())
-    run = Run(seed=seed, progress=progress, ledger=ledger)
+    run = AlgorithmRun(seed=seed, progress=progress, ledger=ledger)
     pairs: Between
     if privacy is not None:
         pairs = reports_of(problem, kernel, cells, ledger, seed=seed)

@@ -20,10 +20,9 @@ from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress, require_neither
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
 from gopa.learning.pairwise.kernels import Kernel, Places, TablePairs, points_of
 from gopa.learning.privacy import Charge, Privacy
-from gopa.learning.run import Run
 from gopa.noise import RandomisedResponse, randomised_response, subseed
 from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
@@ -236,7 +235,7 @@ def fit_local(  # noqa: PLR0913 - every algorithm is called like this
     """
     require_neither(graph, clock, "everybody reports once: leave graph and clock out")
     ledger = PrivacyLedger(privacy, assumptions=kernel.assumptions)
-    with Run(seed=seed, progress=progress, ledger=ledger, stops=False) as run:
+    with AlgorithmRun(seed=seed, progress=progress, ledger=ledger, stops=False) as run:
         run.advance("reports", 0, 1)
         pairs = reports_of(problem, kernel, cells, ledger, seed=seed)
         value = pairs.mean(run.advance)

@@ -19,12 +19,11 @@ from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress, require_neither
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
 from gopa.learning.pairwise.kernels import AUC, Places, points_of
 from gopa.learning.pairwise.local import require_local
 from gopa.learning.pairwise.subsampling import shared_out
 from gopa.learning.privacy import Charge, Privacy
-from gopa.learning.run import Run
 from gopa.noise import hadamard_bit, subseed
 from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
@@ -165,7 +164,7 @@ def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
         raise UsageError("scores lie between low and high: scale them", "high")
     cells = cells_of(scores, depth, low, high)
     ledger = PrivacyLedger(asked, assumptions=AUC.assumptions)
-    run = Run(seed=seed, progress=progress, ledger=ledger, stops=False)
+    run = AlgorithmRun(seed=seed, progress=progress, ledger=ledger, stops=False)
     if every_level and not asked.delta:
         raise UsageError("answers for all levels need a delta above 0", "delta")
     times = depth if every_level else 1

@@ -18,13 +18,12 @@ from gopa.learning.checks import whole
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress, require_neither
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
 from gopa.learning.pairwise.answers import PrivateAnswers, WholeKernel
 from gopa.learning.pairwise.kernels import Kernel, Places, points_of
 from gopa.learning.pairwise.local import require_local
 from gopa.learning.pairwise.subsampling import PublicLaw, answers_within, best_rounds, pairings
 from gopa.learning.privacy import Charge, Privacy
-from gopa.learning.run import Run
 from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 from gopa.twoparty import Circuit, Evaluator, Garbler, LaplaceNoise, traffic
@@ -98,7 +97,7 @@ def fit_two_party(  # noqa: PLR0913 - every algorithm is called like this
     """
     require_neither(graph, clock, "an aggregator draws pairs: leave graph and clock out")
     asked = require_local(privacy, problem)
-    run = Run(seed=seed, progress=progress, stops=False)
+    run = AlgorithmRun(seed=seed, progress=progress, stops=False)
     if not (transport is None or callable(transport)):
         raise UsageError("a function of a PairRun, or None", "transport")
     rounding = WholeKernel(kernel, bits, low, high)

@@ -15,7 +15,7 @@ from gopa import UsageError
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress, require_neither
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
 from gopa.learning.pairwise.kernels import Kernel, points_of
 from gopa.learning.pairwise.local import (
     Cells,
@@ -25,7 +25,6 @@ from gopa.learning.pairwise.local import (
     require_local,
 )
 from gopa.learning.privacy import Charge, Privacy
-from gopa.learning.run import Run
 from gopa.noise import subseed
 from gopa.support.arrays import Floats
 
@@ -52,7 +51,7 @@ def fit_verified(  # noqa: PLR0913 - every algorithm is called like this
     """
     require_neither(graph, clock, "a session makes its own: leave graph and clock out")
     asked = require_local(privacy, problem)
-    run = Run(seed=seed, progress=progress, stops=False)
+    run = AlgorithmRun(seed=seed, progress=progress, stops=False)
     if options.get("mode") == "off":
         raise UsageError("a session leaves a log that can be audited: not off", "mode")
     points = points_of(problem.table)[np.concatenate(problem.rows)]

@@ -16,11 +16,10 @@ from gopa import UsageError
 from gopa.graph import Graph
 from gopa.learning.checks import number, whole
 from gopa.learning.clocks import Clock, ClockLaw, EdgeClock, events, require_law
-from gopa.learning.outcome import Outcome, Progress, require_neither
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
 from gopa.learning.personalised.descent import Look, row, started
 from gopa.learning.personalised.objective import Collaboration, Links, Places
 from gopa.learning.privacy import Privacy, Spent
-from gopa.learning.run import Run
 from gopa.support.arrays import Floats
 
 _LOOKS: Final = 20
@@ -110,7 +109,7 @@ def fit_admm(  # noqa: PLR0913 - every algorithm is called like this
     """
     if privacy is not None:
         require_neither(privacy, None, "ADMM is not private here: None")
-    loop = Run(seed=seed, progress=progress)
+    loop = AlgorithmRun(seed=seed, progress=progress)
     many = whole(runs, "runs")
     models = started(problem, start, many)
     links = problem.links(graph)

@@ -17,7 +17,7 @@ from gopa import UsageError
 from gopa.graph import Graph
 from gopa.learning.checks import generator, number, whole
 from gopa.learning.clocks import Clock, Poisson
-from gopa.learning.outcome import Outcome, Progress
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.personalised.descent import (
     FrankWolfe,
     Look,
@@ -40,7 +40,6 @@ from gopa.learning.personalised.objective import Collaboration, Links
 from gopa.learning.personalised.release import Accounts, Allocation, Noise
 from gopa.learning.personalised.warm import private_alone
 from gopa.learning.privacy import Privacy, Spent
-from gopa.learning.run import Run
 from gopa.support.arrays import Floats
 
 Method: TypeAlias = Literal["cd", "frank-wolfe"]
@@ -194,7 +193,7 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
     Raises:
         BudgetExceeded: not even the coarsest release is within what was asked for.
     """
-    many, loop = whole(runs, "runs"), Run(seed=seed, progress=progress)
+    many, loop = whole(runs, "runs"), AlgorithmRun(seed=seed, progress=progress)
     if method not in (get_args(Method) if privacy is None else {"cd"}):
         raise UsageError(f"one of {', '.join(get_args(Method))}; only cd is private", "method")
     models = started(problem, start, many)

@@ -18,9 +18,8 @@ from gopa.learning.checks import whole
 from gopa.learning.clipping import DEVIATION, clip, on_grid, within
 from gopa.learning.data import Table, Users
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress, require_neither
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
 from gopa.learning.privacy import Charge, Privacy, Spent
-from gopa.learning.run import Run
 from gopa.learning.steps import Steps, constant, root
 from gopa.learning.without_replacement.models import LONGEST, OneVsAll, Trained
 from gopa.learning.without_replacement.noise import Calibration, Noise, noise_for
@@ -171,7 +170,7 @@ class _Network:
     steps: Steps
     noise: Noise | None
     radius: float
-    run: Run
+    run: AlgorithmRun
     spent: tuple[Spent, tuple[str, ...]]
     test: Table | None
     public: Floats
@@ -209,7 +208,7 @@ class _Network:
         if not isinstance(problem, Users):
             raise UsageError("rows of nodes, such as iid(table, nodes, seed)", "problem")
         require_neither(graph, clock, "all nodes hear the public model, and act in turn")
-        run = Run(seed=seed, progress=progress)
+        run = AlgorithmRun(seed=seed, progress=progress)
         whole(runs, "runs")
         if whole(batch, "batch") > int(problem.counts.min()):
             raise UsageError(f"a node has fewer rows than a batch: {batch}", "batch")

@@ -30,7 +30,7 @@ from gopa.contract.terms import Terms
 from gopa.graph import complete, from_edges
 from gopa.planning.noise.exposure import noise_sum, theorem_d
 from gopa.planning.result import guarantee
-from gopa.rounds.graph import peel
+from gopa.rounds.toolkit import peel
 from tests.planning.samples import plan
 from zkp.noise import GaussianTable
 

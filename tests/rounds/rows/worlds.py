@@ -24,8 +24,16 @@ from gopa.rounds.rows.inputs import (
     hide_input,
     hide_noise,
 )
-from gopa.rounds.rows.showing import ShownMasks, answered_masks, equation_points_at, show_masks
-from gopa.rounds.rows.words import LiveEdge, LiveMasks, MaskedVector, UnmaskedVector
+from gopa.rounds.rows.words import (
+    LiveEdge,
+    LiveMasks,
+    MaskedVector,
+    ShownMasks,
+    UnmaskedVector,
+    answered_masks,
+    equation_points_at,
+    show_masks,
+)
 from tests.contract.samples import row_manifest, row_terms
 from tests.randomness import seeded
 from wire.randomness import Rng

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from gopa.graph.flows import flow_levels
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
 
 MOST_CHOICES: Final = 2_000
@@ -391,7 +392,6 @@ class _Growth:
         return neighbourhood(self._population, size, chance)
 
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Positions: TypeAlias = npt.NDArray[np.int64]
 
 ROUNDING: Final = 1e-14

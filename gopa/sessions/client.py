@@ -36,8 +36,8 @@ from gopa.sessions.contribution import (
     offered,
 )
 from gopa.sessions.following import SessionLog
+from gopa.sessions.parties.durable import DurableParty
 from gopa.sessions.parties.runner import PartyRunner, Watch
-from gopa.sessions.parties.stepped import DurableParty
 from gopa.sessions.ticket import Ticket, checked_manifest
 from gopa.sessions.vault import DirectoryVault, FileGuard, Guard, MemoryVault, Secret, Vault
 from gopa.support.wording import counted

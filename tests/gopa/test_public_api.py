@@ -206,6 +206,22 @@ def test_every_room_shows_what_it_is_for() -> None:
     assert without_example("gopa.support.version")
 
 
+def gone(room: str, text: str) -> set[str]:
+    """Names in the prose of a door that neither a file nor the code of the room has."""
+    folder = Path(importlib.util.find_spec(room).origin).parent  # type: ignore[union-attr, arg-type]
+    prose = "\n".join(line for line in text.splitlines() if ">>>" not in line)
+    code = " ".join(file.read_text() for file in folder.rglob("*.py")).replace(text, "")
+    modules = {path.stem for path in folder.iterdir()}
+    names = set(re.findall(r"`([a-z_]\w*)`", prose)) - modules
+    return {name for name in names if not re.search(rf"\b{name}\b", code)}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_doors_lead_to_what_is_there(room: str) -> None:
+    assert gone(room, importlib.import_module(room).__doc__ or "") == set()
+    assert gone(room, "Read `no_such_module` first.") == {"no_such_module"}
+
+
 def test_an_example_that_is_wrong_is_found() -> None:
     wrong = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "wrong", None, 0)
     assert doctest.DocTestRunner().run(wrong, out=lambda _: None).failed == 1

@@ -137,7 +137,7 @@ def _log_incoming(numbers: Positions, honest: int, chance: float, most: int) -> 
 
 
 def _runs(count: int) -> Positions:
-    """The run of each number: of one number each if there are not too many.
+    """The run to which each place belongs, by its number; a run is one place if there are few.
 
     Otherwise runs are as equal as possible, the longer ones first.
     """

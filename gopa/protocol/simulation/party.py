@@ -47,7 +47,7 @@ class Usage:
     cpu_seconds: float = 0.0
 
     def since(self, then: Usage) -> Usage:
-        """What was added after `then`."""
+        """The usage between an earlier reading and this one."""
         return Usage(
             self.posted - then.posted,
             self.read - then.read,

@@ -33,7 +33,7 @@ from gopa.sessions.organising import (
     Schedule,
     run,
 )
-from gopa.sessions.parties.stepped import DurableParty
+from gopa.sessions.parties.durable import DurableParty
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import DirectoryVault, MemoryVault, Vault
 from tests.board.live import live_board

@@ -18,9 +18,10 @@ from gopa.protocol.party import Fetched, Finished, Halted, Part, Post, Supplied,
 from gopa.protocol.party.states import BetweenRounds, Checking, Comparing, Done, Outside, Stopped
 from gopa.protocol.simulation.setup import SeededStreams, permissive
 from gopa.sessions.parties import stepped
+from gopa.sessions.parties.durable import DurableParty
 from gopa.sessions.parties.journal import RECORD
 from gopa.sessions.parties.memory import MEMORY
-from gopa.sessions.parties.stepped import START, DurableParty, StepRng, extend
+from gopa.sessions.parties.stepped import START, StepRng, extend
 from gopa.sessions.vault import DirectoryVault, MemoryVault, Passphrase, Secret, StateDiverged
 from gopa.support import version
 from gopa.support.version import VERSION

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtrc, gammaln, xlog1py, xlogy
 
-from gopa.contract.phases import Phase, course
+from gopa.contract.phases import CLOSED, Phase, course
 from gopa.contract.terms import BeaconKind, Terms
 from gopa.support.arrays import Floats
 
@@ -54,9 +54,8 @@ class OwedMessages:
     def messages(self) -> tuple[str, ...]:
         """The messages in order; a party that fails is silent from one of them on."""
         phases = course(rows=self.rows, trusted=self.one_close, recovers=self.recovery)
-        return tuple(
-            phase.name.lower() for phase in phases if self.coins or phase is not Phase.COINS
-        )
+        asked = CLOSED if self.coins else CLOSED - {Phase.COINS}
+        return tuple(phase.name.lower() for phase in phases if phase in asked)
 
     def share(self, *names: str) -> float:
         """The part of all failures that come before one of these messages."""

@@ -95,10 +95,7 @@ class LiveWitness:
 
 @contextmanager
 def live_witness(
-    root: Path,
-    number: int,
-    clock: Callable[[], float] = time.time,
-    port: int | None = None,
+    root: Path, number: int, clock: Callable[[], float] = time.time, port: int | None = None
 ) -> Iterator[LiveWitness]:
     """`clock` is asked once for each request, before the witness looks at it."""
     key = signer(f"witness.example/{number}", KeyKind.WITNESS)

@@ -21,13 +21,7 @@ from bulletin_board.policy import TrustPolicy
 from tests.board.live import client
 from tests.board.tools import append, entry_bytes, log_key, memory_log, signer, submission, trust
 from tests.board.waiting import LONG
-from wire.errors import (
-    FaultyBoard,
-    InvalidProof,
-    InvalidSignature,
-    MalformedMessage,
-    UsageError,
-)
+from wire.errors import FaultyBoard, InvalidProof, InvalidSignature, MalformedMessage, UsageError
 
 WITNESS = signer("witness.example/1", KeyKind.WITNESS)
 WITNESSED = TrustPolicy.parse(f"log {log_key()}\nwitness w {WITNESS.verifier}\nquorum w\n".encode())

@@ -30,15 +30,7 @@ from bulletin_board.witness.collecting import MOST_WAITING, SILENT_SECONDS, Coll
 from bulletin_board.witness.health import MOST_REFUSALS, WitnessHealth, WitnessState
 from bulletin_board.witness.judging import AddCheckpoint, CosignatureRequest, read_request
 from bulletin_board.witness.service import Witness, WitnessStore
-from tests.board.tools import (
-    append,
-    log_key,
-    memory_log,
-    signer,
-    source_of,
-    submissions,
-    trust,
-)
+from tests.board.tools import append, log_key, memory_log, signer, source_of, submissions, trust
 from tests.board.waiting import LONG, until
 
 NOWHERE = Path("/proc/nothing/can/be/stored/here")

@@ -59,23 +59,11 @@ from tests.board.lookups import (
     question,
 )
 from tests.board.test_spec import block
-from tests.board.tools import (
-    SESSION,
-    anyone,
-    entry_bytes,
-    memory_log,
-    signer,
-    source_of,
-    trust,
-)
+from tests.board.tools import SESSION, anyone, entry_bytes, memory_log, signer, source_of, trust
 from tests.board.waiting import LONG
 from wire.codec import describe
 from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.errors import (
-    InvalidProof,
-    ProtocolError,
-    UsageError,
-)
+from wire.errors import InvalidProof, ProtocolError, UsageError
 
 # The proof
 

@@ -14,27 +14,14 @@ import pytest
 
 from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.entry import Submission
-from bulletin_board.lookup import (
-    LOOKUP,
-    Lookup,
-    open_answer,
-)
+from bulletin_board.lookup import LOOKUP, Lookup, open_answer
 from bulletin_board.reader import DirectorySource
 from bulletin_board.server.lookups import LookupLimits, LookupService
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.sqlite import SqliteIndexReader
 from tests.board.live import client, live_board
-from tests.board.lookups import (
-    author,
-    question,
-)
-from tests.board.tools import (
-    SESSION,
-    append,
-    entry_bytes,
-    new_board,
-    open_log,
-)
+from tests.board.lookups import author, question
+from tests.board.tools import SESSION, append, entry_bytes, new_board, open_log
 from tests.board.waiting import LONG
 
 # What it may cost

@@ -14,40 +14,15 @@ from bulletin_board.client.board import BoardClient
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.client.state import MemoryState
 from bulletin_board.entry import Submission
-from bulletin_board.lookup import (
-    LARGEST_ANSWER,
-    LOOKUP,
-    LOOKUP_ANSWER,
-    open_answer,
-)
+from bulletin_board.lookup import LARGEST_ANSWER, LOOKUP, LOOKUP_ANSWER, open_answer
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.storage.sqlite import SqliteIndexReader
-from bulletin_board.tree import (
-    RightEdge,
-    leaf_hash,
-    subset_proof,
-    tree_root,
-    verify_consistency,
-)
+from bulletin_board.tree import RightEdge, leaf_hash, subset_proof, tree_root, verify_consistency
 from tests.board.asking import ask
 from tests.board.live import client, live_board
-from tests.board.lookups import (
-    MIXED,
-    OTHER,
-    answer_of,
-    expected,
-    mixed_board,
-    question,
-)
-from tests.board.tools import (
-    append,
-    entry_bytes,
-    new_board,
-    open_log,
-    submission,
-    trust,
-)
+from tests.board.lookups import MIXED, OTHER, answer_of, expected, mixed_board, question
+from tests.board.tools import append, entry_bytes, new_board, open_log, submission, trust
 from tests.randomness import seeded
 from wire.errors import (
     FaultyBoard,

@@ -195,10 +195,7 @@ def test_a_log_without_entries_waits_for_nobody(tmp_path: Path) -> None:
     with answering(1, 503, b"") as (silent, _):
         with live_board(tmp_path / "log", policy=witnessed(1, silent)) as url:
             assert client(url).submit(entry_bytes(0)).index == 0
-        with (
-            pytest.raises(Unconfirmed),
-            live_board(tmp_path / "log", policy=witnessed(1, silent)),
-        ):
+        with pytest.raises(Unconfirmed), live_board(tmp_path / "log", policy=witnessed(1, silent)):
             pass
 
 
@@ -243,10 +240,7 @@ def test_those_that_are_ahead_and_not_needed_stop_nothing(tmp_path: Path) -> Non
         liar, _ = stack.enter_context(answering(2, 409, b"999999\n"))
         with live_board(tmp_path / "log", policy=witnessed(1, one, liar)) as url:
             client(url).submit(entry_bytes(0))
-        with (
-            pytest.raises(Overtaken),
-            live_board(tmp_path / "log", policy=witnessed(2, one, liar)),
-        ):
+        with pytest.raises(Overtaken), live_board(tmp_path / "log", policy=witnessed(2, one, liar)):
             pass
 
 

@@ -119,9 +119,7 @@ def test_a_lock_from_a_backup_of_the_same_run_forgets_nothing(
     index.close()
 
 
-def test_nothing_of_another_history_is_written_where_the_checkpoint_is_lost(
-    tmp_path: Path,
-) -> None:
+def test_nothing_of_another_history_is_written_where_the_checkpoint_is_lost(tmp_path: Path) -> None:
     board = filled(tmp_path / "log", 40)
     other = new_board(tmp_path / "other")
     log = open_log(other)

@@ -71,9 +71,7 @@ def range_item(group: Group, number: int, bits: int, count: int = 1) -> Item:
     statement = RangeStatement.up_to(commitment, 2**bits - 1)
     context = b"party %d" % number
     return Item(
-        statement,
-        prove_range(statement, opening, transcript(context), rng=seeded(number)),
-        context,
+        statement, prove_range(statement, opening, transcript(context), rng=seeded(number)), context
     )
 
 

@@ -13,14 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commitments import (
-    Commitment,
-    Opening,
-    Pedersen,
-    VectorPedersen,
-    decode_opening,
-    ristretto255,
-)
+from commitments import Commitment, Opening, Pedersen, VectorPedersen, decode_opening, ristretto255
 from commitments.group import Group
 from tests.group.backends import proving_groups
 from tests.pace import examples

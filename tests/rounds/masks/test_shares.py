@@ -83,8 +83,7 @@ def test_any_threshold_of_shares_recovers_the_mask(group: Group, threshold: int)
 
 @FEW
 @given(
-    points=st.lists(st.integers(1, 2**32 - 1), min_size=1, max_size=9, unique=True),
-    data=st.data(),
+    points=st.lists(st.integers(1, 2**32 - 1), min_size=1, max_size=9, unique=True), data=st.data()
 )
 def test_shares_lie_on_polynomials_of_the_right_degree(
     points: list[int], data: st.DataObject
@@ -330,10 +329,7 @@ def test_keys_are_checked(group: Group) -> None:
     share, bad = dealing_of(group).shares[0], SecretBytes(bytes(31))
     sealed = seal_share(group, share, share_key_of(group))
     assert open_share(group, sealed, share_key_of(group))
-    for attempt in (
-        lambda: seal_share(group, share, bad),
-        lambda: open_share(group, sealed, bad),
-    ):
+    for attempt in (lambda: seal_share(group, share, bad), lambda: open_share(group, sealed, bad)):
         with pytest.raises(UsageError):
             attempt()
 

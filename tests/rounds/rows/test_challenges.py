@@ -167,10 +167,7 @@ def test_commitments_of_masks_add_up_with_their_signs() -> None:
 def test_everything_depends_on_everything_that_decides_it() -> None:
     """Nobody's permutation, and no close's points, are those of another."""
     where = context(40, GROUP)
-    others = [
-        replace(where, round=4),
-        replace(where, session=OTHER),
-    ]
+    others = [replace(where, round=4), replace(where, session=OTHER)]
 
     def seen(at: RoundContext, joint: bytes, party: bytes, leaf: bytes, count: int) -> list[Any]:
         z = points_of(at, leaf, count)

@@ -192,13 +192,7 @@ NEVER = 1e-6
 def context() -> RoundContext:
     """A round of a real plan."""
     made = gopa.plan(
-        n=20,
-        epsilon=8,
-        delta="1e-6",
-        dimension=DIMENSION_NOISE,
-        norm=1,
-        range=(-1, 1),
-        path="rows",
+        n=20, epsilon=8, delta="1e-6", dimension=DIMENSION_NOISE, norm=1, range=(-1, 1), path="rows"
     )
     simulation = Simulation(made, rng=seeded("noise"))
     return RoundContext(simulation.manifest, simulation.session, 1, ristretto255())

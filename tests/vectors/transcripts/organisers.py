@@ -203,9 +203,7 @@ CASES: Final = {
         "04-P3",
     ),
     "organiser_cut_beyond_the_log": cheat(
-        "A close with a cut above its own index.",
-        AlteredClose(Phase.COMMIT, with_cut(5)),
-        "04-C2",
+        "A close with a cut above its own index.", AlteredClose(Phase.COMMIT, with_cut(5)), "04-C2"
     ),
     "organiser_cut_below_what_it_saw": cheat(
         "An abort below a seed that the organiser says it has seen.",
@@ -307,10 +305,7 @@ CASES: Final = {
         ends=(stops(released=True),),
     ),
     "organiser_wrong_attempt": cheat(
-        "Opens the first round as a second attempt.",
-        AlteredOpen(second_attempt),
-        "04-X3",
-        ends=(),
+        "Opens the first round as a second attempt.", AlteredOpen(second_attempt), "04-X3", ends=()
     ),
     "organiser_manifest_claims_too_much": Case(
         "The manifest claims a smaller delta than its terms are worth.",

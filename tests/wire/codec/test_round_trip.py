@@ -295,9 +295,7 @@ def test_soak_of_the_three_above(
 
 
 @pytest.mark.parametrize(
-    ("codec", "value"),
-    [(HEADER, HEADER_VALUE), (SAMPLE, SAMPLE_VALUE)],
-    ids=["header", "all"],
+    ("codec", "value"), [(HEADER, HEADER_VALUE), (SAMPLE, SAMPLE_VALUE)], ids=["header", "all"]
 )
 def test_every_small_mutation_is_canonical_or_malformed(codec: Codec[Any], value: Any) -> None:
     encoding = codec.encode(value)

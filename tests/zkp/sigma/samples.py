@@ -88,16 +88,12 @@ def relations(group: Group) -> tuple[Sample, ...]:
     return (
         Sample("discrete_log", discrete_log(group, G * x), witness(group, x)),
         Sample(
-            "representation",
-            representation(group, row(H, K), H * x + K * y),
-            witness(group, x, y),
+            "representation", representation(group, row(H, K), H * x + K * y), witness(group, x, y)
         ),
         Sample("dleq", dleq(group, row(G * x, H * x), row(H)), witness(group, x)),
         Sample("dleq_three", dleq(group, row(G * x, H * x, K * x), row(H, K)), witness(group, x)),
         Sample(
-            "same_logarithm",
-            same_logarithm(group, row(H * x, K * x), row(H, K)),
-            witness(group, x),
+            "same_logarithm", same_logarithm(group, row(H * x, K * x), row(H, K)), witness(group, x)
         ),
         Sample("opening", opening(group, key, left), witness(group, x, r)),
         Sample(

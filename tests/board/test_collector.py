@@ -34,7 +34,6 @@ from tests.board.tools import append, log_key, memory_log, signer, source_of, su
 from tests.board.waiting import LONG, until
 
 NOWHERE = Path("/proc/nothing/can/be/stored/here")
-
 Behaviour = Callable[[bytes], Response]
 
 

@@ -28,11 +28,7 @@ from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, Protoc
 from wire.secret import SecretBytes
 
 ROOT = leaf_hash(b"x")
-
-
 TEXT = Checkpoint(ORIGIN, 15, ROOT).to_text()
-
-
 DASH = "\N{EM DASH}"
 
 
@@ -378,10 +374,7 @@ def witness_policy(number: int) -> NoteSigner:
 
 
 RENAMED = VerifierKey("another.example", KeyKind.WITNESS, witness_policy(1).verifier.key)
-
-
 """One witness must not count as two under two names."""
-
 
 POLICY = f"""# a comment
 log {log_key()} https://board.example

@@ -360,11 +360,7 @@ def test_both_listen_with_the_same_options() -> None:
 
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "board" / "nginx.md").read_text()
-
-
 LOCATIONS: Final = dict(re.findall(r"location (\S+(?: /\S*)?) \{\n(.*?)\n    \}", PAGE, re.DOTALL))
-
-
 """The directives of each location."""
 
 
@@ -408,7 +404,6 @@ def test_nothing_is_counted_by_whole_addresses_of_version_6() -> None:
 
 UMASKS = [0o000, 0o022, 0o077]
 
-
 LOCKER = """
 import fcntl, os, sys
 os.setgid(65534); os.setuid(65534)
@@ -418,8 +413,6 @@ try:
 except PermissionError:
     sys.exit(13)
 """
-
-
 """A stranger takes the lock on the byte that every writer of the database needs."""
 
 

@@ -62,14 +62,8 @@ from wire.codec import describe
 from wire.errors import InvalidProof, InvalidSignature, MalformedMessage, ProtocolError, UsageError
 
 SPECS = Path(__file__).resolve().parents[2] / "specs"
-
-
 SPEC = (SPECS / "05-bulletin-board.md").read_text()
-
-
 VECTORS = json.loads((SPECS / "vectors" / "board.json").read_text())
-
-
 CODE = Path(__file__).resolve().parents[2] / "bulletin_board"
 
 
@@ -266,17 +260,9 @@ def witness_request(data: bytes) -> bytes:
 
 
 LOG, FILES = memory_log(3)
-
-
 CHECKPOINT = FILES["checkpoint"]
-
-
 RECEIPT = LOG.receipt(1)
-
-
 REQUEST = AddCheckpoint(2, tuple(LOG.consistency_proof(2)), CHECKPOINT).to_bytes()
-
-
 Parser = Callable[[bytes], bytes | None]
 
 

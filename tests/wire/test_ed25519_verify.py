@@ -20,17 +20,9 @@ from wire.errors import InvalidSignature, MalformedMessage, UsageError
 from wire.secret import SecretBytes
 
 RNG = seeded("ed25519")
-
-
 KEY = SigningKey.generate(RNG)
-
-
 MESSAGE = b"a message"
-
-
 SIGNATURE = KEY.sign(MESSAGE)
-
-
 TORSION = edwards.torsion()
 
 
@@ -192,15 +184,11 @@ def test_errors_that_cancel_in_a_sum_are_both_named(executor: Executor | None) -
 
 SMALL_ORDER = [encoding for point in TORSION for encoding in edwards.encodings(point)]
 
-
 NON_CANONICAL = [
     (y | sign << 255).to_bytes(32, "little") for y in range(edwards.P, 2**255) for sign in (0, 1)
 ]
 
-
 SEED = bytes(range(32))
-
-
 KEY_KEYS = SigningKey(SecretBytes(SEED))
 
 

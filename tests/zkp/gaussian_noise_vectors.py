@@ -77,7 +77,9 @@ def cases(group: Group) -> Iterator[Case[GaussianNoiseStatement]]:
         yield replace(made, base="the first row")
 
 
-def statement_cases(base: Case[GaussianNoiseStatement]) -> Iterator[Case[GaussianNoiseStatement]]:
+def statement_cases(
+    base: Case[GaussianNoiseStatement],
+) -> Iterator[Case[GaussianNoiseStatement]]:
     """One part of the statement replaced at a time."""
     old = base.statement
     assert old.inputs is not None
@@ -132,7 +134,11 @@ def records(group: Group | None = None) -> dict[str, object]:
         "transcript is that of protocol 'gopa/v1 test vectors' with the context absorbed as "
         "bytes under the label 'context'",
         "proofs": [
-            {"name": made.name, "base": made.base, "context": made.context.hex()}
+            {
+                "name": made.name,
+                "base": made.base,
+                "context": made.context.hex(),
+            }
             | written(made.statement)
             | {"proof": made.proof.hex()}
             | expectation(verify_gaussian_noise, made)

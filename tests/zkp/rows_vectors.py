@@ -20,7 +20,6 @@ from zkp.rows.shape import RowShape
 
 Record = dict[str, Any]
 Statement = LengthStatement | MaskStatement
-
 CONTEXT = b"party 3"
 
 

@@ -404,8 +404,6 @@ def test_a_batch_refuses_what_is_refused_alone(group: Group, name: str) -> None:
 
 
 GROUPS = st.sampled_from(proving_groups())
-
-
 LEFT = Family(b"bits/left")
 
 

@@ -388,7 +388,11 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 SPEC: Final = (ROOT / "specs" / "07-range-and-noise.md").read_text()
 
 
-FILES: Final = ("zkp/gaussian_noise.py", "zkp/weighted_noise.py", "zkp/range.py")
+FILES: Final = (
+    "zkp/gaussian_noise.py",
+    "zkp/weighted_noise.py",
+    "zkp/range.py",
+)
 
 
 def rules() -> list[int]:

@@ -11,7 +11,6 @@ from tests.randomness import seeded
 from zkp.transcript import Transcript
 
 Step = dict[str, object]
-
 PROTOCOL: Final = b"gopa/v1 test vectors"
 
 

@@ -45,11 +45,7 @@ from wire.errors import UsageError
 from wire.secret import SecretBytes
 
 LAWS: list[MaskLaw] = [UniformMask(), RoundedGaussian(50)]
-
-
 laws = pytest.mark.parametrize("law", LAWS, ids=["uniform", "gaussian"])
-
-
 dimensions = pytest.mark.parametrize("dimension", [1, 2, 9])
 
 

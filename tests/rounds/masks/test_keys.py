@@ -143,7 +143,6 @@ def test_the_identity_is_refused_everywhere(group: Group) -> None:
 
 P = 2**255 - 19
 
-
 SMALL_ORDER = {
     "order 1": 1,
     "order 2": P - 1,

@@ -41,11 +41,7 @@ from wire.errors import MalformedMessage, UsageError
 from wire.secret import SecretBytes
 
 LAWS: list[MaskLaw] = [UniformMask(), RoundedGaussian(50)]
-
-
 laws = pytest.mark.parametrize("law", LAWS, ids=["uniform", "gaussian"])
-
-
 types = pytest.mark.parametrize("dtype", ["u4", "u8", "i4", "i8"])
 
 

@@ -57,22 +57,11 @@ FILE: Any = json.loads(
     (Path(__file__).resolve().parents[3] / "specs" / "vectors" / "row_rounds.json").read_text()
 )
 
-
 GROUP = proving_groups()[-1]
-
-
 EDGE = EdgeContext.between(SESSION, NUMBER, PARTY, OTHER)
-
-
 OWN = SelfContext(SESSION, NUMBER, PARTY)
-
-
 DIMENSIONS = (2, 31, 32, 33, 40, 300, 1025)
-
-
 TAG = SESSION + NUMBER.to_bytes(2)
-
-
 """Session and round, as the second verifier takes them."""
 
 

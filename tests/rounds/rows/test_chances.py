@@ -30,26 +30,13 @@ from zkp.rows.permutation import SignedPermutation
 from zkp.rows.shape import Integers
 
 FIELD = 8191
-
-
 """Small enough that what has a chance of 2^-124 in the group of the protocol is seen here."""
 
-
 GROUP = ristretto255()
-
-
 DIMENSION = 256
-
-
 DEVIATION = 10
-
-
 SQUARES = DIMENSION * DEVIATION**2
-
-
 SPIKE = 67
-
-
 LIARS = 3
 
 
@@ -174,17 +161,9 @@ def test_two_liars_have_noise_without_correlation() -> None:
 
 
 DIMENSION_NOISE = 8
-
-
 DRAWS = 100_000
-
-
 BINS = 40
-
-
 NEVER = 1e-6
-
-
 """The draws are the same in every run; a chance below that is no accident."""
 
 

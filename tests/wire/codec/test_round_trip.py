@@ -169,7 +169,6 @@ HEADER_HEX = (
     "0004626f6479"  # body
 )
 
-
 SAMPLE_HEX = (
     "01"  # flag
     "0007"  # colour
@@ -183,7 +182,6 @@ SAMPLE_HEX = (
     "08"  # even
     "00070000"  # choice: blue, then a span
 )
-
 
 KNOWN: list[tuple[Codec[Any], Any, str]] = [
     (u8, 255, "ff"),

@@ -279,8 +279,6 @@ def test_a_proof_for_one_row_is_none_for_another_kind(group: Group) -> None:
 
 
 BITS, PADDING, EXTENSION, LENGTH = 13, 13, 14, 16
-
-
 """Thirteen bits, a padding bit and two coordinates."""
 
 
@@ -363,8 +361,6 @@ def test_a_commitment_has_nothing_on_other_bases(
 
 
 LENGTH_FOLDING = 3
-
-
 B_EXTRA, C_EXTRA = 17, 23
 
 

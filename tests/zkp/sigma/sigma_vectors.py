@@ -108,14 +108,8 @@ def _leaf(reader: Reader) -> LinearRelation:
 
 
 PROTOCOL: Final = b"gopa/v1 test vectors"
-
-
 CONTEXT: Final = b"a party of a session"
-
-
 FORMS: Final = {"batchable": Form.BATCHABLE, "compact": Form.COMPACT}
-
-
 DAMAGED: Final = ("discrete_log", "dleq", "one_of_two")
 
 

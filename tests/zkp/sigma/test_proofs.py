@@ -289,11 +289,7 @@ def test_two_proofs_in_one_transcript_keep_their_order(group: Group) -> None:
 
 
 PUBLISHED: Final[dict[str, Any]] = json.loads((FOLDER / "sigma.json").read_text())
-
-
 RECORDS: Final[list[dict[str, Any]]] = PUBLISHED["proofs"]
-
-
 BY_NAME: Final = {record["name"]: record for record in RECORDS}
 
 

@@ -19,7 +19,6 @@ from tests.group.backends import proving_groups
 from tests.pace import examples
 from tests.randomness import seeded
 from wire.errors import InvalidProof, MalformedMessage, ProtocolError, UsageError
-from zkp.batch import ProofClaim, verify_batch
 from zkp.bits import ConstraintShape
 from zkp.bits import shape as shape_module
 from zkp.range import (
@@ -253,20 +252,6 @@ def test_statements_are_of_their_kind(group: Group, kind: Kind) -> None:
             kind.state(commitment, claim)
 
 
-@every_kind
-def test_batches_name_the_bad(group: Group, kind: Kind) -> None:
-    made = [kind.prove(group, [value, 5], kind.claim) for value in range(4)]
-
-    def claims() -> list[ProofClaim]:
-        return [ProofClaim(statement, proof, transcript()) for statement, proof in made]
-
-    verify_batch(claims(), rng=seeded(3))
-    made[2] = (made[1][0], made[2][1])
-    with pytest.raises(InvalidProof) as refused:
-        verify_batch(claims(), rng=seeded(3))
-    assert refused.value.culprits == (2,)
-
-
 @pytest.mark.parametrize(
     ("kind", "dimension", "maximum"),
     [
@@ -299,19 +284,6 @@ def test_both_ends_are_inside_and_nothing_beyond(group: Group, maximum: int) -> 
     for value in (maximum + 1, -1):
         with pytest.raises(UsageError):
             NUMBERS.prove(group, [value], Interval(0, maximum))
-
-
-@pytest.mark.parametrize("value", [8, 9, 15, -1, 2**252, 10**70])
-def test_a_prover_that_skips_its_own_check_fails(
-    group: Group, value: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The bits of every other value of the interval in place of those of this one."""
-    box = Interval(0, 7)
-    NUMBERS.check(*NUMBERS.prove(group, [7], box))
-    for claimed in range(8):
-        NUMBERS.liar(group, monkeypatch, box.bits(claimed))
-        with pytest.raises(InvalidProof):
-            NUMBERS.check(*NUMBERS.prove(group, [value], box))
 
 
 def test_a_value_plus_the_order_is_no_value(group: Group) -> None:
@@ -360,15 +332,6 @@ def test_the_last_commitment_counts(group: Group) -> None:
         NUMBERS.check(changed, proof)
 
 
-def test_commitments_keep_their_order(group: Group) -> None:
-    statement, proof = NUMBERS.prove(group, [1, 6], Interval(0, 7))
-    NUMBERS.check(statement, proof)
-    points = statement.commitment.points.gather([1, 0])
-    swapped = replace(statement, commitment=replace(statement.commitment, points=points))
-    with pytest.raises(InvalidProof):
-        NUMBERS.check(swapped, proof)
-
-
 # Values under a weight
 
 
@@ -394,13 +357,6 @@ def test_every_distance_counts(group: Group, monkeypatch: pytest.MonkeyPatch) ->
         WEIGHTS.liar(group, monkeypatch, bits_under(values, 3))
         with pytest.raises(InvalidProof):
             WEIGHTS.check(*WEIGHTS.prove(group, values, 3))
-
-
-def test_a_proof_of_ranges_alone_is_no_proof_of_weights(group: Group) -> None:
-    statement, proof = VECTORS.prove(group, [5, 3], Interval(0, 7))
-    VECTORS.check(statement, proof)
-    with pytest.raises(ProtocolError):
-        WEIGHTS.check(LastLargestStatement(statement.commitment, 7), proof)
 
 
 def test_a_weight_has_something_under_it(group: Group) -> None:

@@ -5,9 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+import pytest
+
 from commitments import Pedersen
 from commitments.group import Group, Point, PointVec, SecretScalar
-from zkp.sigma import AllOf, AnyOf, ChildWitnesses, LinearRelation, Statement, Witness, conjoin
+from tests.randomness import seeded
+from wire.errors import UsageError
+from zkp.sigma import (
+    AllOf,
+    AnyOf,
+    ChildWitnesses,
+    Form,
+    LinearRelation,
+    Statement,
+    Witness,
+    conjoin,
+    prove,
+    verify,
+)
 from zkp.sigma.statements import (
     discrete_log,
     dleq,
@@ -60,6 +75,26 @@ def base(group: Group, name: str) -> Point:
 def commit(group: Group, value: SecretScalar, blinding: SecretScalar) -> Point:
     key = Pedersen(group)
     return key.value_base * value + key.blinding_base * blinding
+
+
+def proved(statement: Statement, known: Witness, form: Form = Form.BATCHABLE) -> bytes:
+    """A proof that was just accepted."""
+    proof = prove(statement, known, context(), rng=seeded(1), form=form)
+    verify(statement, proof, context(), form=form)
+    return proof
+
+
+def accepted(group: Group, name: str, form: Form = Form.BATCHABLE) -> tuple[Statement, bytes]:
+    """The statement of a sample, with a proof that was just accepted."""
+    found = sample(group, name)
+    return found.statement, proved(found.statement, found.witness, form)
+
+
+def refused(statement: Statement, wrong: Witness) -> None:
+    """No proof comes out of a valid statement, because the witness does not fit."""
+    assert statement.violation is None
+    with pytest.raises(UsageError):
+        prove(statement, wrong, context(), rng=seeded(1))
 
 
 def sample(group: Group, name: str) -> Sample:

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from bulletin_board.admission import Refused
 from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence
+from bulletin_board.entry import Submission
 from bulletin_board.note import KeyKind, NoteSigner, VerifierKey
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import LogReader
@@ -56,11 +57,15 @@ def facts(*arguments: str | Path) -> dict[str, object]:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     facts("init", tmp_path / "log", "--origin", "board.example/cli")
-    directory = BoardDirectory(tmp_path / "log")
-    log = Sequencer(directory.storage(), directory.signer(), anyone)
-    append(log, submissions(300))
-    log.close()
+    add(tmp_path / "log", submissions(300))
     return tmp_path / "log"
+
+
+def add(place: Path, entries: list[Submission]) -> None:
+    directory = BoardDirectory(place)
+    log = Sequencer(directory.storage(), directory.signer(), anyone)
+    append(log, entries)
+    log.close()
 
 
 def key_of(place: Path) -> VerifierKey:
@@ -132,10 +137,7 @@ def test_who_follows_sees_every_entry_once(place: Path, monkeypatch: pytest.Monk
         naps += 1
         if naps == 3:
             raise KeyboardInterrupt
-        directory = BoardDirectory(place)
-        log = Sequencer(directory.storage(), directory.signer(), anyone)
-        append(log, submissions(2, 298 + 2 * naps))
-        log.close()
+        add(place, submissions(2, 298 + 2 * naps))
 
     monkeypatch.setattr("gopa.cli.board.time", SimpleNamespace(sleep=later))
     once = gopa("tail", place, "--start", "298", "--json").stdout.splitlines()
@@ -148,10 +150,7 @@ def test_reading_a_directory_that_grows(place: Path) -> None:
     """The partial files of the reader's checkpoint are gone; newer ones begin with them."""
     source = live_directory(place / "public")
     reader = LogReader.open(source, TrustPolicy.single_log(key_of(place)))
-    directory = BoardDirectory(place)
-    log = Sequencer(directory.storage(), directory.signer(), anyone)
-    append(log, submissions(400, 300))
-    log.close()
+    add(place, submissions(400, 300))
     assert not (place / "public/tile/entries/001.p/44").exists()
     assert list(reader.entries()) == [item.raw for item in submissions(300)]
     assert list(LogReader(source, reader.signed).entries(280)) == [

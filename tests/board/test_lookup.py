@@ -378,8 +378,10 @@ def test_a_log_that_is_damaged_proves_nothing(
 ) -> None:
     board, lookups = offline
     assert asyncio.run(lookups.consistency(100, len(MIXED)))
-    for path in board.public.glob("tile/0/*"):
+    for path in (*board.public.glob("tile/0/*"), *board.public.glob("tile/entries/*")):
         path.unlink() if path.is_file() else None
+    wanted = LOOKUP.encode(question(len(MIXED), 3))
+    assert refused(lookups.answer(wanted)) is RefusalReason.UNAVAILABLE
     assert asyncio.run(lookups.consistency(100, len(MIXED)))  # what is remembered is not read
     assert refused(lookups.consistency(101, 500)) is RefusalReason.UNAVAILABLE
 

@@ -178,6 +178,8 @@ def test_a_receipt_has_one_form() -> None:
     assert Receipt.parse(good).to_bytes() == good
     head, _, checkpoint = good.partition(b"\n\n")
     header, index, *proof = head.split(b"\n")
+    most = Receipt(0, (bytes(32),) * 63, b"checkpoint")
+    assert Receipt.parse(most.to_bytes()) == most
     for lines in (
         [b"c2sp.org/tlog-proof@v2", index, *proof],
         [header],

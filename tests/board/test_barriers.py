@@ -29,7 +29,6 @@ from bulletin_board.note import (
     sign_note,
     verify_note,
 )
-from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import LogReader, MemorySource
 from bulletin_board.receipt import Receipt, verify_receipt
 from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
@@ -403,13 +402,6 @@ def test_extension_lines_are_cosigned_and_not_read(witness: LiveWitness) -> None
     assert add(witness, 0, one) == Said(409, ["text/x.tlog.size"], b"1\n")
     assert add(witness, 1, two).status == 200
     assert add(witness, 1, checkpoint(1, leaf_hash(b"one"), f"{EXTENSION}\n")).status == 400
-
-
-def test_a_board_has_no_extension_lines() -> None:
-    trusted = TrustPolicy.single_log(log_key())
-    assert trusted.open(checkpoint(1, leaf_hash(b"one"))).size == 1
-    with pytest.raises(MalformedMessage):
-        trusted.open(checkpoint(1, leaf_hash(b"one"), EXTENSION))
 
 
 def test_keys_of_ml_dsa_are_refused_by_name() -> None:

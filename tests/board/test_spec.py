@@ -341,16 +341,19 @@ def test_the_seed_parses(name: str) -> None:
         assert parse(seed) in (None, seed)
 
 
+def check_changed(name: str, data: st.DataObject) -> None:
+    changed = bytearray(PARSERS[name][0])
+    for _ in range(data.draw(st.integers(1, 6))):
+        start = data.draw(st.integers(0, len(changed)))
+        changed[start : start + data.draw(st.integers(0, 8))] = data.draw(st.binary(max_size=8))
+    check(name, bytes(changed))
+
+
 @pytest.mark.parametrize("name", PARSERS)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.data())
 def test_changed_bytes(name: str, data: st.DataObject) -> None:
-    changed = bytearray(PARSERS[name][0])
-    for _ in range(data.draw(st.integers(1, 4))):
-        start = data.draw(st.integers(0, len(changed)))
-        stop = min(len(changed), start + data.draw(st.integers(0, 8)))
-        changed[start:stop] = data.draw(st.binary(max_size=8))
-    check(name, bytes(changed))
+    check_changed(name, data)
 
 
 @pytest.mark.parametrize("name", PARSERS)
@@ -365,8 +368,4 @@ def test_any_bytes(name: str, data: bytes) -> None:
 @settings(max_examples=20_000, deadline=None)
 @given(data=st.data())
 def test_many_changed_bytes(name: str, data: st.DataObject) -> None:
-    changed = bytearray(PARSERS[name][0])
-    for _ in range(data.draw(st.integers(1, 6))):
-        start = data.draw(st.integers(0, len(changed)))
-        changed[start : start + data.draw(st.integers(0, 8))] = data.draw(st.binary(max_size=8))
-    check(name, bytes(changed))
+    check_changed(name, data)

@@ -123,22 +123,6 @@ def test_permutations_are_applied_as_the_text_says() -> None:
     assert moved.tolist() == expected + noise[40:].tolist()
 
 
-@pytest.mark.parametrize("width", [16, 31, 32, 33, 63, 64])
-def test_masks_at_points_are_those_of_the_text(width: int) -> None:
-    where, v = context(40, GROUP), part("row_proofs").shape_of(40).v
-    z = part("row_coins").equation_points(TAG, LEAF, 2, v)
-    points = EquationPoints.of(GROUP, LEAF, points_of(where, LEAF, 2), dimension=40, width=width)
-    masks = part("masks").Masks(SESSION, NUMBER.to_bytes(2), 40, 0, width)
-    second = part("row_coins").Equations(masks, LEAF, z)
-    key, seed = SecretBytes(KEY), SecretBytes(SEED)
-    words = below(width, masks.edge(KEY)[0])
-    assert edge_words(key, 40, width, group=GROUP).tolist() == words
-    assert edge_equation(points, key, EDGE).commitment().to_bytes() == second.edge(
-        KEY, PARTY, OTHER
-    )
-    words = below(width, masks.own(SEED, PARTY)[0])
-    assert self_words(seed, OWN, 40, width, group=GROUP).tolist() == words
-    assert self_equation(points, seed, OWN).commitment().to_bytes() == second.own(SEED, PARTY)
 
 
 def test_commitments_of_masks_add_up_with_their_signs() -> None:

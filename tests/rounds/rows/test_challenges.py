@@ -24,7 +24,6 @@ from gopa.rounds.masks import (
     self_equation,
     signed_sum,
 )
-from gopa.rounds.masks.words import edge_words, self_words
 from gopa.rounds.rows.challenges import (
     carry_tests,
     input_tests,
@@ -121,8 +120,6 @@ def test_permutations_are_applied_as_the_text_says() -> None:
     places, signs = part("row_coins").signed_permutation(JOINT, TAG, PARTY, 40)
     expected = [(-1 if signs[j] else 1) * int(noise[places[j]]) for j in range(40)]
     assert moved.tolist() == expected + noise[40:].tolist()
-
-
 
 
 def test_commitments_of_masks_add_up_with_their_signs() -> None:

@@ -17,7 +17,7 @@ from gopa.planning import Plan, plan
 from gopa.planning.attendance import Attendance, never_above, worst_energy, worst_tries
 from gopa.planning.expansion import Population, degree_tail, disconnected
 from gopa.planning.liveness import OwedMessages, plan_dropouts
-from gopa.planning.worth import attendance_of
+from gopa.planning.result import attendance_of
 
 Graph = Callable[[Attendance], Attendance]
 

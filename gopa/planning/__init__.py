@@ -15,8 +15,7 @@ Specification: `specs/03-privacy.md`; in plain words: `docs/privacy.md`.
 from gopa.contract.terms import Terms
 from gopa.planning.outcome import DeltaClaim, PrivacyStatement, RoundFacts, privacy
 from gopa.planning.planner import plan
-from gopa.planning.result import Errors, Plan, PlanCost, PlanReason
-from gopa.planning.worth import Guarantee, guarantee
+from gopa.planning.result import Errors, Guarantee, Plan, PlanCost, PlanReason, guarantee
 
 __all__ = [
     "DeltaClaim",

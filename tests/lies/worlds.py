@@ -24,7 +24,7 @@ from tests.protocol.simulation.worlds import (
     plain_sum,
     simulate,
 )
-from zkp.noise_table import NoNoise
+from zkp.noise import NoNoise
 
 
 def of_six(terms: Terms) -> Terms:

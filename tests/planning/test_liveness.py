@@ -24,7 +24,7 @@ from gopa.planning.attendance import Attendance, _worst, never_above, worst_ener
 from gopa.planning.expansion import Population, degree_tail, disconnected, flow_bound
 from gopa.planning.liveness import Liveness, LivenessTerms, liveness
 from gopa.planning.parameters import planned_late
-from gopa.planning.worth import attendance_of
+from gopa.planning.result import attendance_of
 from tests.planning.lists import Conditions, follow
 from tests.planning.samples import plan
 from wire.errors import UsageError

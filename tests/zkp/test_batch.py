@@ -82,7 +82,7 @@ def test_a_batch_of_none_and_of_one(group: Group) -> None:
         assert culprits([with_byte_changed(item, -1)]) == (0,)
 
 
-def test_every_culprit_is_culprits(group: Group) -> None:
+def test_every_culprit_is_named(group: Group) -> None:
     items = list(mixture(group))
     check(items)
     bad = list(items)

@@ -1,6 +1,8 @@
 """Range proofs of numbers, of vectors and of values under a weight: what is accepted, what is not.
 
-Most tests run for all three kinds; what only one of them promises stands behind those.
+Most tests run for all three kinds; what only one of them promises stands behind those. That a
+proof is none of another statement or context is asked of the published records: see
+`tests/zkp/range_vectors.py`.
 """
 
 from __future__ import annotations

@@ -92,3 +92,15 @@ def test_points_are_canonical_and_not_the_identity(group: Group) -> None:
             with pytest.raises(MalformedMessage) as refused:
                 made.verify(proof[:at] + encoding + proof[at + 32 :])
             assert refused.value.offset == at
+
+
+def test_messages_keep_their_places(group: Group) -> None:
+    made = sample(group, 8, ["committed"])
+    proof = made.prove()
+    made.verify(proof)
+    pieces = [proof[at : at + 32] for at in range(0, len(proof), 32)]
+    for first in range(len(pieces) - 1):
+        swapped = list(pieces)
+        swapped[first], swapped[first + 1] = pieces[first + 1], pieces[first]
+        with pytest.raises(ProtocolError):
+            made.verify(b"".join(swapped))

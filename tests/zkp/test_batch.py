@@ -97,10 +97,10 @@ def test_every_culprit_is_named(group: Group) -> None:
 
 @dataclass(frozen=True)
 class Shifted:
-    """A statement whose first equation is off by a chosen amount."""
+    """A statement whose first equations are off by chosen amounts."""
 
     inner: Any
-    by: int
+    by: tuple[int, ...]
 
     @property
     def group(self) -> Group:
@@ -108,20 +108,35 @@ class Shifted:
         return found
 
     def equations(self, proof: bytes, transcript: Transcript) -> tuple[Equation, ...]:
-        first, *rest = self.inner.equations(proof, transcript)
-        error = Term(self.group.points([self.group.generator]), self.group.scalars([self.by]))
-        return replace(first, terms=(*first.terms, error)), *rest
+        found = list(self.inner.equations(proof, transcript))
+        for place, by in enumerate(self.by):
+            error = Term(self.group.points([self.group.generator]), self.group.scalars([by]))
+            found[place] = replace(found[place], terms=(*found[place].terms, error))
+        return tuple(found)
 
 
-def shifted_claims(items: Sequence[Item], errors: dict[int, int]) -> list[ProofClaim]:
+Errors = dict[int, tuple[int, ...]]
+
+
+def shifted_claims(items: Sequence[Item], errors: Errors) -> list[ProofClaim]:
     return [
-        ProofClaim(Shifted(item.statement, errors.get(i, 0)), item.proof, transcript(item.context))
+        ProofClaim(Shifted(item.statement, errors.get(i, ())), item.proof, transcript(item.context))
         for i, item in enumerate(items)
     ]
 
 
-@pytest.mark.parametrize("errors", [{0: 1, 1: -1}, {2: 7, 3: -7}, {0: 1, 1: 1, 2: -2}, {4: 1}])
-def test_errors_do_not_cancel(group: Group, errors: dict[int, int]) -> None:
+@pytest.mark.parametrize(
+    "errors",
+    [
+        {0: (1,), 1: (-1,)},
+        {2: (7,), 3: (-7,)},
+        {0: (1,), 1: (1,), 2: (-2,)},
+        {4: (1,)},
+        {4: (1, -1)},
+    ],
+)
+def test_errors_do_not_cancel(group: Group, errors: Errors) -> None:
+    """Neither those of several proofs, nor those of the equations of one."""
     items = mixture(group)
     verify_batch(shifted_claims(items, {}), rng=seeded(1))
     with pytest.raises(InvalidProof) as refused:
@@ -134,7 +149,7 @@ def test_equal_proofs_get_different_weights(group: Group) -> None:
     item = mixture(group)[0]
     check([item, item])
     with pytest.raises(InvalidProof) as refused:
-        verify_batch(shifted_claims([item, item], {0: 1, 1: -1}), rng=seeded(1))
+        verify_batch(shifted_claims([item, item], {0: (1,), 1: (-1,)}), rng=seeded(1))
     assert refused.value.culprits == (0, 1)
 
 

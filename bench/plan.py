@@ -9,7 +9,7 @@ from typing import TypeVar
 from bench.measure import Scale, require, wall_and_cpu
 from gopa.graph import k_out_graph
 from gopa.planning import plan
-from gopa.planning.exposure import noise_sum, theorem_d
+from gopa.planning.noise.exposure import noise_sum, theorem_d
 from zkp.noise import GaussianTable
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from gopa.graph.resistance import solve
+from gopa.graph.spectrum import solve
 from gopa.graph.structure import Graph, k_out_graph
 from wire.randomness import Rng, draw
 

@@ -26,8 +26,7 @@ from commitments.commitment import (
     decode_opening,
 )
 from commitments.generators import derive_generators
-from commitments.pedersen import Pedersen
-from commitments.vector_pedersen import VectorPedersen
+from commitments.pedersen import Pedersen, VectorPedersen
 
 __all__ = [
     "BackendStatus",

@@ -23,8 +23,8 @@ from bulletin_board.lookup import MEDIA_TYPE as LOOKUP_TYPE
 from bulletin_board.note import parse_decimal
 from bulletin_board.receipt import MEDIA_TYPE as RECEIPT
 from bulletin_board.server.accepting import OpenConnections
-from bulletin_board.server.access import WatchedApp
 from bulletin_board.server.metrics import MEDIA_TYPE as METRICS
+from bulletin_board.server.metrics import WatchedApp
 from bulletin_board.server.page import CONTENT_SECURITY_POLICY, PAGE, overview
 from bulletin_board.server.public_files import (
     BINARY,
@@ -38,7 +38,7 @@ from bulletin_board.server.public_files import (
 )
 from bulletin_board.server.service import BoardService
 from bulletin_board.tree import Bundle
-from bulletin_board.witness.health import WitnessHealth
+from bulletin_board.witness.asking import WitnessHealth
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import MalformedMessage, ProtocolError
 

@@ -16,7 +16,7 @@ from heapq import nsmallest
 from typing import Protocol
 
 from bulletin_board.display import visible
-from bulletin_board.witness.health import WitnessHealth
+from bulletin_board.witness.asking import WitnessHealth
 
 _MOST_SESSIONS = 100
 _MOST_TIMES = 1_000

@@ -18,8 +18,8 @@ from bulletin_board.server.lookups import LookupService
 from bulletin_board.server.metrics import Metrics
 from bulletin_board.server.page import NoView, SessionTimes, SessionView
 from bulletin_board.server.quotas import DiskUsage, RateLimit, WritingLimits, WritingQuota
+from bulletin_board.witness.asking import WitnessHealth
 from bulletin_board.witness.collecting import Collector
-from bulletin_board.witness.health import WitnessHealth
 from wire.errors import InvalidSignature, MalformedMessage, ProtocolError
 
 

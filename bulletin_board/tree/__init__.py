@@ -10,7 +10,6 @@ Read `merkle` (proofs), `tiles` (how a tree lies in files), then `history`.
 Specification: `specs/05-bulletin-board.md`, section 1.
 """
 
-from bulletin_board.tree.history import PastRoots
 from bulletin_board.tree.merkle import (
     EMPTY_ROOT,
     HASH_SIZE,
@@ -30,6 +29,7 @@ from bulletin_board.tree.tiles import (
     LARGEST_BUNDLE,
     TILE_WIDTH,
     Bundle,
+    PastRoots,
     RightEdge,
     Tile,
     TileContent,

@@ -1,4 +1,4 @@
-"""Names, writes and reads the tiles and entry bundles of a log (C2SP tlog-tiles).
+"""Tiles and entry bundles of a log: their names and bytes, and older roots (C2SP tlog-tiles).
 
 The partial tiles at the right edge of a growing tree are all that is needed to append to it and
 to compute its root.
@@ -319,3 +319,28 @@ def _peaks(hashes: Sequence[bytes]) -> list[bytes]:
         peaks.append(tile_root(hashes[start : start + width]))
         start += width
     return peaks
+
+
+class PastRoots:
+    """The root of the first leaves, for any number of them; cheap where numbers grow.
+
+    `leaves` may grow meanwhile. Each of them is hashed into the tree once, unless an earlier root
+    is asked for behind a later one.
+    """
+
+    def __init__(self, leaves: Sequence[bytes]) -> None:
+        self._leaves = leaves
+        self._edge = RightEdge()
+        self._root = self._edge.root()
+
+    def at(self, size: int) -> bytes | None:
+        """The root of `size` leaves; None if there are fewer."""
+        if not 0 <= size <= len(self._leaves):
+            return None
+        if size == self._edge.size:
+            return self._root
+        if size < self._edge.size:
+            self._edge = RightEdge()
+        self._edge.extend(self._leaves[at] for at in range(self._edge.size, size))
+        self._root = self._edge.root()
+        return self._root

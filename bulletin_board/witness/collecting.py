@@ -17,8 +17,14 @@ from bulletin_board.policy import KnownServer, TrustPolicy
 from bulletin_board.reader import LogReader, Source
 from bulletin_board.storage import Overtaken
 from bulletin_board.storage.files import EvidenceFolder
-from bulletin_board.witness.asking import WitnessRefusal, ask_witness, keep_refusal, require_own
-from bulletin_board.witness.health import WitnessHealth, WitnessState
+from bulletin_board.witness.asking import (
+    WitnessHealth,
+    WitnessRefusal,
+    WitnessState,
+    ask_witness,
+    keep_refusal,
+    require_own,
+)
 from bulletin_board.witness.opening import require_possible
 from wire.errors import ProtocolError
 

@@ -15,7 +15,6 @@ Learning uses `families` and `mixing`.
 Specifications: `specs/03-privacy.md`, sections 1, 5 and 7; `specs/17-graphs-and-clocks.md`.
 """
 
-from gopa.graph.articulation import smallest_piece_without_one
 from gopa.graph.choices import all_choices, chosen_by
 from gopa.graph.families import geometric, grid, path, random_regular, star, watts_strogatz
 from gopa.graph.flows import (
@@ -32,8 +31,15 @@ from gopa.graph.mixing import (
     metropolis,
     require_doubly_stochastic,
 )
-from gopa.graph.resistance import Resistance, effective_resistance, spread_energy
-from gopa.graph.spectrum import Spectrum, certified_spectrum, degree_bound, gap_at_least
+from gopa.graph.spectrum import (
+    Resistance,
+    Spectrum,
+    certified_spectrum,
+    degree_bound,
+    effective_resistance,
+    gap_at_least,
+    spread_energy,
+)
 from gopa.graph.structure import (
     Graph,
     complete,
@@ -42,6 +48,7 @@ from gopa.graph.structure import (
     k_out_graph,
     require_connected,
     ring,
+    smallest_piece_without_one,
     weighted,
 )
 

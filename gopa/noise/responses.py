@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from commitments.group import Group
-from gopa.noise.laplace import TOTAL
-from gopa.noise.laws import Digit, Integers, TableLaw
+from gopa.noise.laws import TOTAL, Digit, Integers, TableLaw
 from gopa.noise.seeds import exact, whole
 from gopa.rounds.masks.law import BITS
 from wire.errors import UsageError

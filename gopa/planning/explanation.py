@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from gopa.accounting.gaussian import central_deviation, gaussian_mu
 from gopa.contract.terms import Terms
-from gopa.planning.attendance import worst_energy
-from gopa.planning.liveness import Liveness
+from gopa.planning.neighbours.attendance import worst_energy
+from gopa.planning.neighbours.liveness import Liveness
 from gopa.planning.request import Request
 from gopa.planning.result import Errors, Guarantee, Plan, PlanReason, attendance_of, units_of
 from gopa.support.extras import missing
@@ -23,7 +23,7 @@ from wire.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 from gopa.contract.row_terms import equation_points
-from gopa.planning.row_noise import AimedNoise
+from gopa.planning.noise.rows import AimedNoise
 from gopa.support.wording import sentence
 from zkp.rows.shape import RowShape
 

@@ -13,12 +13,11 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from gopa.contract.terms import Terms, coin_choices
-from gopa.graph.articulation import smallest_piece_without_one
 from gopa.graph.flows import spectral_flow_energy, worst_flow_energy
 from gopa.graph.spectrum import certified_spectrum
-from gopa.graph.structure import Graph
+from gopa.graph.structure import Graph, smallest_piece_without_one
+from gopa.planning.noise.rows import shown_by_proofs
 from gopa.planning.result import delta_of_component, guarantee, units_of
-from gopa.planning.row_noise import shown_by_proofs
 from gopa.support.wording import counted
 from wire.brief import Brief
 from wire.errors import UsageError

@@ -16,10 +16,11 @@ from scipy.special import bdtrc
 from gopa.accounting.gaussian import central_deviation
 from gopa.contract.lengths import word_width
 from gopa.contract.terms import MOST_DEVIATION, MOST_SQUARE, Terms
-from gopa.planning.attendance import NeighbourChoice, choose_neighbours
 from gopa.planning.explanation import explain
-from gopa.planning.exposure import MOST_VARIANCE, Exposure, require_accountable
-from gopa.planning.grids import (
+from gopa.planning.neighbours.attendance import NeighbourChoice, choose_neighbours
+from gopa.planning.neighbours.liveness import LivenessTerms, liveness
+from gopa.planning.noise.exposure import MOST_VARIANCE, Exposure, require_accountable
+from gopa.planning.noise.grids import (
     PlannedGrid,
     choose_exact_grid,
     choose_exact_row_grid,
@@ -27,8 +28,14 @@ from gopa.planning.grids import (
     choose_row_grid,
     fitted_grid,
 )
-from gopa.planning.laws import NoiseTarget, allowed_mu, choose_noise, laws_for, widest_deviation
-from gopa.planning.liveness import LivenessTerms, liveness
+from gopa.planning.noise.laws import (
+    NoiseTarget,
+    allowed_mu,
+    choose_noise,
+    laws_for,
+    widest_deviation,
+)
+from gopa.planning.noise.rows import charged_for_proofs, noise_bounds
 from gopa.planning.request import Request
 from gopa.planning.result import (
     Errors,
@@ -40,7 +47,6 @@ from gopa.planning.result import (
     mask_price,
     unit_shifts,
 )
-from gopa.planning.row_noise import charged_for_proofs, noise_bounds
 from gopa.planning.target import GOOD_CHANCE, LEAST_CHANCE, MOST_RETRIES, Objective
 from wire.errors import UsageError
 from zkp.noise import LARGEST_TOTAL_WEIGHT, NoiseLaw, NoNoise

@@ -29,7 +29,7 @@ from gopa.contract.terms import (
     graphs_of_attempt,
     releases_with_recovery,
 )
-from gopa.planning.liveness import OwedMessages, PlannedDropouts, plan_dropouts
+from gopa.planning.neighbours.liveness import OwedMessages, PlannedDropouts, plan_dropouts
 from gopa.planning.target import (
     ATTEMPTS,
     CHARGED,

@@ -18,10 +18,10 @@ from textwrap import fill
 from typing import Final
 
 from gopa.contract.terms import Terms
-from gopa.planning.attendance import Attendance, never_above, worst_energy, worst_tries
-from gopa.planning.exposure import Exposure, delta_of, epsilon_by_release, most_summed
-from gopa.planning.liveness import Liveness
-from gopa.planning.row_noise import bounds_margin, shown_by_proofs
+from gopa.planning.neighbours.attendance import Attendance, never_above, worst_energy, worst_tries
+from gopa.planning.neighbours.liveness import Liveness
+from gopa.planning.noise.exposure import Exposure, delta_of, epsilon_by_release, most_summed
+from gopa.planning.noise.rows import bounds_margin, shown_by_proofs
 from gopa.planning.target import CORRUPT, GOOD_CHANCE, TOLERANCE, PathName, float_below
 from gopa.planning.usefulness import terms_warning
 from gopa.support.rounding import blur

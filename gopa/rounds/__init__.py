@@ -5,7 +5,7 @@ Parties, organiser and rules share it, so that all of them mean the same. Read `
 too many neighbours is removed, again and again:
 
     >>> from gopa.graph import ring
-    >>> from gopa.rounds.graph import losses, peel
+    >>> from gopa.rounds.toolkit import losses, peel
     >>> losses(ring(5), inside=[0, 1, 2, 3], withheld=0).tolist()
     [1, 0, 0, 1, 0]
     >>> peel(ring(5), inside=[0, 1, 2, 3], withheld=0, most=1)

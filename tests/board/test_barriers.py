@@ -37,8 +37,8 @@ from bulletin_board.server.service import BoardService, ServerLimits
 from bulletin_board.storage import memory_storage
 from bulletin_board.storage.files import EvidenceFolder
 from bulletin_board.tree import EMPTY_ROOT, leaf_hash
+from bulletin_board.witness import asking as standing_module
 from bulletin_board.witness import collecting as collect_module
-from bulletin_board.witness import health as standing_module
 from bulletin_board.witness.collecting import Collector
 from bulletin_board.witness.judging import AddCheckpoint
 from tests.board.asking import ask, post

@@ -24,10 +24,10 @@ from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import LogReader
 from bulletin_board.server.public_files import OutgrownFiles
 from bulletin_board.storage.files import EvidenceFolder
+from bulletin_board.witness import asking as standing_module
 from bulletin_board.witness import collecting as collect_module
-from bulletin_board.witness import health as standing_module
+from bulletin_board.witness.asking import MOST_REFUSALS, WitnessHealth, WitnessState
 from bulletin_board.witness.collecting import MOST_WAITING, SILENT_SECONDS, Collector
-from bulletin_board.witness.health import MOST_REFUSALS, WitnessHealth, WitnessState
 from bulletin_board.witness.judging import AddCheckpoint, CosignatureRequest, read_request
 from bulletin_board.witness.service import Witness, WitnessStore
 from tests.board.tools import append, log_key, memory_log, signer, source_of, submissions, trust

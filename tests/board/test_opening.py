@@ -15,7 +15,7 @@ from bulletin_board.policy import KnownServer, TrustPolicy, WitnessGroup
 from bulletin_board.server import run as start_module
 from bulletin_board.storage import Overtaken, StorageError, Unconfirmed
 from bulletin_board.storage.directory import BoardDirectory
-from bulletin_board.witness import health as standing_module
+from bulletin_board.witness import asking as standing_module
 from bulletin_board.witness.opening import address_warnings
 from tests.board.asking import ask
 from tests.board.live import (

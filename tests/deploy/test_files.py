@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from bulletin_board.admission import RefusalReason
-from bulletin_board.witness.health import WitnessState
+from bulletin_board.witness.asking import WitnessState
 from gopa.cli.config import read_config
 from tests.board.asking import ask
 from tests.board.live import live_board, live_witness, witnessed

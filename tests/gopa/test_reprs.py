@@ -18,7 +18,7 @@ from bulletin_board import KeyKind, NoteSigner
 from gopa.adversary.library import named
 from gopa.auditing.report import Report
 from gopa.contract.beacon import QUICKNET
-from gopa.plugins.roster import KnownRoster
+from gopa.plugins.session import KnownRoster
 from gopa.protocol.simulation.setup import permissive
 from gopa.sessions import Ticket
 from tests.auditing.html_samples import fault, report, round_report

@@ -22,6 +22,7 @@ from gopa.protocol.party import Part
 from gopa.protocol.rules.findings import Role
 from gopa.support import wording
 from gopa.support.rounding import known, listed, plus_minus, rounded, short
+from zkp.noise import LAWS
 
 ROOT = Path(gopa.__file__).parent
 
@@ -35,6 +36,11 @@ NAMED: list[tuple[type[Enum], Mapping[str, object]]] = [
     (Status, wording.STATUSES),
     (Culprit, wording.CULPRITS),
 ]
+
+
+def test_every_law_of_noise_has_words() -> None:
+    """A report would show the name of its class instead."""
+    assert set(wording.NOISES) == {law.__name__ for law in LAWS}
 
 
 RULE = re.compile(r"\d\d-[A-Z]\d+")

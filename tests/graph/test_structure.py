@@ -33,10 +33,10 @@ from gopa.graph import (
     spread_energy,
     worst_flow_energy,
 )
-from gopa.graph import resistance as resistance_module
+from gopa.graph import spectrum as resistance_module
 from gopa.graph import spectrum as spectrum_module
 from gopa.graph.choices import _candidates
-from gopa.graph.resistance import solve
+from gopa.graph.spectrum import solve
 from tests.graph.vectors import records, seed
 from tests.randomness import seeded
 from wire.errors import UsageError

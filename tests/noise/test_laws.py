@@ -22,9 +22,9 @@ import pytest
 
 from commitments.reference.stream import ReferenceWideTable
 from gopa import noise
-from gopa.noise import TableLaw, discrete_laplace, laplace, rounded_gaussian, subseed
-from gopa.noise.laplace import BASE, MOST_TOP_SCALE, TOTAL, laplace_bounds
-from gopa.noise.laws import Digit
+from gopa.noise import TableLaw, discrete_laplace, rounded_gaussian, subseed
+from gopa.noise import laws as law_module
+from gopa.noise.laws import BASE, MOST_TOP_SCALE, TOTAL, Digit, laplace_bounds
 from gopa.rounds.masks import RoundedGaussian
 from tests.group.backends import installed_groups
 from tests.noise.samples import MILLION, SEED, UNLIKELY, excess, uniform
@@ -292,7 +292,7 @@ def test_digits_are_differences_of_truncated_geometric_draws(scale: Fraction) ->
 def halves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretends that exp(-1/scale) is 1/2, so that Fractions know every bound."""
     half = lambda _numerator, _denominator, precision: Enclosure(*[1 << precision - 1] * 2)  # noqa: E731
-    monkeypatch.setattr(laplace, "exp_of_minus", half)
+    monkeypatch.setattr("gopa.noise.laws.exp_of_minus", half)
 
 
 @pytest.mark.usefixtures("halves")
@@ -318,9 +318,9 @@ def test_the_table_of_a_digit_equals_fractions(base: int) -> None:
 
 def test_undecided_bounds_ask_for_more_precision() -> None:
     """With hardly a bit to spare some enclosure leaves a choice."""
-    assert laplace._decided(Fraction(5), None, 256) == laplace_bounds(Fraction(5))
-    assert laplace._decided(Fraction(5), None, 130) is None
-    assert laplace._decided(Fraction(10**5), BASE, 140) is None
+    assert law_module._decided(Fraction(5), None, 256) == laplace_bounds(Fraction(5))
+    assert law_module._decided(Fraction(5), None, 130) is None
+    assert law_module._decided(Fraction(10**5), BASE, 140) is None
 
 
 @pytest.mark.parametrize("scale", [*WHOLE, Fraction(9), Fraction(21, 2)], ids=str)

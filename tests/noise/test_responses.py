@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gopa.noise import HadamardBit, RandomisedResponse, hadamard_bit, randomised_response, responses
-from gopa.noise.laplace import TOTAL
+from gopa.noise.laws import TOTAL
 from tests.group.backends import installed_groups
 from tests.noise.samples import MILLION, SEED, UNLIKELY
 from wire.errors import UsageError

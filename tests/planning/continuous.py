@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg
 
 from gopa.accounting.gaussian import gaussian_mu
-from gopa.graph.resistance import solve
+from gopa.graph.spectrum import solve
 from gopa.graph.structure import Graph
 from wire.errors import UsageError
 

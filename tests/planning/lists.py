@@ -15,7 +15,7 @@ from gopa.contract.organiser import AbortReason, RemovalCause
 from gopa.contract.phases import Phase
 from gopa.graph import Graph
 from gopa.planning import Terms
-from gopa.rounds.graph import losses, peel
+from gopa.rounds.toolkit import losses, peel
 
 Edge = tuple[int, int]
 

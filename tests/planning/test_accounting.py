@@ -21,7 +21,7 @@ from gopa.accounting.gaussian import (
     gaussian_mu,
     zcdp_delta,
 )
-from gopa.planning.exposure import (
+from gopa.planning.noise.exposure import (
     composed,
     delta_of_rounds,
     delta_of_vectors,
@@ -29,7 +29,7 @@ from gopa.planning.exposure import (
     noise_sum,
     theorem_d,
 )
-from gopa.planning.row_noise import exponential_sums
+from gopa.planning.noise.rows import exponential_sums
 from tests.pace import examples
 from tests.planning.exact import delta_of_view, noise_view
 from tests.planning.samples import exact_sum, log_concave, sum_of

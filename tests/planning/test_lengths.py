@@ -19,7 +19,7 @@ from gopa.contract.lengths import (
     word_width,
 )
 from gopa.planning import plan
-from gopa.planning.row_noise import (
+from gopa.planning.noise.rows import (
     AimedNoise,
     chance_beyond,
     choices_bits,

@@ -25,7 +25,7 @@ from gopa.graph import (
 )
 from gopa.planning import DeltaClaim, Plan, RoundFacts, privacy
 from gopa.planning import outcome as module
-from gopa.planning.exposure import delta_of_rounds, noise_sum
+from gopa.planning.noise.exposure import delta_of_rounds, noise_sum
 from gopa.planning.outcome import _broken_limit, flow_energy
 from gopa.planning.result import delta_of_component
 from tests.planning.samples import plan

@@ -16,10 +16,10 @@ from gopa.accounting.gaussian import gaussian_mu
 from gopa.contract.terms import MOST_DEVIATION
 from gopa.graph import complete, worst_flow_energy
 from gopa.planning import Plan, guarantee
-from gopa.planning.expansion import Population, disconnected, flow_bound
-from gopa.planning.exposure import delta_of_rounds, delta_of_vectors, noise_sum
-from gopa.planning.laws import LADDERS, gaussian_table
-from gopa.planning.liveness import OwedMessages, plan_dropouts
+from gopa.planning.neighbours.expansion import Population, disconnected, flow_bound
+from gopa.planning.neighbours.liveness import OwedMessages, plan_dropouts
+from gopa.planning.noise.exposure import delta_of_rounds, delta_of_vectors, noise_sum
+from gopa.planning.noise.laws import LADDERS, gaussian_table
 from gopa.planning.target import NoiseName, float_below
 from tests.planning.samples import plan
 from wire.errors import UsageError

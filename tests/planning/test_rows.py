@@ -18,10 +18,10 @@ from gopa.cli.plan import plan as command
 from gopa.contract.lengths import longest_input, word_width
 from gopa.contract.row_terms import origin, require_rows
 from gopa.planning import Plan, Terms, guarantee
+from gopa.planning.noise.rows import bounds_margin, charged_for_proofs, shown_by_proofs
 from gopa.planning.outcome import LENGTH_UNPROVED
 from gopa.planning.planner import MOST_NOISE
 from gopa.planning.result import Worth, judge
-from gopa.planning.row_noise import bounds_margin, charged_for_proofs, shown_by_proofs
 from gopa.planning.target import ROWS_FROM, TOLERANCE
 from tests.protocol.simulation.row_worlds import MANY_ROWS
 from wire.errors import UsageError

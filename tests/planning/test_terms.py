@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.planning import Terms, guarantee
-from gopa.planning.exposure import delta_of_vectors, most_summed, noise_sum
+from gopa.planning.noise.exposure import delta_of_vectors, most_summed, noise_sum
 from gopa.planning.result import NOTHING, delta_of_component
 from gopa.planning.target import decimal_below
 from tests.pace import examples
@@ -222,7 +222,7 @@ def test_terms_that_take_too_long_guarantee_nothing(changes: dict[str, object]) 
 def test_more_parties_than_noise_is_summed_up_for_are_not_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gopa.planning.exposure.MOST_VARIANCE", 10_900**2)
+    monkeypatch.setattr("gopa.planning.noise.exposure.MOST_VARIANCE", 10_900**2)
     law = irwin_hall(4, 10)
     most = most_summed(law)
     joining = {"parties": 2 * most, "survivors": 200, "loss": 0}

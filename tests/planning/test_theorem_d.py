@@ -11,7 +11,7 @@ from scipy import linalg, stats
 
 from gopa.graph import Graph, complete, from_edges, k_out_graph, ring, worst_flow_energy
 from gopa.planning import Plan
-from gopa.planning.exposure import noise_sum, theorem_d
+from gopa.planning.noise.exposure import noise_sum, theorem_d
 from tests.planning.exact import (
     Floats,
     delta_of_view,

@@ -66,7 +66,7 @@ LAWS: dict[str, NoiseLaw] = {
 
 def honest_at_the_limit(law: NoiseLaw) -> int:
     """The most honest parties whose noise is still summed up."""
-    from gopa.planning.exposure import most_summed
+    from gopa.planning.noise.exposure import most_summed
 
     return min(MOST - 1, most_summed(law))
 

@@ -16,8 +16,7 @@ from gopa.contract.manifest import CommitReveal, DrandBeacon
 from gopa.contract.organiser import Coins, Roll, RollEntry, pack_members
 from gopa.graph import Graph, chosen_by, from_edges
 from gopa.rounds.context import RoundContext
-from gopa.rounds.graph import graph_of_round, losses, peel
-from gopa.rounds.toolkit import Toolkit
+from gopa.rounds.toolkit import Toolkit, graph_of_round, losses, peel
 from tests.contract.samples import manifest as manifest_over
 from tests.contract.samples import manifests, terms
 from tests.pace import examples

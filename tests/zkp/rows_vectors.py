@@ -13,8 +13,7 @@ from tests.zkp import proof_vectors
 from tests.zkp.rows.worlds import Vectors, decoded_tests, lengths, masks, transcript, weighted
 from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.lengths import LengthStatement, verify_lengths
-from zkp.rows.masking import MaskStatement, verify_masks
-from zkp.rows.permutation import SignedPermutation
+from zkp.rows.masking import MaskStatement, SignedPermutation, verify_masks
 from zkp.rows.product_tests import ProductTests, encode_tests
 from zkp.rows.shape import RowShape
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from commitments.group import Group, Point, Scalar, ScalarVec
-from commitments.pedersen import BLINDING_FAMILY, VALUE_FAMILY
-from commitments.vector_pedersen import VECTOR_FAMILY
+from commitments.pedersen import BLINDING_FAMILY, VALUE_FAMILY, VECTOR_FAMILY
 from wire.errors import InvalidProof
 from zkp.bits.layout import INNER, LEFT, RIGHT, FoldingStep, Layout, Proof, decode_proof
 from zkp.bits.statement import ArgumentRounds, BitStatement, Combined

@@ -18,15 +18,14 @@ import numpy.typing as npt
 
 from commitments import Pedersen, VectorPedersen
 from commitments.group import Group, PointVec, Scalar, ScalarVec
-from commitments.tables import ResidueTable, table_kernels
+from commitments.tables import Places, ResidueTable, table_kernels
 from wire.errors import UsageError
 from zkp.equations import Equation, Term
 from zkp.rows.opening import OpeningClaim, opening_equation
 from zkp.rows.parts import ProofParts, require_valid, statement_points
-from zkp.rows.permutation import SignedPermutation
 from zkp.rows.product_tests import ProductTests, check_tests, powers_for_tests, scalars_of_tests
 from zkp.rows.rows import weighted_rows
-from zkp.rows.shape import TESTS, RowShape
+from zkp.rows.shape import TESTS, Integers, RowShape
 from zkp.rows.sumcheck import (
     SumClaim,
     follow_sum,
@@ -270,3 +269,33 @@ def _equal(group: Group, left: ScalarVec, right: ScalarVec) -> Scalar:
     for z, p in zip(left.ints(), right.ints(), strict=True):
         product = product * (z * p + (1 - z) * (1 - p)) % order
     return group.scalar(product)
+
+
+@dataclass(frozen=True)
+class SignedPermutation:
+    """Entry places[j] moved to place j, negated where bit j of the signs is 1 (rule H2)."""
+
+    places: Places
+    signs: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.signs) != -(-len(self.places) // 8):
+            raise UsageError("a signed permutation has a bit for each place")
+        if not self._is_permutation():
+            raise UsageError("places are a permutation of 32-bit integers: each of them once")
+
+    def _is_permutation(self) -> bool:
+        found = np.zeros(len(self.places), bool)
+        if self.places.dtype != np.uint32 or self.places.max(initial=0) >= max(1, len(found)):
+            return False
+        found[self.places.astype(np.intp)] = True
+        return bool(found.all())
+
+    def applied(self, vector: Integers) -> Integers:
+        """The vector with its entries moved; entries behind the last place stay."""
+        bits = np.unpackbits(
+            np.frombuffer(self.signs, np.uint8), count=len(self.places), bitorder="little"
+        )
+        moved = vector.copy()
+        moved[: len(self.places)] = vector[self.places] * (1 - 2 * bits.astype(np.int64))
+        return moved

@@ -13,9 +13,8 @@ from operator import mul
 
 from commitments import Pedersen, VectorPedersen
 from commitments.group import Group, PointVec, Scalar, ScalarVec, SecretScalar, SecretScalarVec
-from commitments.pedersen import BLINDING_FAMILY, VALUE_FAMILY
+from commitments.pedersen import BLINDING_FAMILY, VALUE_FAMILY, VECTOR_FAMILY
 from commitments.tables import table_kernels
-from commitments.vector_pedersen import VECTOR_FAMILY
 from wire.randomness import Rng
 from zkp.equations import Equation, Family, Term
 from zkp.rows.sumcheck import Sources, vector_of

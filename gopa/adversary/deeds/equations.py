@@ -27,8 +27,7 @@ from gopa.protocol.simulation.script import Honest, Rounds, acts
 from gopa.protocol.simulation.setup import SeededStreams
 from gopa.rounds.masks import sign
 from gopa.rounds.masks.equations import edge_equation
-from gopa.rounds.rows.showing import ShownMasks, equation_points_at
-from gopa.rounds.rows.words import MaskedVector
+from gopa.rounds.rows.words import MaskedVector, ShownMasks, equation_points_at
 from zkp.rows.rows import HiddenRows
 
 

@@ -19,7 +19,7 @@ from scipy import linalg, sparse
 
 from gopa.adversary.privacy.bounds import TrialCounts
 from gopa.adversary.privacy.views import Law, Release, Views, Words, World
-from gopa.graph.resistance import solve
+from gopa.graph.spectrum import solve
 from gopa.support.arrays import Floats
 from wire.errors import UsageError
 

@@ -1,7 +1,7 @@
 """Public randomness: the coins of a round, from revealed nonces or from a drand beacon.
 
 Everything here is pure. Checking a drand round needs the extra `drand`; nothing else does, and it
-is imported only then. Read `coins`, then `drand` and `timing`.
+is imported only then. Read `coins`, then `drand`.
 
     >>> from gopa.contract.beacon import draw_coin, joint_coins, reveal_hash
     >>> nonce, session, leaf = bytes(32), bytes(32), bytes(32)
@@ -30,10 +30,12 @@ from gopa.contract.beacon.drand import (
     LEAGUE_OF_ENTROPY,
     QUICKNET,
     DrandChain,
+    earliest_round,
+    latest_cosignature_time,
+    require_before,
     verify_round,
 )
 from gopa.contract.beacon.scheme import Scheme
-from gopa.contract.beacon.timing import earliest_round, latest_cosignature_time, require_before
 
 __all__ = [
     "DRAND_CHAIN",

@@ -17,8 +17,7 @@ from py_ecc.fields import optimized_bls12_381_FQ12 as FQ12
 from py_ecc.optimized_bls12_381.optimized_curve import G1, G2, curve_order, is_inf, multiply, neg
 from py_ecc.optimized_bls12_381.optimized_pairing import final_exponentiate, pairing
 
-from gopa.contract.beacon.points import require_canonical
-from gopa.contract.beacon.scheme import Scheme
+from gopa.contract.beacon.scheme import Scheme, require_canonical
 from wire.errors import InvalidProof, MalformedMessage
 
 if TYPE_CHECKING:

@@ -1,19 +1,20 @@
-"""Describes chains of the drand beacon, and says what proves the value of a round.
+"""Chains of the drand beacon: what proves the value of a round, and which round may decide.
 
-`specs/09-beacon.md`, sections 1 and 2. At the end stand the public networks that run for
-everybody, as they describe themselves. A chain in a manifest is the organiser's word. Comparing
-it with these is what makes its values unpredictable to the organiser.
+`specs/09-beacon.md`, sections 1 to 3. A value is public once its round is due: the list of parties
+must be fixed before that, and witnesses say when it was. A chain in a manifest is the organiser's
+word. Comparing it with `KNOWN_CHAINS`, the public networks that run for everybody, is what makes
+its values unpredictable to the organiser.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gopa.contract.beacon.points import require_canonical
-from gopa.contract.beacon.scheme import Scheme
+from gopa.contract.beacon.scheme import Scheme, require_canonical
 from gopa.support.extras import missing
 from wire.brief import Brief
 from wire.codec import Codec, converted, enumeration, fixed, opaque, record, u8, u32, u64
@@ -206,3 +207,60 @@ QUICKNET: Final = DrandChain(
 """A value every 3 seconds since 2023, each verifiable on its own."""
 
 KNOWN_CHAINS: Final = (LEAGUE_OF_ENTROPY, QUICKNET)
+
+
+DISTANCE: Final = 2
+"""Periods between the last cosignature and the beacon's round: for clocks that differ."""
+
+TIMES: Final = "09-D11"
+QUORUM: Final = "09-D12"
+
+
+def latest_cosignature_time(chain: DrandChain, drand_round: int) -> int:
+    """The last second at which a cosignature still precedes the round (rule D11)."""
+    return chain.time_of(drand_round) - DISTANCE * chain.period
+
+
+def earliest_round(chain: DrandChain, time: int) -> int:
+    """The first round that a close cosigned at `time` may name.
+
+    The organiser adds the time that posting and collecting cosignatures takes, because
+    the close names the round before witnesses have seen it.
+    """
+    if type(time) is not int:
+        raise UsageError("a time is a whole number of seconds", "time")
+    periods_after_genesis = -((chain.genesis - time) // chain.period)
+    return max(1, periods_after_genesis + DISTANCE + 1)
+
+
+def require_before(
+    chain: DrandChain, drand_round: int, cosignature_times: Sequence[int], quorum: int
+) -> None:
+    """Return if witnesses fixed the list of parties before the round's value was known.
+
+    `cosignature_times` are those of all cosignatures that a checkpoint covering the close
+    of join carries. The caller has verified them: one for each witness, by the policy of
+    the session. `quorum` is how many witnesses its quorum takes; where witnesses form
+    groups the caller asks the policy about those that were early. Late cosignatures
+    beside a quorum of early ones take nothing from these.
+
+    Raises:
+        InvalidProof: too few cosignatures (09-D12); or too few early ones (09-D11), with
+            the positions of the others as `culprits`; or the round is 0 (09-D11).
+        UsageError: the quorum is below 1: a beacon without witnesses is refused, because
+            the list could be made up when the value is known.
+    """
+    if type(quorum) is not int or quorum < 1:
+        raise UsageError("coins from a beacon need a quorum of witnesses", "quorum")
+    if any(type(time) is not int for time in cosignature_times):
+        raise UsageError("a time is a whole number of seconds", "cosignature_times")
+    if drand_round == 0:
+        raise InvalidProof("the close of join names no round of the beacon", TIMES)
+    if len(cosignature_times) < quorum:
+        raise InvalidProof(f"{len(cosignature_times)} of {quorum} cosignatures", QUORUM)
+    latest = latest_cosignature_time(chain, drand_round)
+    late = tuple(i for i, time in enumerate(cosignature_times) if not 0 < time <= latest)
+    # Who closes a join when the value is known chooses a graph by choosing who is in it.
+    if len(cosignature_times) - len(late) < quorum:
+        message = f"a quorum must state times up to {latest}: name a later beacon round"
+        raise InvalidProof(message, TIMES, late)

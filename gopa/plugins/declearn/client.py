@@ -34,7 +34,7 @@ from gopa.plugins.declearn.messages import (
     title_of,
 )
 from gopa.plugins.fixed_point import FixedPoint
-from gopa.plugins.roster import KnownRoster
+from gopa.plugins.session import KnownRoster
 from gopa.protocol.party import LocalPolicy, Refusal
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.tunnel import MemoryGuard, SealingKey, TunnelInput, TunnelParty

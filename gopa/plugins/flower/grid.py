@@ -21,9 +21,8 @@ from gopa.aggregation.transcript import SessionTranscript
 from gopa.contract.manifest import Mode
 from gopa.contract.row_terms import middle
 from gopa.planning import Plan, Terms
-from gopa.plugins.flower.courier import Courier
 from gopa.plugins.flower.layout import ModelLayout
-from gopa.plugins.flower.records import Asked, Said, put
+from gopa.plugins.flower.records import Asked, Courier, Said, put
 from gopa.plugins.flower.strategies import calling_strategy, require_fit
 from gopa.plugins.session import HostedSession, RoundSum, new_signer
 from gopa.protocol.organiser import SessionSetting

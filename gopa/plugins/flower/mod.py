@@ -16,7 +16,7 @@ from gopa.aggregation.values import OutOfRange
 from gopa.plugins.flower.home import NodeHome, home_of
 from gopa.plugins.flower.layout import ModelLayout
 from gopa.plugins.flower.records import RECORD, Asked, Said, asked_in, put
-from gopa.plugins.roster import KnownRoster
+from gopa.plugins.session import KnownRoster
 from gopa.protocol.party import LocalPolicy, Refusal
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.tunnel import (

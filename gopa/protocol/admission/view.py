@@ -27,7 +27,7 @@ from gopa.planning.usefulness import is_mostly_noise
 from gopa.protocol.admission.policy import Limits, ProtocolAdmission
 from gopa.protocol.admission.tracker import TrackedRound, TrackedSession
 from gopa.rounds.context import RoundContext
-from gopa.rounds.graph import graph_of_round
+from gopa.rounds.toolkit import graph_of_round
 from gopa.support.rounding import listed
 from gopa.support.wording import ABORTS, CAUSES, EXACT, PHASES, counted, name_of, sentence
 from wire.errors import PUBLISHED, GopaError, MalformedMessage

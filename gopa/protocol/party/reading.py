@@ -41,8 +41,7 @@ from gopa.contract.rows import ROW_JOIN, RowJoin
 from gopa.graph import Graph
 from gopa.protocol.party.events import Fetch
 from gopa.rounds.context import RoundContext
-from gopa.rounds.graph import losses
-from gopa.rounds.toolkit import GraphOfRound
+from gopa.rounds.toolkit import GraphOfRound, losses
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 _KEPT = 32

@@ -31,13 +31,16 @@ from gopa.rounds.rows.inputs import (
     noise_bits,
     noise_from,
 )
-from gopa.rounds.rows.showing import (
+from gopa.rounds.rows.words import (
+    KeptCarries,
+    LiveEdge,
+    LiveMasks,
     ShownMasks,
+    UnmaskedVector,
     answered_masks,
     equation_points_at,
     show_masks,
 )
-from gopa.rounds.rows.words import KeptCarries, LiveEdge, LiveMasks, UnmaskedVector
 from wire.errors import UsageError
 from wire.randomness import Rng
 from wire.secret import SecretBytes

@@ -56,13 +56,13 @@ from gopa.protocol.rules.roll_and_edges import (
     RollPositions,
 )
 from gopa.rounds.context import RoundContext
-from gopa.rounds.graph import losses, peel
 from gopa.rounds.masks import (
     EdgeContext,
     SelfContext,
     decode_commitments,
     decode_seed_commitments,
 )
+from gopa.rounds.toolkit import losses, peel
 from wire.errors import UsageError
 from wire.secret import SecretBytes
 

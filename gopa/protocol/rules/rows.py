@@ -64,8 +64,8 @@ from gopa.rounds.context import RoundContext
 from gopa.rounds.masks.equations import EquationPoints, edge_equation
 from gopa.rounds.proofs import LengthClaim, MaskClaim
 from gopa.rounds.rows.challenges import shape_of
-from gopa.rounds.rows.showing import equation_points_at, fits_seed
 from gopa.rounds.rows.statements import decoded_points
+from gopa.rounds.rows.words import equation_points_at, fits_seed
 from wire.errors import MalformedMessage
 from wire.secret import SecretBytes
 from zkp.rows.product_tests import check_tests

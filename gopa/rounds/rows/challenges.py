@@ -22,7 +22,7 @@ from gopa.contract.row_terms import equation_points, losses_allowed
 from gopa.rounds.context import RoundContext
 from wire.domains import CARRY_TESTS, INPUT_TESTS, SIGNED_PERMUTATION, Domain, stream_domain
 from wire.secret import SecretBytes
-from zkp.rows.permutation import SignedPermutation
+from zkp.rows.masking import SignedPermutation
 from zkp.rows.product_tests import ProductTests
 from zkp.rows.shape import RowShape
 

@@ -7,7 +7,7 @@ all masks, less 2^w times the carries. Additions take a time that depends on no 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -15,13 +15,28 @@ import numpy as np
 from commitments.group import PointVec, SecretScalarVec
 from gopa.contract.words import pack_words
 from gopa.rounds.context import RoundContext
+from gopa.rounds.masks.equations import (
+    EquationMask,
+    EquationPoints,
+    edge_equation,
+    self_equation,
+    signed_sum,
+)
 from gopa.rounds.masks.keys import EdgeContext, SelfContext
 from gopa.rounds.masks.words import Words64, edge_words, self_words
-from gopa.rounds.rows.challenges import shape_of, signed_permutation
-from gopa.rounds.rows.inputs import RowInput, RowNoise
+from gopa.rounds.proofs import MaskClaim, Proofs
+from gopa.rounds.rows.challenges import (
+    carry_tests,
+    point_count,
+    points_of,
+    shape_of,
+    signed_permutation,
+)
+from gopa.rounds.rows.inputs import RowInput, RowNoise, answer_tests
 from gopa.rounds.rows.statements import encoded_rows
 from wire.randomness import Rng
 from wire.secret import Guarded, SecretBytes
+from zkp.rows.mask_prover import HiddenMasks
 from zkp.rows.product_tests import draw_pads
 from zkp.rows.rows import HiddenPads, HiddenRows, hide_pads, hide_rows
 from zkp.rows.shape import Integers
@@ -146,3 +161,65 @@ def masked(
             carries = carries - (words < mask)
             words = (words - mask) & lowest
     return words, carries
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ShownMasks(Guarded):
+    """The commitments to all masks of a party at the points, and what they hide together."""
+
+    edges: tuple[bytes, ...]
+    self_mask: bytes
+    total: EquationMask
+
+
+def equation_points_at(context: RoundContext, leaf: bytes, listed: int) -> EquationPoints:
+    """The points that a close of publish decides, which lists so many parties.
+
+    They take 32 bytes for each point and coordinate: whoever shows or checks many masks makes
+    them once.
+    """
+    points = points_of(context, leaf, point_count(context, listed))
+    dimension, width = context.dimension, context.manifest.word_width
+    return EquationPoints.of(context.group, leaf, points, dimension=dimension, width=width)
+
+
+def show_masks(points: EquationPoints, masks: LiveMasks) -> ShownMasks:
+    """The commitments that a prove message carries."""
+    edges = [edge_equation(points, edge.key, edge.context) for edge in masks.edges]
+    own = self_equation(points, masks.seed, masks.own)
+    shown = tuple(edge.commitment().to_bytes() for edge in edges)
+    return ShownMasks(shown, own.commitment().to_bytes(), signed_sum(own, edges, masks.signs))
+
+
+def answered_masks(  # noqa: PLR0913 - what the words are made of
+    claim: MaskClaim,
+    given: RowInput,
+    drawn: RowNoise,
+    *,
+    published: MaskedVector,
+    shown: ShownMasks,
+    proofs: Proofs,
+    rng: Rng,
+) -> MaskClaim:
+    """The claim with the tests and the proof of what was published; it comes without both.
+
+    A pad hides one answer: who calls this for two closes of publish shows sums of its carries
+    (14-P7).
+    """
+    tests = carry_tests(claim.context, claim.acts_on)
+    answers = answer_tests(claim.context.group, tests, (published.carries,), published.pads)
+    asked = replace(claim, tests=answers)
+    hidden = HiddenMasks(
+        given.rows,
+        drawn.rows,
+        published.carries,
+        published.pads,
+        shown.total.values,
+        shown.total.blinding,
+    )
+    return replace(asked, proof=proofs.prove_masks(asked, hidden, rng))
+
+
+def fits_seed(points: EquationPoints, seed: SecretBytes, own: SelfContext, shown: bytes) -> bool:
+    """Whether this is what somebody with this seed shows of its own mask (14-P10)."""
+    return self_equation(points, seed, own).commitment().to_bytes() == shown

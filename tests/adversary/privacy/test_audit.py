@@ -25,7 +25,7 @@ from gopa.adversary.privacy import (
 from gopa.adversary.privacy.coalitions import FEWEST, GAUSSIAN, TWO_UNIFORM
 from gopa.adversary.privacy.measuring import draws_for
 from gopa.graph import complete
-from gopa.planning.exposure import noise_sum, theorem_d
+from gopa.planning.noise.exposure import noise_sum, theorem_d
 from tests.planning.samples import plan
 from wire.errors import UsageError
 from zkp.noise import GaussianTable

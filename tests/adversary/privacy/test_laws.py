@@ -7,7 +7,7 @@ import pytest
 
 from gopa.adversary.privacy.linking import place, uniform_fit
 from gopa.adversary.privacy.views import Law, Masks
-from gopa.planning.exposure import noise_sum
+from gopa.planning.noise.exposure import noise_sum
 from zkp.noise import GaussianTable, NoiseLaw, binomial
 
 LAWS: dict[str, NoiseLaw] = {

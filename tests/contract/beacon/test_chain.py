@@ -23,7 +23,7 @@ from gopa.contract.beacon import (
     parse_chain_info,
     require_before,
 )
-from gopa.contract.beacon.points import FIELD_MODULUS
+from gopa.contract.beacon.scheme import FIELD_MODULUS
 from tests.contract.beacon.rounds import FASTNET, UNCHAINED_TESTNET, info_first, info_second
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 

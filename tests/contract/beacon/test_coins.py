@@ -29,7 +29,6 @@ from gopa.contract.beacon import (
     reveal_hash,
     seed_of_choices,
     simulation_coins,
-    timing,
 )
 from gopa.graph import all_choices
 from tests.contract.beacon.beacon_vectors import records, value
@@ -249,7 +248,7 @@ def test_rules_are_numbered_without_gaps() -> None:
 
 
 def test_errors_cite_rules_that_exist() -> None:
-    cited = [drand.INPUTS, bls.ENCODING, bls.SUBGROUP, bls.EQUATION, timing.TIMES, timing.QUORUM]
+    cited = [drand.INPUTS, bls.ENCODING, bls.SUBGROUP, bls.EQUATION, drand.TIMES, drand.QUORUM]
     assert len(set(cited)) == len(cited)
     assert {check.removeprefix("09-") for check in cited} <= set(RULES)
 
@@ -294,4 +293,4 @@ def test_known_networks_are_printed() -> None:
 
 
 def test_the_distance_is_the_one_that_runs() -> None:
-    assert f"time(i) - {timing.DISTANCE} period" in SPEC
+    assert f"time(i) - {drand.DISTANCE} period" in SPEC

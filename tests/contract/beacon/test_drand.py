@@ -28,7 +28,7 @@ from py_ecc.optimized_bls12_381.optimized_curve import (
 from py_ecc.optimized_bls12_381.optimized_pairing import final_exponentiate, pairing
 
 from gopa.contract.beacon import LEAGUE_OF_ENTROPY, QUICKNET, DrandChain, Scheme, verify_round
-from gopa.contract.beacon.points import FIELD_MODULUS
+from gopa.contract.beacon.scheme import FIELD_MODULUS
 from tests.contract.beacon.rounds import FASTNET, ONE_OF_EACH_SCHEME, ROUNDS, Published, name
 from wire.errors import InvalidProof, UsageError
 

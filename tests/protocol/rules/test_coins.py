@@ -12,7 +12,7 @@ from gopa.contract.party import REVEAL, Reveal
 from gopa.contract.phases import Phase
 from gopa.graph import Graph
 from gopa.rounds.context import RoundContext
-from gopa.rounds.graph import graph_of_round
+from gopa.rounds.toolkit import graph_of_round
 from tests.protocol.rules.worlds import baseline, make, require
 from tests.protocol.scribe import Change, changed
 from wire.errors import UsageError

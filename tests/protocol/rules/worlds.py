@@ -13,8 +13,7 @@ from gopa.contract.organiser import RemovalCause, ResultMessage
 from gopa.contract.phases import Phase
 from gopa.contract.terms import Terms
 from gopa.protocol.rules import Control, Findings, RoundFindings
-from gopa.rounds.graph import graph_of_round
-from gopa.rounds.toolkit import GraphOfRound, Toolkit
+from gopa.rounds.toolkit import GraphOfRound, Toolkit, graph_of_round
 from tests.contract.samples import manifest, signing_key, terms
 from tests.protocol.scribe import World
 from tests.rounds.doubles import ProofDoubles

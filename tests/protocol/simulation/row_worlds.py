@@ -21,7 +21,7 @@ from gopa.protocol.simulation import RoundRecord, Script, Simulation, Simulation
 from gopa.protocol.simulation.access import PartyAccess, body_of
 from gopa.protocol.simulation.script import Honest
 from gopa.rounds.masks import sign
-from gopa.rounds.rows.showing import ShownMasks
+from gopa.rounds.rows.words import ShownMasks
 from gopa.rounds.toolkit import Toolkit
 from tests.protocol.simulation.worlds import SCALAR
 from tests.randomness import seeded

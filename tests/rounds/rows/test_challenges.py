@@ -32,7 +32,7 @@ from gopa.rounds.rows.challenges import (
     shape_of,
     signed_permutation,
 )
-from gopa.rounds.rows.known_points import KnownPoints
+from gopa.rounds.rows.statements import KnownPoints
 from tests.contract.samples import row_manifest, row_terms
 from tests.group.backends import proving_groups
 from tests.rounds.rows.row_rounds_vectors import (

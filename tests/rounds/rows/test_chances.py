@@ -26,7 +26,7 @@ from gopa.rounds.rows.inputs import draw_noise
 from tests.randomness import seeded
 from wire.domains import SIGNED_PERMUTATION, stream_domain
 from wire.secret import SecretBytes
-from zkp.rows.permutation import SignedPermutation
+from zkp.rows.masking import SignedPermutation
 from zkp.rows.shape import Integers
 
 FIELD = 8191

@@ -27,8 +27,7 @@ from gopa.rounds.masks.equations import edge_equation
 from gopa.rounds.proofs import LengthClaim, Proofs
 from gopa.rounds.rows.challenges import signed_permutation
 from gopa.rounds.rows.inputs import draw_noise, hide_input, hide_noise
-from gopa.rounds.rows.showing import equation_points_at, fits_seed
-from gopa.rounds.rows.words import masked
+from gopa.rounds.rows.words import equation_points_at, fits_seed, masked
 from gopa.rounds.statements import require_provable
 from tests.contract.samples import manifest, row_manifest, row_terms, signed_manifest
 from tests.protocol.simulation.doubles import SWIFT

@@ -18,8 +18,16 @@ from gopa.rounds.masks import EdgeContext, EquationPoints, SelfContext, sign
 from gopa.rounds.proofs import LengthClaim, MaskClaim, Proofs
 from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.rows.inputs import RowInput, RowNoise, answered_inputs, hide_input, hide_noise
-from gopa.rounds.rows.showing import ShownMasks, answered_masks, equation_points_at, show_masks
-from gopa.rounds.rows.words import LiveEdge, LiveMasks, MaskedVector, UnmaskedVector
+from gopa.rounds.rows.words import (
+    LiveEdge,
+    LiveMasks,
+    MaskedVector,
+    ShownMasks,
+    UnmaskedVector,
+    answered_masks,
+    equation_points_at,
+    show_masks,
+)
 from tests.contract.samples import row_manifest, row_terms
 from tests.randomness import seeded
 from wire.randomness import Rng

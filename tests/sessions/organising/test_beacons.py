@@ -11,7 +11,7 @@ import pytest
 
 from bulletin_board.client.http import NetworkError, Response
 from gopa.contract.beacon import LEAGUE_OF_ENTROPY, QUICKNET
-from gopa.contract.beacon.timing import DISTANCE
+from gopa.contract.beacon.drand import DISTANCE
 from gopa.contract.manifest import DrandBeacon
 from gopa.contract.organiser import Abort, AbortReason, ResultMessage
 from gopa.contract.phases import Phase

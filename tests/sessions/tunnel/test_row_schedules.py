@@ -23,7 +23,7 @@ from gopa.protocol.party.rows import prove_words
 from gopa.protocol.party.states import Published
 from gopa.protocol.rules import Findings
 from gopa.protocol.rules.findings import RoundFindings
-from gopa.rounds.rows.showing import ShownMasks
+from gopa.rounds.rows.words import ShownMasks
 from gopa.sessions.organising import Over
 from gopa.sessions.tunnel import StateLost, StateReplayed, Supply, TunnelInput, Unguarded
 from gopa.sessions.tunnel.messages import REPLY

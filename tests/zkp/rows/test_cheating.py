@@ -27,8 +27,7 @@ from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.length_prover import HiddenLengths, LengthProver, prove_lengths
 from zkp.rows.lengths import LengthStatement, verify_lengths
 from zkp.rows.mask_prover import MaskProver, prove_masks
-from zkp.rows.masking import MaskStatement, verify_masks
-from zkp.rows.permutation import SignedPermutation
+from zkp.rows.masking import MaskStatement, SignedPermutation, verify_masks
 from zkp.rows.product_tests import ProductTests, draw_pads, encode_tests
 from zkp.rows.rows import HiddenRows, hide_pads
 from zkp.rows.shape import TESTS, RowShape

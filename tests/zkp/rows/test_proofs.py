@@ -26,7 +26,7 @@ from zkp import ProofClaim, verify_batch
 from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.length_prover import prove_lengths
 from zkp.rows.mask_prover import prove_masks
-from zkp.rows.permutation import SignedPermutation
+from zkp.rows.masking import SignedPermutation
 from zkp.rows.product_tests import TEST_SIZE, check_tests, encode_tests, scalars_of_tests
 from zkp.rows.shape import TESTS, RowShape
 from zkp.transcript import NonceSource

@@ -20,8 +20,7 @@ from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.length_prover import HiddenLengths, prove_lengths
 from zkp.rows.lengths import LengthStatement, verify_lengths
 from zkp.rows.mask_prover import HiddenMasks, prove_masks
-from zkp.rows.masking import MaskStatement, verify_masks
-from zkp.rows.permutation import SignedPermutation
+from zkp.rows.masking import MaskStatement, SignedPermutation, verify_masks
 from zkp.rows.product_tests import TEST_SIZE, ProductTests, draw_pads, encode_tests, hidden_tests
 from zkp.rows.rows import hide_pads, hide_rows
 from zkp.rows.shape import Integers, RowShape

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from gopa.contract.terms import BeaconKind
 from gopa.graph.flows import complete_flow_energy, detour_energy
-from gopa.planning.expansion import (
+from gopa.planning.neighbours.expansion import (
     Floats,
     Population,
     degree_tail,

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Final
 
 from gopa.accounting.gaussian import gaussian_mu, renyi_mu
-from gopa.planning.exposure import Exposure, delta_of
-from gopa.planning.grids import PlannedGrid
+from gopa.planning.noise.exposure import Exposure, delta_of
+from gopa.planning.noise.grids import PlannedGrid
 from gopa.planning.request import Request
 from gopa.planning.target import TOLERANCE, NoiseName
 from wire.errors import UsageError

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.zkp.p256 import P256_CURVE, P, p256_group
-from wire.errors import MalformedMessage
+from wire.errors import MalformedMessage, UsageError
 
 ORDER = P256_CURVE.order
 LOGARITHMS = [1, 2, 3, 4, 2**64, 2**255, ORDER // 2, ORDER - 3, ORDER - 1]
@@ -49,6 +49,26 @@ def test_the_incomplete_cases_of_addition() -> None:
     assert zero != G
     assert hash(zero) == hash(G - G)
     assert group.points([G, -G, zero, G, G]).sum() == twice
+
+
+def test_scalars_are_big_endian() -> None:
+    group = p256_group()
+    data = (5).to_bytes(32, "big")
+    assert group.scalar(5).to_bytes() == data
+    assert group.decode_scalars(data, 1).ints() == [5]
+    with pytest.raises(MalformedMessage) as caught:
+        group.decode_scalars(data + ORDER.to_bytes(32, "big"), 2)
+    assert caught.value.offset == 32
+
+
+def test_the_identity_has_no_encoding() -> None:
+    group = p256_group()
+    with pytest.raises(UsageError):
+        group.identity.to_bytes()
+    for data in (bytes(33), b"\x02" + bytes(32)[:31] + b"\x01"):
+        for allow_identity in (False, True):
+            with pytest.raises(MalformedMessage):
+                group.decode_point(data, allow_identity=allow_identity)
 
 
 @pytest.mark.parametrize(

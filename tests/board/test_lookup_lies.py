@@ -112,11 +112,20 @@ def test_entries_of_another_place_are_refused_though_they_are_in_the_log(url: st
     assert [each.index for each in page.found] == whole
     phase_2 = expected(replace(wanted, phases=(2,)))[0]
     other_author = expected(question(signed.size, 7))[0]
-    other_session = expected(question(signed.size, 3, phases=(3,), session=OTHER))[0]
-    for stranger in (phase_2, other_author, other_session):
-        indexes = sorted({*whole, stranger})
+    theirs = question(signed.size, 3, phases=(3,), session=OTHER)
+    (other_session,) = expected(theirs)[:1]
+    answer = answer_of(reader, [other_session], signed.size)
+    assert [each.index for each in open_answer(answer, theirs, signed.root).found] == [
+        other_session
+    ]
+    for stranger, asked in (
+        (phase_2, wanted),
+        (other_author, wanted),
+        (other_session, replace(theirs, session=wanted.session)),
+    ):
+        indexes = [stranger] if stranger == other_session else sorted({*whole, stranger})
         with pytest.raises(InvalidProof) as caught:
-            open_answer(answer_of(reader, indexes, signed.size), wanted, signed.root)
+            open_answer(answer_of(reader, indexes, signed.size), asked, signed.root)
         assert caught.value.check == "05-Q5"
     alone = replace(wanted, authors=())
     open_answer(answer_of(reader, [0], signed.size), alone, signed.root)

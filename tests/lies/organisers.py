@@ -16,6 +16,8 @@ from gopa.adversary.deeds.organising import (
     AlteredResult,
     ClosedAnyway,
     ClosesAgain,
+    added,
+    blaming,
     hiding_removals,
     lacking,
     listing,
@@ -26,9 +28,13 @@ from gopa.adversary.deeds.organising import (
 from gopa.contract.organiser import (
     CLOSE,
     RESULT,
+    Abort,
+    AbortReason,
     Close,
     Members,
     Released,
+    Removal,
+    RemovalCause,
     Roll,
     RollEntry,
 )
@@ -158,6 +164,63 @@ def of_each_phase(phase: Phase) -> dict[str, OrganisersLie]:
     }
 
 
+ABORTS: Final[tuple[tuple[str, str, Collection[int], Callable[[Abort], Abort]], ...]] = (
+    (
+        "abort that hides a release",
+        "04-X2",
+        EVERYBODY,
+        lambda abort: replace(abort, released=Released.NONE),
+    ),
+    (
+        "abort for another reason",
+        "04-X1",
+        (),
+        lambda abort: replace(abort, reason=AbortReason.TOO_FEW_LEFT),
+    ),
+    ("abort that names somebody else", "04-X1", (), blaming(1)),
+    (
+        "abort of its own that names somebody",
+        "04-X1",
+        (),
+        lambda abort: replace(abort, reason=AbortReason.ORGANISER),
+    ),
+)
+"""Of a round that has no result since the first party keeps its seed."""
+
+
+def of_results() -> dict[str, OrganisersLie]:
+    """Results that say something else of the sum, of who is in it, or of what was released."""
+    absent = Removal(0, Phase.COMMIT, RemovalCause.ABSENT)
+    found = {
+        "result of another attempt": lie(result(attempt=1), "04-X3"),
+        "result with a release more": lie(result(releases=2), "04-X4"),
+        "result with a release less": lie(result(releases=0), "04-X4"),
+        "result that acts on nothing": lie(result(acts_on=bytes(32)), "04-E4"),
+        "result with another sum more": lie(
+            AlteredResult(lambda content: replace(content, sums=(*content.sums, 0))), "04-Z1"
+        ),
+        "sum out of range": lie(
+            AlteredResult(lambda content: replace(content, sums=(2**40, *content.sums[1:]))),
+            "04-Z1",
+        ),
+        "sum that is one larger": lie(AlteredResult(added(1)), "04-Z1", ()),
+        "result that invents an exclusion": lie(
+            AlteredResult(lambda content: replace(content, removed=(absent, *content.removed))),
+            "04-Z3",
+            WITHOUT_LEAVER,
+        ),
+        "result that names nobody who left": lie(
+            AlteredResult(hiding_removals), "04-Z3", WITHOUT_LEAVER
+        ),
+        "result with another cause": lie(
+            result(removed=(Removal(LEAVER, Phase.PUBLISH, RemovalCause.INVALID),)),
+            "04-Z3",
+            (),
+        ),
+    }
+    return {name: replace(each, before=left(Phase.PUBLISH)) for name, each in found.items()}
+
+
 CLOSED: Final = (
     *(Phase.JOIN, Phase.COINS, Phase.COMMIT, Phase.PUBLISH, Phase.PROVE, Phase.CONFIRM),
 )
@@ -240,6 +303,19 @@ LIES: Final[dict[str, OrganisersLie]] = {
             (Phase.PROVE, Phase.CONFIRM),
         )
     },
+    "who did not confirm is listed": lie(
+        AlteredClose(Phase.CONFIRM, listing(LEAVER)),
+        "04-C3",
+        (),
+        Script().misbehave(LEAVER, Skip(Phase.CONFIRM)),
+    ),
+    "who kept its seed is listed": lie(
+        AlteredClose(Phase.UNMASK, listing(LEAVER)),
+        "04-C3",
+        (),
+        Script().misbehave(LEAVER, Skip(Phase.UNMASK)),
+        worlds=RECOVERING,
+    ),
     "who lied about an edge stays": lie(
         AlteredClose(Phase.ROLLBACK, listing(LIAR)),
         "04-C3",
@@ -263,6 +339,9 @@ LIES: Final[dict[str, OrganisersLie]] = {
             (Phase.JOIN, Phase.COMMIT),
             (Phase.COINS, Phase.COMMIT),
             (Phase.COMMIT, Phase.JOIN),
+            (Phase.COMMIT, Phase.PUBLISH),
+            (Phase.COMMIT, Phase.ROLLBACK),
+            (Phase.COMMIT, Phase.CONFIRM),
             (Phase.PUBLISH, Phase.ROLLBACK),
         )
     },
@@ -304,22 +383,9 @@ LIES: Final[dict[str, OrganisersLie]] = {
         aborts=True,
         **IN_ROWS,
     ),
-    "result of another attempt": lie(result(attempt=1), "04-X3"),
-    "result that hides a release": lie(result(releases=2), "04-X4"),
-    "result with another sum more": lie(
-        AlteredResult(lambda content: replace(content, sums=(*content.sums, 0))), "04-Z1"
-    ),
-    "sum out of range": lie(
-        AlteredResult(lambda content: replace(content, sums=(2**40, *content.sums[1:]))), "04-Z1"
-    ),
-    "result that names nobody who left": lie(
-        AlteredResult(hiding_removals), "04-Z3", WITHOUT_LEAVER, left(Phase.PUBLISH)
-    ),
-    "abort that hides a release": lie(
-        AlteredAbort(lambda abort: replace(abort, released=Released.NONE)),
-        "04-X2",
-        EVERYBODY,
-        missing(1, Phase.UNMASK),
-        worlds=("plain",),
-    ),
+    **of_results(),
+    **{
+        name: lie(AlteredAbort(change), rule, stops, missing(1, Phase.UNMASK), worlds=("plain",))
+        for name, rule, stops, change in ABORTS
+    },
 }

@@ -59,6 +59,7 @@ def test_the_liar_alone_is_named_and_left_out(name: str, world: str) -> None:
     author = simulation.parties[LIAR].author
     rows = [row for row in record.attempts[0].removals if row.author == author]
     assert [(row.phase, row.cause) for row in rows] == ([lie.left] if lie.left else [])
+    assert not lie.rules or {row.rule for row in rows} <= lie.rules
     recovered = record.attempts[0].recovered
     assert recovered == (() if lie.recovered is None else (lie.recovered,))
     for attempt in record.attempts:

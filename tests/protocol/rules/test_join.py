@@ -47,32 +47,6 @@ def test_fields_of_a_join(change: Change) -> None:
     require(world, gone("04-J2"), [(4, "04-J2")], FOUR)
 
 
-@pytest.mark.parametrize("real", [False, True], ids=["doubles", "proofs"])
-def test_possession_is_proved(real: bool) -> None:
-    baseline()
-    world = make(real=real)
-    world.run(change={Phase.JOIN: {4: lambda join: replace(join, possession=bytes(64))}})
-    require(world, gone("04-J3"), [(4, "04-J3")], FOUR)
-
-
-@pytest.mark.parametrize("real", [False, True], ids=["doubles", "proofs"])
-def test_a_copied_key_comes_with_a_copied_proof(real: bool) -> None:
-    """Bound to the author: the copy goes and the original stays (04-J3 before 04-J4)."""
-    baseline()
-    world = make(real=real)
-    seen: list[Join] = []
-
-    def watch(join: Join) -> Join:
-        seen.append(join)
-        return join
-
-    def copy(join: Join) -> Join:
-        return replace(join, key=seen[0].key, possession=seen[0].possession)
-
-    world.run(change={Phase.JOIN: {0: watch, 4: copy}})
-    require(world, gone("04-J3"), [(4, "04-J3")], FOUR)
-
-
 def test_holders_of_one_key_are_all_removed() -> None:
     baseline()
     world = make(survivors=3)

@@ -119,6 +119,16 @@ def taking_back(close: Close) -> Close:
     return with_final(final=False)(listing(LEAVER)(close))
 
 
+def in_close(**fields: Any) -> Callable[[Close], Close]:
+    """A close with other fields in its roll, coins or list."""
+
+    def change(close: Close) -> Close:
+        content: Any = close.content
+        return replace(close, content=replace(content, **fields))
+
+    return change
+
+
 def close_of(phase: Phase) -> Callable[[Close], Close]:
     """A close of another phase than the open one, at the same place."""
     roll = Roll((RollEntry(bytes(32), bytes(32), bytes(32)),), 0)
@@ -231,6 +241,13 @@ LIES: Final[dict[str, OrganisersLie]] = {
     **{name: lie for phase in CLOSED for name, lie in of_each_phase(phase).items()},
     # Whoever could list another nonce for a colluding party would choose its neighbours.
     "another nonce": lie(AlteredClose(Phase.COINS, with_nonce_of(0)), "04-C3"),
+    "coins without a party": lie(
+        AlteredClose(Phase.COINS, in_close(members=b"\x1f", nonces=(bytes(32),) * 5)), "04-C3"
+    ),
+    "coins that quote a beacon": lie(
+        AlteredClose(Phase.COINS, in_close(signature=b"\1" * 48)), "04-V4"
+    ),
+    "roll that names a beacon": lie(AlteredClose(Phase.JOIN, in_close(beacon_round=7)), "04-J7"),
     "roll without a party": lie(AlteredClose(Phase.JOIN, shutting_out), "04-J6", {VICTIM}),
     **{
         f"list of {phase.name.lower()} without a party": lie(

@@ -200,6 +200,7 @@ LIES: Final[dict[str, Lie]] = {
     ),
     "refuses to open": lie(Skip(Phase.ROLLBACK), "", (Phase.ROLLBACK, ABSENT), beside="leaves"),
     "opens late": lie(PostsLate(Phase.ROLLBACK), "", (Phase.ROLLBACK, ABSENT), beside="leaves"),
+    "proves late": lie(PostsLate(Phase.PROVE), "", (Phase.PROVE, ABSENT), worlds=("rows",)),
     "opens twice": lie(Twice(Phase.ROLLBACK), "04-E3", (Phase.ROLLBACK, STRUCK), beside="leaves"),
     "opens behind its confirmation": lie(
         lying("confirm", betray()), "04-F3 04-O5", beside="leaves"
@@ -306,6 +307,9 @@ LIES: Final[dict[str, Lie]] = {
 }
 
 OF_ROWS: Final[tuple[Behaviour, ...]] = tuple(
-    behaviour for each in LIES.values() if each.worlds[0] == "rows" for behaviour in each.does
+    behaviour
+    for each in LIES.values()
+    if each.worlds[0] == "rows" and each.rules
+    for behaviour in each.does
 )
 """What is said about rows alone."""

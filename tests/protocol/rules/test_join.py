@@ -178,26 +178,13 @@ def swap(close: object) -> object:
     return replace(close, content=Roll(content.parties[::-1], 0))  # type: ignore[type-var]
 
 
-def drop(close: object) -> object:
-    content = close.content  # type: ignore[attr-defined]
-    return replace(close, content=Roll(content.parties[:-1], 0))  # type: ignore[type-var]
-
-
-def name_a_beacon(close: object) -> object:
-    content = close.content  # type: ignore[attr-defined]
-    return replace(close, content=replace(content, beacon_round=7))  # type: ignore[type-var]
-
-
-@pytest.mark.parametrize(
-    ("change", "rule"), [(swap, "04-J6"), (drop, "04-J6"), (name_a_beacon, "04-J7")]
-)
-def test_a_wrong_roll_ends_the_session(change: Change, rule: str) -> None:
+def test_a_wrong_roll_ends_the_session() -> None:
     baseline()
     world = make()
     world.control()
     world.phase()
-    world.control(change=change)
-    found = require(world, (), [("organiser", rule)])
+    world.control(change=swap)
+    found = require(world, (), [("organiser", "04-J6")])
     assert found.rounds[0].lists == ()
     assert world.ledger.state.failed
     assert world.ledger.next_control(len(world.log)) is None

@@ -19,7 +19,7 @@ from gopa.contract.rows import PROVE, TESTS_SIZE, Prove
 from gopa.protocol.party import Post
 from gopa.protocol.simulation import RoundRecord, Script, Simulation
 from gopa.protocol.simulation.access import PartyAccess
-from gopa.protocol.simulation.script import Honest, PostsLate
+from gopa.protocol.simulation.script import Honest
 from tests.protocol.simulation.row_worlds import (
     MANY_ROWS,
     ROWS,
@@ -82,13 +82,6 @@ def test_a_proof_of_somebody_without_words_is_nothing(missed: Phase) -> None:
         each for each in simulation.log().entries() if Submission.decode(each).entry.phase == 10
     ]
     assert len(posted) == 2 * 5
-
-
-@pytest.mark.slow
-def test_a_proof_behind_its_close_changes_no_list() -> None:
-    _, record = play(Script().misbehave(LIAR, PostsLate(Phase.PROVE)))
-    assert record.included == (0, 1, 3, 4)
-    assert not record.findings.faults
 
 
 @pytest.mark.slow

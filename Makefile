@@ -47,11 +47,11 @@ test-skipped: install
 test-slow: install
 	$(PYTEST) -m slow
 
-# The same code on the reference backend; what only exercises the native core stays out.
-# Proofs, masks and rounds run here alone on it: `make test` takes the native core for them.
+# Proofs, masks and rounds on the reference backend: `make test` takes the native core for them where
+# there is one. What it runs on both backends, the group and the commitments, stays out.
 test-reference: install
-	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/commitments \
-		tests/gopa/test_doctor.py tests/group tests/rounds tests/zkp
+	GOPA_BACKEND=reference GOPA_REQUIRE_NATIVE= $(PYTEST) tests/gopa/test_doctor.py \
+		tests/group/test_backends.py tests/rounds tests/zkp
 
 # The commands of the README and of the page on deployment, as processes of their own.
 test-deploy: install
@@ -66,7 +66,8 @@ wheel: $(VENV)/.needed
 	@$(BIN)/python -m zipfile --list dist/*.whl | grep '^commitments/_native.abi3.so ' > /dev/null || \
 		{ echo "the core did not build: see above"; rm -f dist/*.whl; exit 1; }
 
-# Installs both as users do, with every Python at hand, with and without Rust, and uses what they get.
+# Installs both as users do and uses what they get: the wheel with every Python at hand, the archive
+# with the oldest and the newest, with and without Rust.
 test-install: wheel
 	$(BIN)/python -m tests.installing dist
 

@@ -35,7 +35,7 @@ from gopa.rounds.context import RoundContext, opening_of
 from gopa.rounds.masks import SelfContext, SelfMask, self_mask
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim
 from gopa.rounds.real_proofs import RealProofs
-from gopa.rounds.statements import table_coins
+from gopa.rounds.statements import noise_coins
 from wire.ed25519 import SigningKey
 from wire.errors import UsageError
 from wire.randomness import draw
@@ -131,7 +131,7 @@ class _Party:
 
     def output(self, joint: bytes) -> Opening:
         """The input with its noise."""
-        coins = table_coins(self.context, joint, self.id)
+        coins = noise_coins(self.context, joint, self.id)
         values = self.given.values + self.seeds.noise(coins)
         return opening_of(Pedersen(self.context.group), values, self.blinding)
 

@@ -17,23 +17,23 @@ from commitments.group import Group
 from wire.errors import InvalidProof
 from zkp.batch import ProofClaim, verify_batch, verify_items
 from zkp.bits import Openings
-from zkp.gaussian_noise import (
+from zkp.noise import GaussianTable, irwin_hall
+from zkp.noise.gaussian_table import (
     GaussianNoiseStatement,
     NoiseSeeds,
     NoiseWitness,
     prove_gaussian_noise,
     verify_gaussian_noise,
 )
-from zkp.noise_table import GaussianTable, irwin_hall
-from zkp.range import RangeStatement
-from zkp.transcript import Transcript
-from zkp.weighted_noise import (
+from zkp.noise.weighted_bits import (
     WeightedNoisePlan,
     WeightedNoiseStatement,
     commit_weighted_noise,
     prove_weighted_noise,
     verify_weighted_noise,
 )
+from zkp.range import RangeStatement
+from zkp.transcript import Transcript
 
 TABLE = GaussianTable(64, 1)
 INPUT_BITS = 6

@@ -9,9 +9,8 @@ from typing import TypeVar
 from bench.measure import Scale, require, wall_and_cpu
 from gopa.graph import k_out_graph
 from gopa.planning import plan
-from gopa.planning.loss import theorem_d
-from gopa.planning.noise_sum import noise_sum
-from zkp.noise_table import GaussianTable
+from gopa.planning.noise.exposure import noise_sum, theorem_d
+from zkp.noise import GaussianTable
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from bench.thesis import Setting, ThesisRow, simulated_row, theorem_row
 from gopa.accounting.gaussian import gaussian_delta
 from gopa.contract.terms import MaskLaw
 from gopa.planning import Plan, plan
-from gopa.planning.expansion import Population, flow_bound
+from gopa.planning.neighbours.expansion import Population, flow_bound
 from gopa.planning.target import Objective
 
 PARTIES, EPSILON = 10_000, 0.1

@@ -9,10 +9,10 @@ from bench.measure import Numbers, Scale, require, wall_and_cpu
 from gopa.contract.lengths import word_width
 from gopa.contract.row_terms import equation_points
 from gopa.planning import Plan, plan
-from gopa.planning.aimed_noise import AimedNoise
+from gopa.planning.noise.rows import AimedNoise
 from gopa.planning.target import PlannedMode
 from wire.errors import UsageError
-from zkp.noise_table import WeightedBits
+from zkp.noise import WeightedBits
 from zkp.rows.shape import RowShape
 
 DELTA = "1e-6"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from bench.measure import Scale, require
-from gopa.planning.worth import Worth, judge
+from gopa.planning.result import Worth, judge
 from tests.planning.worst_terms import all_terms, given
 
 Judge = Literal["package", "second verifier"]

@@ -377,6 +377,12 @@ def agreement(weights: Floats, clusters: npt.NDArray[np.int64]) -> float:
     axes /= np.linalg.norm(axes, axis=1, keepdims=True)
     tries = [kmeans2(axes, many, minit="++", seed=seed) for seed in range(5)]
     _, labels = min(tries, key=lambda found: float(((axes - found[0][found[1]]) ** 2).sum()))
+    return rand_index(clusters, labels)
+
+
+def rand_index(clusters: npt.NDArray[np.int64], labels: npt.NDArray[Any]) -> float:
+    """The adjusted Rand index of two ways to divide the same users."""
+    many = int(max(clusters.max(), labels.max())) + 1
     table = np.zeros((many, many))
     np.add.at(table, (clusters, labels), 1)
 
@@ -501,6 +507,54 @@ def clusters_of_moons(run: FigureRun) -> None:
         for axis, (weights, _, _) in zip(axes, shown.values(), strict=False):
             axis.imshow(np.sqrt(weights))
         draw_graph(axes[2], *shown["learned"], seed=run.seed)
+
+
+def of_known_law(users: Users) -> History:
+    """How well Bayes' rule finds the clusters of `moons` where the law of all rows is known.
+
+    `rows` uses how likely rows and labels are together; `labels` how likely the labels are if
+    one looks at the rows, which is all that a loss tells about somebody else's model.
+    """
+    cluster = users.truth["clusters"]
+    sizes, offsets = np.bincount(cluster), np.linspace(-0.3, 0.3, 13)
+    along = np.linspace(0, np.pi, 61)
+    outer = np.cos(along) - 0.5 + 1j * (np.sin(along) - 0.25)
+    middles = 2 * np.pi / len(sizes) * np.arange(len(sizes))
+    curves = outer * np.exp(1j * (middles[:, None] + offsets))[..., None]
+    before = np.log(sizes / sizes.sum())[:, None] - (offsets / 0.1) ** 2 / 2
+    named: dict[str, list[int]] = {"rows": [], "labels": []}
+    for rows, labels in users.pairs():
+        points = rows[:, 0] + 1j * rows[:, 1]
+        own, other = (
+            -((np.abs(points[:, None, None, None] - sign[:, None, None, None] * curves) / 0.1) ** 2)
+            / 2
+            for sign in (labels, -labels)
+        )
+        likely, unlikely = (np.logaddexp.reduce(each, axis=-1) for each in (own, other))
+        for name, told in (("rows", likely), ("labels", likely - np.logaddexp(likely, unlikely))):
+            after = np.logaddexp.reduce(told.sum(axis=0) + before, axis=1)
+            named[name].append(int(after.argmax()))
+    return History({name: [rand_index(cluster, np.array(got))] for name, got in named.items()})
+
+
+@figures.figure("known_moons")
+def known_moons(run: FigureRun) -> None:
+    """How well the clusters of figure 2.2 could be told at all, on twenty problems."""
+    seeds = range(run.seed, run.seed + (2 if run.quick else 20))
+    found = [run.part(str(seed), partial(of_known_law, moons(seed=seed))) for seed in seeds]
+    for name, by in (("rows", "rows and labels"), ("labels", "labels alone")):
+        values = [float(each[name][0]) for each in found]
+        for what, number in (
+            ("mean", np.mean(values)),
+            ("least", min(values)),
+            ("most", max(values)),
+        ):
+            run.number(f"by {by}: {what}", float(number))
+    with run.picture("adjusted Rand index") as (axes,):
+        for name in ("rows", "labels"):
+            axes.plot(list(seeds), [float(each[name][0]) for each in found], "o", label=name)
+        axes.set(xlabel="problem")
+        axes.legend()
 
 
 def draw_graph(axis: Any, weights: Floats, losses: Floats, users: Users, *, seed: int) -> None:

@@ -56,6 +56,18 @@ def test_wheel_and_source_with_and_without_rust(
 PYTHONS: Final = [Python(MINOR, Path(sys.executable))]
 
 
+def test_source_is_built_with_the_oldest_and_the_newest_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("gopa-1-cp311-abi3-any.whl", "gopa-1.tar.gz"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr("tests.installing.shutil.which", lambda _: "/usr/bin/cargo")
+    three = [Python(minor, Path(sys.executable)) for minor in (11, 12, 13)]
+    found = [(each.python.minor, each.file.suffix) for each in cases(three, tmp_path)]
+    assert [minor for minor, suffix in found if suffix == ".whl"] == [11, 12, 13]
+    assert [minor for minor, suffix in found if suffix == ".gz"] == [11, 11, 13, 13]
+
+
 def test_the_first_python_runs_what_the_page_says_and_others_let_fewer_vote(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

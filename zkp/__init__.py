@@ -22,14 +22,21 @@ Specifications 02, 06, 07 and 14. `examples/prove_noise.py` proves a draw of noi
 
 from zkp import sigma
 from zkp.batch import ProofClaim, verify_batch
-from zkp.gaussian_noise import (
+from zkp.noise import GaussianTable, WeightedBits, binomial, irwin_hall
+from zkp.noise.gaussian_table import (
     GaussianNoiseStatement,
     NoiseSeeds,
     NoiseWitness,
     prove_gaussian_noise,
     verify_gaussian_noise,
 )
-from zkp.noise_table import GaussianTable, WeightedBits, binomial, irwin_hall
+from zkp.noise.weighted_bits import (
+    WeightedNoisePlan,
+    WeightedNoiseStatement,
+    commit_weighted_noise,
+    prove_weighted_noise,
+    verify_weighted_noise,
+)
 from zkp.range import (
     Interval,
     LastLargestStatement,
@@ -43,13 +50,6 @@ from zkp.range import (
     verify_vector_range,
 )
 from zkp.transcript import Transcript
-from zkp.weighted_noise import (
-    WeightedNoisePlan,
-    WeightedNoiseStatement,
-    commit_weighted_noise,
-    prove_weighted_noise,
-    verify_weighted_noise,
-)
 
 __all__ = [
     "GaussianNoiseStatement",

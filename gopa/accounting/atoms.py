@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from gopa.accounting.convolution import Floats
 from gopa.accounting.distribution import LossDistribution, on_grid
+from gopa.support.arrays import Floats
 
 PER_DEVIATION: Final = 200
 """Grid points in a deviation of the loss: a split adds at most 1/160,000 to its variance."""

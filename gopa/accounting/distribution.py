@@ -17,7 +17,8 @@ from typing import Final
 import numpy as np
 from scipy.special import ndtr
 
-from gopa.accounting.convolution import UNIT_ROUNDOFF, Floats, Masses
+from gopa.accounting.convolution import UNIT_ROUNDOFF, Masses
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
 
 CUT: Final = 1e-26

@@ -16,7 +16,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gopa.accounting.convolution import UNIT_ROUNDOFF, Floats, Masses
+from gopa.accounting.convolution import UNIT_ROUNDOFF, Masses
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
 
 Complexes: TypeAlias = npt.NDArray[np.complex128]

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from gopa.accounting import checks
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
-
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 SLACK: Final = 1e-12
 """Relative room for the error of exp and log_ndtr, whose documented error is below 1e-14."""

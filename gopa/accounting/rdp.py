@@ -18,9 +18,9 @@ from scipy.special import logsumexp
 from gopa.accounting import checks
 from gopa.accounting.atoms import Atoms, atoms_of
 from gopa.accounting.checks import Relation
-from gopa.accounting.convolution import Floats
 from gopa.accounting.gaussian import SLACK
 from gopa.accounting.loss import Loss
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
 
 Curve: TypeAlias = Callable[[Floats], Floats]

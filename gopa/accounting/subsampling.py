@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from gopa.accounting.atoms import Atoms
-from gopa.accounting.convolution import Floats
+from gopa.support.arrays import Floats
 
 _SLACK = 1e-10
 """Above the rounding of a running sum of masses, relative to it."""

@@ -20,7 +20,7 @@ from gopa.protocol.simulation import (
 )
 from gopa.protocol.simulation.setup import SeededStreams
 from wire.brief import Brief
-from zkp.noise_table import GaussianTable, NoNoise, binomial
+from zkp.noise import GaussianTable, NoNoise, binomial
 
 _WITNESS_TIME: Final = 1_700_000_000
 

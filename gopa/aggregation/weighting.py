@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +29,7 @@ from gopa.aggregation.encoding import (
 )
 from gopa.aggregation.grid import Grid, squared_length
 from gopa.aggregation.values import InvalidWeight, OutOfRange, Value, count_of
+from gopa.contract.lengths import ENDS
 from gopa.contract.row_terms import middle, origin, weighted_length
 from gopa.contract.terms import check_decimal
 from gopa.planning import Terms
@@ -37,9 +38,6 @@ from wire.errors import UsageError
 
 _NORM_OF_FLOATS: Final = 1 + 1e-12
 """More than the length of a vector of floats, scaled to the norm, is off by."""
-
-_EXACT: Final = Context(prec=200)
-"""More digits than the difference of two ends of a range has."""
 
 CLEAR: Final = 5.0
 """A sum of weights below so many of its standard errors is not divided by."""
@@ -271,7 +269,7 @@ class WeightedRows:
     @property
     def _grid(self) -> Grid:
         """The grid of what lies beside the middle."""
-        half = _EXACT.divide(_EXACT.subtract(self.terms.high, self.terms.low), Decimal(2))
+        half = ENDS.divide(ENDS.subtract(self.terms.high, self.terms.low), Decimal(2))
         return Grid(-half, half, self.terms.steps)
 
     def _admitted(self, vector: Floats, party: int, *, clip: bool) -> tuple[Floats, bool]:

@@ -14,6 +14,9 @@ from fractions import Fraction
 from typing import Final
 
 _EXACT: Final = Context(prec=60)
+
+ENDS: Final = Context(prec=200)
+"""More digits than sums of two ends of ranges have, whose digits were checked."""
 _SAFE: Final = 1 - 1e-14
 
 SPREAD: Final = _EXACT.sqrt(_EXACT.multiply(Decimal(32), _EXACT.ln(Decimal(2))))

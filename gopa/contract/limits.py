@@ -59,10 +59,9 @@ from gopa.contract.row_terms import equation_points, length_bounds, losses_allow
 from gopa.contract.rows import PROVE, ROW_COMMIT, ROW_JOIN, ROW_PUBLISH
 from gopa.contract.terms import Terms
 from gopa.contract.words import packed_size
-from zkp import GaussianTable, Interval, WeightedNoisePlan
+from zkp import Interval
 from zkp.bits import layout_of, proof_size
-from zkp.gaussian_noise import slack_bits
-from zkp.noise_table import NoNoise
+from zkp.noise import NoiseSetting
 from zkp.range import last_largest_layout
 from zkp.rows.shape import RowShape
 
@@ -138,16 +137,8 @@ def weighing_size(manifest: Manifest) -> int:
 @lru_cache(maxsize=64)
 def _noise_proof_size(manifest: Manifest, group: Group) -> int:
     terms = manifest.terms
-    interval = Interval(0, terms.steps)
-    if isinstance(terms.noise, NoNoise):
-        vectors = () if terms.one_number else (terms.dimension,)
-        hidden = terms.dimension * len(interval.weights)
-        return proof_size(group, layout_of(hidden, vectors))
-    if isinstance(terms.noise, GaussianTable):
-        draw = terms.noise.rows + 2 * slack_bits(terms.noise) + 1
-        return proof_size(group, layout_of(draw + len(interval.weights)))
-    plan = WeightedNoisePlan(group, terms.noise, terms.dimension, interval, True)
-    return proof_size(group, plan.layout)
+    setting = NoiseSetting(group, terms.dimension, Interval(0, terms.steps))
+    return terms.noise.proof_size(setting)
 
 
 @lru_cache(maxsize=64)

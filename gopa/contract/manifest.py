@@ -51,7 +51,7 @@ from wire.codec import (
 from wire.domains import SESSION
 from wire.ed25519 import PublicKey
 from wire.errors import MalformedMessage, UsageError
-from zkp.noise_table import NOISE_LAW, GaussianTable
+from zkp.noise import NOISE_LAW
 
 MOST_ROUNDS: Final = 65_535
 _WORD_WIDTHS: Final = range(8, 65)
@@ -142,7 +142,6 @@ def _require_law(manifest: Manifest) -> None:
 
 def _require_mode(manifest: Manifest) -> None:
     terms = manifest.terms
-    tabled = isinstance(terms.noise, GaussianTable)
     if manifest.mode is Mode.SIGNED:
         if manifest.word_width not in _WORD_WIDTHS:
             raise UsageError("words of 8 to 64 bits", "word_width")
@@ -159,7 +158,7 @@ def _require_mode(manifest: Manifest) -> None:
         return
     if manifest.word_width:
         raise UsageError("full mode has no words: 0", "word_width")
-    if tabled and terms.dimension > 1:
+    if terms.one_number and terms.dimension > 1:
         message = (
             "noise from a table is proved for single numbers: plan vectors with weighted bits, "
             'noise="irwin-hall" or "binomial"'

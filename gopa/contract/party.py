@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeAlias
 
 from wire.codec import Codec, enumeration, fixed, opaque, record, u8, u32, vector
 
@@ -126,10 +125,6 @@ class Recover:
     acts_on: bytes
     shares: tuple[RecoveredShare, ...]
 
-
-PartyMessage: TypeAlias = (
-    Join | Reveal | Commit | Accusation | Publish | EdgeOpenings | Confirm | Unmask | Recover
-)
 
 _LEAF = fixed(32)
 _KEY = fixed(32)

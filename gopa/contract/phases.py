@@ -61,9 +61,6 @@ class Kind(IntEnum):
     PROVE = 25
 
 
-ORGANISER_KINDS = frozenset({Kind.MANIFEST, Kind.OPEN, Kind.CLOSE, Kind.RESULT, Kind.ABORT})
-
-
 class Owed(Enum):
     """Who owes a message in a phase."""
 

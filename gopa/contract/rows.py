@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from gopa.contract.party import LARGEST_VALUE, MOST_NEIGHBOURS
 from wire.codec import Codec, fixed, opaque, record, vector
@@ -71,8 +71,6 @@ class Prove:
     tests: bytes
     proof: bytes
 
-
-RowMessage: TypeAlias = RowJoin | RowCommit | RowPublish | Prove
 
 _LEAF = fixed(32)
 _POINT = fixed(32)

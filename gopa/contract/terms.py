@@ -18,7 +18,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from gopa.contract.lengths import longest_input
 from wire.brief import Brief
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise, WeightedBits
+from zkp.noise import NoiseLaw
 
 
 def branches(parties: int, corrupt: int, survivors: int) -> int:
@@ -159,8 +159,7 @@ class Terms(Brief):
     @property
     def one_number(self) -> bool:
         """Whether full mode commits to single numbers with Pedersen's key, and not to vectors."""
-        tabled = isinstance(self.noise, GaussianTable)
-        return tabled or (self.exact and self.dimension == 1)
+        return self.noise.one_number(self.dimension)
 
     @property
     def honest(self) -> int:
@@ -262,7 +261,7 @@ class Terms(Brief):
         check_integer(
             self.squared_sensitivity, box if self.dimension == 1 else 1, box, "squared_sensitivity"
         )
-        if not isinstance(self.noise, GaussianTable | WeightedBits | NoNoise):
+        if not isinstance(self.noise, NoiseLaw):
             raise UsageError("must be a noise law", "noise")
         check_name(self.mask, get_args(MaskLaw), "mask")
         deviations = (0, 0) if self.mask == "uniform" else (1, MOST_DEVIATION)
@@ -274,7 +273,7 @@ class Terms(Brief):
         if self.high <= self.low:
             raise UsageError("the upper end must lie above the lower end", "high")
         # Neither follows from the other: an epsilon without noise would claim what nothing keeps.
-        if (self.epsilon is None) != isinstance(self.noise, NoNoise):
+        if (self.epsilon is None) != (self.noise.radius == 0):
             raise UsageError("None exactly where the law of noise is none", "epsilon")
         if self.epsilon is not None:
             check_decimal(self.epsilon, "epsilon")

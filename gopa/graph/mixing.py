@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from gopa.graph.spectrum import DENSE
 from gopa.graph.structure import Graph
+from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 from wire.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
 
 _RESTARTS: Final = 100
 """Of Lanczos' method before the ends of the spectrum are looked at one by one."""

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from gopa.graph.structure import Graph
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
 
 if TYPE_CHECKING:
     from scipy import sparse
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gopa.graph.structure import Graph
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
 from wire.randomness import Rng, draw
 
 if TYPE_CHECKING:
     from scipy import sparse
 
-Floats = npt.NDArray[np.float64]
 
 DENSE: Final = 1200
 _DEGREE: Final = 240

@@ -1,6 +1,6 @@
 """Computes the tables of discrete Laplace laws, and of their digits, in exact integers.
 
-Every bound is decided by enclosures (`zkp.noise_table`), never by floats. Specification:
+Every bound is decided by enclosures (`zkp.noise`), never by floats. Specification:
 `specs/15-noise.md`, section 3.
 """
 
@@ -11,7 +11,7 @@ from math import ceil
 from typing import Final
 
 from gopa.rounds.masks.law import BITS
-from zkp.noise_table import Enclosure, exp_of_minus, product
+from zkp.noise import Enclosure, exp_of_minus, product
 
 TOTAL: Final = 1 << BITS
 BASE: Final = 256

@@ -20,7 +20,7 @@ from gopa.noise.laws import Digit, Integers, TableLaw
 from gopa.noise.seeds import exact, whole
 from gopa.rounds.masks.law import BITS
 from wire.errors import UsageError
-from zkp.noise_table import exp_of_minus
+from zkp.noise import exp_of_minus
 
 MOST_VALUES: Final = 2**20
 _EPSILONS: Final = (Fraction(1, 10**9), Fraction(100))

@@ -1,8 +1,9 @@
 """Plans of sessions, and what they are worth: how much noise, how many neighbours, which epsilon.
 
-Read `request` (what is asked), `planner` (`plan` decides epsilon, noise and graph), `defaults`
-(what it assumes), `result` and `explanation`; then `worth`, the judge of other people's terms,
-and `outcome`, the privacy statement of a finished round.
+Read `target` (what may be asked, and what is assumed unasked), `request` (what is asked, checked),
+`planner` (`plan`, with its defaults), `parameters` (noise and graph that meet it), `result` (the
+plan, and `guarantee`, the judge of other people's terms), `explanation`, and `outcome`, the privacy
+statement of a finished round. `noise/` and `neighbours/` say how much of each is enough.
 
     >>> from gopa.planning import plan
     >>> found = plan(1000, epsilon=1, delta=1e-6, corrupt=0.2)
@@ -15,8 +16,7 @@ Specification: `specs/03-privacy.md`; in plain words: `docs/privacy.md`.
 from gopa.contract.terms import Terms
 from gopa.planning.outcome import DeltaClaim, PrivacyStatement, RoundFacts, privacy
 from gopa.planning.planner import plan
-from gopa.planning.result import Errors, Plan, PlanCost, PlanReason
-from gopa.planning.worth import Guarantee, guarantee
+from gopa.planning.result import Errors, Guarantee, Plan, PlanCost, PlanReason, guarantee
 
 __all__ = [
     "DeltaClaim",

@@ -12,20 +12,18 @@ from typing import TYPE_CHECKING, Final
 
 from gopa.accounting.gaussian import central_deviation, gaussian_mu
 from gopa.contract.terms import Terms
-from gopa.planning.attendance import worst_energy
-from gopa.planning.liveness import Liveness
+from gopa.planning.neighbours.attendance import worst_energy
+from gopa.planning.neighbours.liveness import Liveness
 from gopa.planning.request import Request
-from gopa.planning.result import Errors, Plan, PlanReason
-from gopa.planning.worth import Guarantee, attendance_of, units_of
+from gopa.planning.result import Errors, Guarantee, Plan, PlanReason, attendance_of, units_of
 from gopa.support.extras import missing
 from gopa.support.wording import EXACT, EXACT_DIFFERENCE, counted, hidden_among
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, NoNoise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 from gopa.contract.row_terms import equation_points
-from gopa.planning.aimed_noise import AimedNoise
+from gopa.planning.noise.rows import AimedNoise
 from gopa.support.wording import sentence
 from zkp.rows.shape import RowShape
 
@@ -66,7 +64,7 @@ def explain(  # noqa: PLR0913, PLR0917 - everything that a plan is made of
         PlanReason("grid steps m", str(terms.steps), _why_steps(request)),
         *_idle_norm(request),
         *_less_epsilon(request, terms),
-        PlanReason("noise", describe_noise(terms), _why_noise(terms)),
+        PlanReason("noise", terms.noise.words, _why_noise(terms)),
         *row_reasons(request, terms),
         PlanReason("masks", describe_masks(terms), _why_masks(terms, worth)),
         PlanReason(
@@ -97,17 +95,6 @@ def _less_epsilon(request: Request, terms: Terms) -> tuple[PlanReason, ...]:
         "raise delta, or take fewer `attempts` or `rounds`"
     )
     return (PlanReason("epsilon", str(terms.epsilon), why),)
-
-
-def describe_noise(terms: Terms) -> str:
-    """The law of noise and its parameters in one phrase."""
-    law = terms.noise
-    if isinstance(law, GaussianTable):
-        scale = math.sqrt(law.square)
-        return f"discrete Gaussian, s = {scale:.4g} steps, {law.rows} rows, {law.bits} bits"
-    if isinstance(law, NoNoise):
-        return "none"
-    return f"{len(law.weights)} weighted bits, deviation {math.sqrt(law.variance):.4g} steps"
 
 
 def _why_noise(terms: Terms) -> str:

@@ -17,8 +17,8 @@ from gopa.graph.articulation import smallest_piece_without_one
 from gopa.graph.flows import spectral_flow_energy, worst_flow_energy
 from gopa.graph.spectrum import certified_spectrum
 from gopa.graph.structure import Graph
-from gopa.planning.row_noise import shown_by_proofs
-from gopa.planning.worth import delta_of_component, guarantee, units_of
+from gopa.planning.noise.rows import shown_by_proofs
+from gopa.planning.result import delta_of_component, guarantee, units_of
 from gopa.support.wording import counted
 from wire.brief import Brief
 from wire.errors import UsageError

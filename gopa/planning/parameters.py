@@ -17,29 +17,39 @@ from gopa.accounting.gaussian import central_deviation
 from gopa.contract.lengths import word_width
 from gopa.contract.terms import MOST_DEVIATION, MOST_SQUARE, Terms
 from gopa.planning.explanation import explain
-from gopa.planning.exposure import Exposure, require_accountable
-from gopa.planning.grid_and_noise import (
-    NoiseTarget,
+from gopa.planning.neighbours.attendance import NeighbourChoice, choose_neighbours
+from gopa.planning.neighbours.liveness import LivenessTerms, liveness
+from gopa.planning.noise.exposure import MOST_VARIANCE, Exposure, require_accountable
+from gopa.planning.noise.grids import (
     PlannedGrid,
-    allowed_mu,
     choose_exact_grid,
+    choose_exact_row_grid,
     choose_grid,
+    choose_row_grid,
+    fitted_grid,
+)
+from gopa.planning.noise.laws import (
+    NoiseTarget,
+    allowed_mu,
     choose_noise,
     laws_for,
     widest_deviation,
 )
-from gopa.planning.liveness import LivenessTerms, liveness
-from gopa.planning.neighbours import NeighbourChoice, choose_neighbours
-from gopa.planning.noise_sum import MOST_VARIANCE
+from gopa.planning.noise.rows import charged_for_proofs, noise_bounds
 from gopa.planning.request import Request
-from gopa.planning.result import Errors, Plan, PlanCost
-from gopa.planning.row_grid import choose_exact_row_grid, choose_row_grid, fitted_grid
-from gopa.planning.row_noise import charged_for_proofs
-from gopa.planning.tail_bounds import noise_bounds
+from gopa.planning.result import (
+    Errors,
+    Plan,
+    PlanCost,
+    Worth,
+    guarantee,
+    judge,
+    mask_price,
+    unit_shifts,
+)
 from gopa.planning.target import GOOD_CHANCE, LEAST_CHANCE, MOST_RETRIES, Objective
-from gopa.planning.worth import Worth, guarantee, judge, mask_price, unit_shifts
 from wire.errors import UsageError
-from zkp.noise_table import LARGEST_TOTAL_WEIGHT, GaussianTable, NoiseLaw, NoNoise, WeightedBits
+from zkp.noise import LARGEST_TOTAL_WEIGHT, NoiseLaw, NoNoise
 from zkp.rows.shape import RowShape
 
 BETA_SHARE: Final = 0.1
@@ -299,10 +309,7 @@ def estimated_cost(terms: Terms, request: Request) -> PlanCost:
     peers = terms.k * (2 - terms.k / max(1, terms.parties - 1))
     if terms.squared_norm:
         return cost_of_rows(terms, peers)
-    law = terms.noise
-    draw = law.rows + 97 if isinstance(law, GaussianTable) else 0
-    draw += len(law.weights) if isinstance(law, WeightedBits) else 0
-    hidden = terms.dimension * (draw + terms.steps.bit_length())
+    hidden = terms.dimension * (terms.noise.hidden_bits + terms.steps.bit_length())
     proof = 32 * (9 + 2 * math.ceil(math.log2(hidden)))
     posted = 8 * 200 + proof + round(32 * (peers + peers * request.dropout))
     needed = terms.shares_needed(round(peers))

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, Final, get_args
 
 from gopa.accounting.gaussian import check_target
+from gopa.contract.lengths import ENDS
 from gopa.contract.terms import (
     FEWEST_PARTIES,
     LEAST_DELTA,
@@ -28,7 +29,7 @@ from gopa.contract.terms import (
     graphs_of_attempt,
     releases_with_recovery,
 )
-from gopa.planning.liveness import OwedMessages, PlannedDropouts, plan_dropouts
+from gopa.planning.neighbours.liveness import OwedMessages, PlannedDropouts, plan_dropouts
 from gopa.planning.target import (
     ATTEMPTS,
     CHARGED,
@@ -345,9 +346,6 @@ def _probability(value: float) -> float:
     return float(value)
 
 
-_EXACT: Final = Context(prec=200)
-"""More digits than sums of two numbers that were checked have."""
-
 _MIDDLE_DIGITS: Final = 20
 """A middle with more is rounded, and the ball around it has room for that."""
 
@@ -371,10 +369,10 @@ def _weighted_ball(
     if norm is not None:
         return -length, length, length
     middle = Context(prec=_MIDDLE_DIGITS).divide(sum(ends), Decimal(2))
-    farthest = max(_EXACT.subtract(ends[1], middle), _EXACT.subtract(middle, ends[0]))
+    farthest = max(ENDS.subtract(ends[1], middle), ENDS.subtract(middle, ends[0]))
     root = Decimal(max(1, dimension - 1)).sqrt(Context(prec=30))
     length = Context(prec=_DIGITS, rounding=ROUND_CEILING).multiply(farthest, root)
-    return _EXACT.subtract(middle, length), _EXACT.add(middle, length), length
+    return ENDS.subtract(middle, length), ENDS.add(middle, length), length
 
 
 def _unproved_norm(

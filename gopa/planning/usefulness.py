@@ -16,7 +16,7 @@ from typing import Final
 
 from gopa.accounting.gaussian import gaussian_delta, gaussian_mu, renyi_mu, zcdp_delta
 from gopa.contract.terms import FEWEST_PARTIES, LARGEST_EPSILON, LEAST_DELTA, MOST_PARTIES, Terms
-from gopa.planning.liveness import fewest_survivors
+from gopa.planning.neighbours.liveness import fewest_survivors
 from gopa.planning.target import CORRUPT, DROPOUT, colluding
 from gopa.support.rounding import blur, known
 from gopa.support.wording import counted

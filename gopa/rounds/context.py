@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from commitments import Commitment, Opening, Pedersen, RevealedOpening, VectorPedersen
 from commitments.group import Group, SecretScalar, SecretScalarVec
 from gopa.contract.manifest import Manifest, Mode, Path
+from gopa.rounds.masks import (
+    EdgeContext,
+    EdgeMasks,
+    MaskLaw,
+    RoundedGaussian,
+    SelfContext,
+    SharedPoint,
+    UniformMask,
+    edge_masks,
+    share_key,
+)
 from wire.domains import Domain
 from wire.errors import UsageError
+from wire.secret import SecretBytes
+from zkp import Interval
+from zkp.noise import NoiseSetting, key_of
 from zkp.transcript import Transcript
 
 
@@ -53,6 +68,33 @@ class RoundContext:
         """The one commitment key of inputs, masks and outputs."""
         return _key(self.manifest, self.group)
 
+    @property
+    def noise_setting(self) -> NoiseSetting:
+        """What proofs of inputs and noise take as fixed before the coins."""
+        return NoiseSetting(self.group, self.dimension, Interval(0, self.manifest.terms.steps))
+
+    @property
+    def mask_law(self) -> MaskLaw:
+        """The law of the masks of edges."""
+        terms = self.manifest.terms
+        return UniformMask() if terms.mask == "uniform" else RoundedGaussian(terms.mask_deviation)
+
+    def edge_context(self, one: bytes, other: bytes) -> EdgeContext:
+        """The name of the edge between two parties, by their ids."""
+        return EdgeContext.between(self.session, self.round, one, other)
+
+    def self_context(self, party: bytes) -> SelfContext:
+        """The name of the self-mask of a party, by its id."""
+        return SelfContext(self.session, self.round, party)
+
+    def edge_masks(self, keys: Sequence[SecretBytes]) -> EdgeMasks:
+        """The masks that these keys of edges stand for, in full mode."""
+        return edge_masks(self.group, keys, self.mask_law, self.dimension)
+
+    def share_key(self, shared: SharedPoint, dealer: bytes, recipient: bytes) -> SecretBytes:
+        """The key that hides the dealer's share for the recipient, by their ids."""
+        return share_key(shared, self.edge_context(dealer, recipient), dealer, recipient)
+
     def transcript(self, purpose: Domain, acts_on: bytes, party: bytes) -> Transcript:
         """A transcript bound to session, round, close acted on, and one party (04-J3, 04-K3)."""
         transcript = Transcript(purpose)
@@ -65,9 +107,7 @@ class RoundContext:
 
 @lru_cache(maxsize=64)
 def _key(manifest: Manifest, group: Group) -> Pedersen | VectorPedersen:
-    if manifest.terms.one_number:
-        return Pedersen(group)
-    return VectorPedersen(group, manifest.terms.dimension)
+    return key_of(manifest.terms.noise, group, manifest.terms.dimension)
 
 
 def commit(

@@ -17,10 +17,9 @@ from commitments.group import SecretScalar
 from gopa.rounds.context import RoundContext
 from wire.errors import UsageError
 from wire.randomness import Rng
-from zkp import NoiseSeeds
+from zkp.noise import NoiseSeed
 from zkp.rows.length_prover import HiddenLengths
 from zkp.rows.mask_prover import HiddenMasks
-from zkp.weighted_noise import NoiseBits
 
 NAME_SIZE: Final = 32
 
@@ -158,7 +157,7 @@ class Proofs(Protocol):
     def prove_noise(
         self,
         claim: NoiseClaim,
-        seeds: NoiseSeeds | NoiseBits | None,
+        seed: NoiseSeed | None,
         given: Opening,
         output: Opening,
         rng: Rng,

@@ -25,8 +25,7 @@ from gopa.rounds.proofs import (
 )
 from gopa.rounds.rows.statements import length_statement, mask_statement, require_rows_path
 from gopa.rounds.statements import (
-    NoiseStatement,
-    noise_statement,
+    noise_coins,
     possession_statement,
     require_provable,
     shared_key_statement,
@@ -45,27 +44,17 @@ from wire.domains import (
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 from wire.randomness import Rng
 from zkp import (
-    GaussianNoiseStatement,
-    NoiseSeeds,
-    NoiseWitness,
     ProofClaim,
-    RangeStatement,
     Transcript,
-    VectorRangeStatement,
-    prove_gaussian_noise,
     prove_last_largest,
-    prove_range,
-    prove_vector_range,
-    prove_weighted_noise,
     sigma,
 )
 from zkp.batch import Verifiable, verify_items
-from zkp.bits import Openings
 from zkp.equations import Equation
+from zkp.noise import NoiseSeed, PostedNoise
 from zkp.rows.length_prover import HiddenLengths, prove_lengths
 from zkp.rows.mask_prover import HiddenMasks, prove_masks
 from zkp.sigma.proof import relation_equations
-from zkp.weighted_noise import NoiseBits, WeightedNoiseStatement
 
 
 class RealProofs:
@@ -92,26 +81,14 @@ class RealProofs:
     def prove_noise(
         self,
         claim: NoiseClaim,
-        seeds: NoiseSeeds | NoiseBits | None,
+        seed: NoiseSeed | None,
         given: Opening,
         output: Opening,
         rng: Rng,
     ) -> tuple[bytes, bytes]:
         """Make `proof` and `weighing`; the claim comes with both empty."""
-        statement = _noise_statement(claim)
-        transcript = _noise_transcript(claim)
-        if isinstance(statement, GaussianNoiseStatement) and isinstance(seeds, NoiseSeeds):
-            witness = NoiseWitness(seeds, output, given)
-            proof = prove_gaussian_noise(statement, witness, transcript, rng=rng)
-        elif isinstance(statement, WeightedNoiseStatement) and isinstance(seeds, NoiseBits):
-            openings = Openings(vectors=[given, output])
-            proof = prove_weighted_noise(statement, seeds, openings, transcript, rng=rng)
-        elif isinstance(statement, RangeStatement) and seeds is None:
-            proof = prove_range(statement, given, transcript, rng=rng)
-        elif isinstance(statement, VectorRangeStatement) and seeds is None:
-            proof = prove_vector_range(statement, given, transcript, rng=rng)
-        else:
-            raise UsageError("seeds are of the kind that the plan's noise takes", "seeds")
+        law, transcript = claim.context.manifest.terms.noise, _noise_transcript(claim)
+        proof = law.prove(_posted_noise(claim), seed, given, output, transcript, rng=rng)
         return proof, _weigh(claim, given, rng)
 
     def bad_noises(
@@ -240,15 +217,11 @@ def _noise_transcript(claim: NoiseClaim) -> Transcript:
     return _transcript(claim, EXACT_INPUT if exact else INPUT_AND_NOISE)
 
 
-def _noise_statement(claim: NoiseClaim) -> NoiseStatement:
-    return noise_statement(
-        claim.context,
-        claim.joint,
-        claim.party,
-        given=claim.given,
-        seed=claim.seed,
-        output=claim.output,
-    )
+def _posted_noise(claim: NoiseClaim) -> PostedNoise:
+    """What `proof` of a commit is about: C_x, with C_y or A and D_u where there is noise."""
+    context = claim.context
+    coins = noise_coins(context, claim.joint, claim.party)
+    return PostedNoise(context.noise_setting, coins, claim.given, claim.seed, claim.output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +259,8 @@ def _possession(claim: PossessionClaim) -> ProofClaim:
 
 
 def _noise(claim: NoiseClaim) -> ProofClaim:
-    return ProofClaim(_noise_statement(claim), claim.proof, _noise_transcript(claim))
+    statement = claim.context.manifest.terms.noise.statement(_posted_noise(claim))
+    return ProofClaim(statement, claim.proof, _noise_transcript(claim))
 
 
 def _weighing(claim: NoiseClaim) -> ProofClaim:

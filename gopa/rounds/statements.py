@@ -6,27 +6,16 @@ that are no points.
 
 from __future__ import annotations
 
-from commitments import Commitment, Pedersen, VectorPedersen
+from dataclasses import dataclass
+
+from commitments import Commitment
 from gopa.contract.beacon.coins import draw_coin, flip_coins
 from gopa.contract.parameters import Path
 from gopa.rounds.context import RoundContext
 from wire.errors import UsageError
-from zkp import (
-    GaussianNoiseStatement,
-    GaussianTable,
-    Interval,
-    LastLargestStatement,
-    RangeStatement,
-    VectorRangeStatement,
-    sigma,
-)
-from zkp.noise_table import NoNoise, WeightedBits
+from zkp import LastLargestStatement, sigma
+from zkp.noise import PublicCoins
 from zkp.sigma import LinearRelation
-from zkp.weighted_noise import WeightedNoisePlan, WeightedNoiseStatement
-
-NoiseStatement = (
-    GaussianNoiseStatement | WeightedNoiseStatement | RangeStatement | VectorRangeStatement
-)
 
 
 def possession_statement(context: RoundContext, key: bytes) -> LinearRelation:
@@ -49,67 +38,29 @@ def require_provable(context: RoundContext) -> None:
         raise UsageError("the path of rows proves lengths and masks", "path")
     if not context.proved:
         raise UsageError("only full mode proves inputs and noise", "mode")
-    if isinstance(context.manifest.terms.noise, WeightedBits):
-        noise_plan(context)
+    context.manifest.terms.noise.require_provable(context.noise_setting)
 
 
-def noise_plan(context: RoundContext) -> WeightedNoisePlan:
-    """What is fixed before the coins where noise comes from weighted bits."""
-    terms = context.manifest.terms
-    if not isinstance(terms.noise, WeightedBits):
-        raise UsageError("only noise from weighted bits has a plan of bits")
-    interval = Interval(0, terms.steps)
-    return WeightedNoisePlan(context.group, terms.noise, terms.dimension, interval, True)
+@dataclass(frozen=True, slots=True)
+class _Coins:
+    """The public coins of one party in one round (04-V6)."""
+
+    context: RoundContext
+    joint: bytes
+    party: bytes
+
+    def number(self, width: int) -> int:
+        place = self.context.session, self.context.round, self.party
+        return draw_coin(self.joint, *place, 0, width)
+
+    def flips(self, count: int) -> bytes:
+        return flip_coins(self.joint, self.context.session, self.context.round, self.party, count)
 
 
-def table_coins(context: RoundContext, joint: bytes, party: bytes) -> tuple[int, ...]:
-    """The public half of the draw of a party whose noise comes from a table (04-V6)."""
-    table = context.manifest.terms.noise
-    if not isinstance(table, GaussianTable):
-        raise UsageError("only noise from a table is drawn with one coin")
-    width = (table.total - 1).bit_length()
-    return (draw_coin(joint, context.session, context.round, party, 0, width),)
-
-
-def bit_coins(context: RoundContext, joint: bytes, party: bytes) -> bytes:
-    """The public coins of a party whose noise comes from weighted bits (04-V6)."""
-    count = noise_plan(context).coin_count
-    return flip_coins(joint, context.session, context.round, party, count)
-
-
-def noise_statement(  # noqa: PLR0913 - what a commit and a join hold
-    context: RoundContext, joint: bytes, party: bytes, *, given: bytes, seed: bytes, output: bytes
-) -> NoiseStatement:
-    """What `proof` of a commit is about; `given` is C_x, `seed` C_y or A, `output` D_u.
-
-    Without noise it is about C_x alone: seed and output are empty.
-    """
-    terms, group = context.manifest.terms, context.group
-    if isinstance(terms.noise, NoNoise):
-        return _range_statement(context, given)
-    if isinstance(terms.noise, GaussianTable):
-        key = Pedersen(group)
-        return GaussianNoiseStatement(
-            terms.noise,
-            key.decode(seed, 1),
-            table_coins(context, joint, party),
-            key.decode(output, 1),
-            RangeStatement.up_to(key.decode(given, 1), terms.steps),
-        )
-    return WeightedNoiseStatement(
-        noise_plan(context),
-        group.decode_point(seed),
-        bit_coins(context, joint, party),
-        _one(context, output),
-        _one(context, given),
-    )
-
-
-def _range_statement(context: RoundContext, given: bytes) -> RangeStatement | VectorRangeStatement:
-    committed, steps = _one(context, given), context.manifest.terms.steps
-    if isinstance(context.key, VectorPedersen):
-        return VectorRangeStatement(committed, Interval(0, steps))
-    return RangeStatement.up_to(committed, steps)
+def noise_coins(context: RoundContext, joint: bytes, party: bytes) -> PublicCoins:
+    """The public half of the noise of a party (04-V6)."""
+    law = context.manifest.terms.noise
+    return law.coins(context.noise_setting, _Coins(context, joint, party))
 
 
 def weighing_statement(context: RoundContext, given: bytes) -> LastLargestStatement:

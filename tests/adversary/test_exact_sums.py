@@ -12,7 +12,7 @@ from gopa.adversary.malicious import NOISE, ROWS, require_met
 from gopa.adversary.setup import SessionSetup
 from gopa.adversary.trial import try_out
 from gopa.protocol.simulation import Script
-from zkp.noise_table import NoNoise
+from zkp.noise import NoNoise
 
 SESSIONS = {
     name: each

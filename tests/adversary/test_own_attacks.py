@@ -37,7 +37,7 @@ from gopa.graph import complete
 from tests.auditing.logs import clean
 from wire.codec import RecordCodec
 from wire.errors import GopaError, UsageError
-from zkp.noise_table import binomial
+from zkp.noise import binomial
 
 
 @contextmanager

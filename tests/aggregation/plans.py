@@ -8,7 +8,7 @@ from typing import Any
 
 from gopa.planning import Plan, Terms
 from tests.planning.samples import plan
-from zkp.noise_table import GaussianTable, NoiseLaw, irwin_hall
+from zkp.noise import GaussianTable, NoiseLaw, irwin_hall
 
 
 @lru_cache(maxsize=64)

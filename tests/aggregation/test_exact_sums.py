@@ -24,8 +24,8 @@ from gopa.cli import commands
 from gopa.cli.plan import as_record
 from gopa.planning import Terms, guarantee
 from gopa.planning.explanation import draw_plan
+from gopa.planning.result import Worth, delta_of_component, judge
 from gopa.planning.target import EXACT_DELTA
-from gopa.planning.worth import Worth, delta_of_component, judge
 from gopa.support.wording import (
     EXACT,
     EXACT_DIFFERENCE,
@@ -34,7 +34,7 @@ from gopa.support.wording import (
     hidden_among,
     sentence,
 )
-from zkp.noise_table import NoNoise
+from zkp.noise import NoNoise
 
 MODES = get_args(Mode)
 WIDE = (-(10**6), 10**6)

@@ -18,7 +18,7 @@ from gopa.rounds import unproved_noise
 from tests.aggregation.plans import terms
 from tests.randomness import seeded
 from wire.errors import UsageError
-from zkp.noise_table import LARGEST_TOTAL_WEIGHT, MOST_ROWS, NoiseLaw
+from zkp.noise import LARGEST_TOTAL_WEIGHT, MOST_ROWS, NoiseLaw
 
 GROUP = ristretto255()
 SHAPES: dict[str, dict[str, Any]] = {

@@ -32,7 +32,7 @@ from gopa.support.progress import LONG, shown, watch
 from gopa.support.rounding import plus_minus
 from tests.aggregation.plans import lasting, terms
 from wire.errors import BackendError, UsageError
-from zkp.noise_table import irwin_hall
+from zkp.noise import irwin_hall
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
 

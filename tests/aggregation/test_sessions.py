@@ -25,7 +25,7 @@ from tests.lies import lying
 from tests.planning.lists import Conditions, crossing, follow
 from tests.protocol.simulation.doubles import SWIFT
 from wire.errors import GopaError
-from zkp.noise_table import irwin_hall
+from zkp.noise import irwin_hall
 
 VALUES = [0.0, 0.25, 0.5, 0.75, 1.0, 0.0, 0.25, 0.5]
 PHASES = ["join", "commit", "publish", "rollback", "confirm", "unmask"]

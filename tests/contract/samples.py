@@ -54,7 +54,7 @@ from gopa.contract.rows import TESTS_SIZE, Prove, RowCommit, RowJoin, RowPublish
 from gopa.contract.terms import Terms
 from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
-from zkp.noise_table import GaussianTable, binomial
+from zkp.noise import GaussianTable, binomial
 
 TABLE = GaussianTable.with_scale("1.5", bits=5, rows=7)
 FLIPS = binomial(2)

@@ -62,7 +62,7 @@ from gopa.rounds.real_proofs import RealProofs
 from tests.contract.samples import POLICY, h, manifest, manifests, terms, vector_terms
 from tests.randomness import seeded
 from tests.rounds.samples import KINDS, context_of, noisy
-from zkp.noise_table import GaussianTable, irwin_hall
+from zkp.noise import GaussianTable, irwin_hall
 
 DEGREE = 4
 NUMBERS = terms()

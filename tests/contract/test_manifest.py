@@ -39,7 +39,7 @@ from tests.contract.samples import (
 )
 from wire.errors import MalformedMessage, UsageError
 from wire.secret import SecretBytes
-from zkp.noise_table import (
+from zkp.noise import (
     LARGEST_TOTAL_WEIGHT,
     MOST_ROWS,
     MOST_WEIGHTED_BITS,

@@ -33,7 +33,7 @@ from tests.pace import examples
 from tests.planning.samples import plan
 from tests.verifier.test_parts import part
 from wire.errors import MalformedMessage, UsageError
-from zkp.noise_table import binomial, irwin_hall
+from zkp.noise import binomial, irwin_hall
 
 
 def text(value: Decimal) -> bytes:

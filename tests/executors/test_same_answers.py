@@ -88,7 +88,7 @@ PUBLIC = {
     "gopa.rounds.proofs.SharedKeyClaim",
     "wire.ed25519.PublicKey",
     "wire.ed25519.SignatureClaim",
-    "zkp.noise_table.GaussianTable",
+    "zkp.noise.gaussian_table.GaussianTable",
 }
 
 

@@ -58,12 +58,14 @@ from tests.sessions.parties.test_durable import played
 from wire.ed25519 import SigningKey
 from wire.errors import FaultyParty, MalformedMessage
 from wire.secret import SecretBytes
+from zkp.noise import NoNoise, irwin_hall
 
 
 def values() -> Iterator[Any]:
     """One or a few of each kind; their parts are for the caller to look at."""
     yield QUICKNET
     yield UniformMask()
+    yield from (NoNoise(), irwin_hall(12, 4))
     yield ArchiveHeader(bytes(32), b"board.example/log")
     yield UnprovenPair(b"note", b"other note", b"path")
     yield Snapshot(b"policy", 9, bytes(32), bytes(32), bytes(2 * 41), b"state")

@@ -23,7 +23,7 @@ from tests.protocol.simulation.worlds import (
     simulate,
 )
 from tests.rounds.doubles import ProofDoubles
-from zkp.noise_table import NoNoise
+from zkp.noise import NoNoise
 
 
 def of_six(terms: Terms) -> Terms:

@@ -31,7 +31,7 @@ from tests.noise.samples import MILLION, SEED, UNLIKELY, excess, uniform
 from wire import domains
 from wire.domains import NOISE_DRAWS, NOISE_KEY, NOISE_SEED
 from wire.errors import UsageError
-from zkp.noise_table import Enclosure
+from zkp.noise import Enclosure
 
 LAWS = [
     rounded_gaussian(1),

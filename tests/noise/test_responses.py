@@ -16,7 +16,7 @@ from gopa.noise.laplace import TOTAL
 from tests.group.backends import installed_groups
 from tests.noise.samples import MILLION, SEED, UNLIKELY
 from wire.errors import UsageError
-from zkp.noise_table import Enclosure, exp_of_minus
+from zkp.noise import Enclosure, exp_of_minus
 
 VALUES = [2, 3, 4, 5, 9, 10, 64, 1001]
 EPSILONS = [Fraction(1, 10**9), Fraction(1, 3), Fraction(1), Fraction(5), Fraction(80)]

@@ -13,7 +13,7 @@ import gopa.planning
 from gopa.accounting.convolution import UNIT_ROUNDOFF, Floats, Masses
 from gopa.contract.terms import Terms
 from gopa.planning import Plan
-from gopa.planning.worth import Worth, _guarantee, judge
+from gopa.planning.result import Worth, _guarantee, judge
 
 
 def log_concave(generator: np.random.Generator, radius: int) -> Floats:

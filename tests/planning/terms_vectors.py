@@ -9,7 +9,7 @@ from typing import Any, Final
 from gopa.contract.terms import Terms
 from gopa.support.wording import epsilon_text
 from tests.planning.samples import explain_judgement
-from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise, WeightedBits, binomial, irwin_hall
+from zkp.noise import GaussianTable, NoiseLaw, NoNoise, WeightedBits, binomial, irwin_hall
 
 TABLE = GaussianTable(16, 1, bits=48, rows=57)
 

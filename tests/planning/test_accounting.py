@@ -21,15 +21,20 @@ from gopa.accounting.gaussian import (
     gaussian_mu,
     zcdp_delta,
 )
-from gopa.planning.exponential_sums import exponential_sums
-from gopa.planning.exposure import composed, delta_of_rounds, delta_of_vectors
-from gopa.planning.loss import loss_of_shift, theorem_d
-from gopa.planning.noise_sum import noise_sum
+from gopa.planning.noise.exposure import (
+    composed,
+    delta_of_rounds,
+    delta_of_vectors,
+    loss_of_shift,
+    noise_sum,
+    theorem_d,
+)
+from gopa.planning.noise.rows import exponential_sums
 from tests.pace import examples
 from tests.planning.exact import delta_of_view, noise_view
 from tests.planning.samples import exact_sum, log_concave, sum_of
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, binomial
+from zkp.noise import GaussianTable, binomial
 
 SMALL = GaussianTable.with_scale(2, bits=30, rows=21)
 

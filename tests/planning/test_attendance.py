@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from gopa.graph import complete, complete_flow_energy, k_out_graph, worst_flow_energy
 from gopa.planning import Plan, guarantee
-from gopa.planning import attendance as attendance_module
-from gopa.planning.attendance import (
+from gopa.planning.neighbours import attendance as attendance_module
+from gopa.planning.neighbours.attendance import (
     GRINDING,
     Attendance,
     _worst,
@@ -24,7 +24,7 @@ from gopa.planning.attendance import (
     worst_energy,
     worst_tries,
 )
-from gopa.planning.expansion import (
+from gopa.planning.neighbours.expansion import (
     Population,
     _log_bad_sets,
     _log_confined,
@@ -122,7 +122,7 @@ def test_no_end_of_the_range_is_the_worst() -> None:
 def test_the_worst_number_is_found_and_not_missed(
     attendance: Attendance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gopa.planning.attendance._halvings", lambda _: 60)
+    monkeypatch.setattr("gopa.planning.neighbours.attendance._halvings", lambda _: 60)
     numbers = range(attendance.fewest_sparse, attendance.most + 1)
     exact = max(disconnected(attendance.population(n, n)) for n in numbers)
     assert never_above(attendance, "connection", exact * 1.02)

@@ -10,7 +10,7 @@ from itertools import combinations, product
 import pytest
 
 from gopa.contract.terms import branches, graphs_of_attempt
-from gopa.planning.expansion import Population, disconnected
+from gopa.planning.neighbours.expansion import Population, disconnected
 
 Choices = tuple[tuple[int, frozenset[int]], ...]
 """Honest parties that acted on a leaf, each with its neighbours."""

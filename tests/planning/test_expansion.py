@@ -17,8 +17,8 @@ from scipy.stats import binom, hypergeom
 from gopa.contract.beacon import joint_coins
 from gopa.contract.terms import Terms, coin_choices, log2_of, subsets
 from gopa.graph import Graph, from_edges, k_out_graph, worst_flow_energy
-from gopa.planning import expansion
-from gopa.planning.expansion import (
+from gopa.planning.neighbours import expansion
+from gopa.planning.neighbours.expansion import (
     Population,
     _log_bad_sets,
     _log_confined,

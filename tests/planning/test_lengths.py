@@ -19,9 +19,14 @@ from gopa.contract.lengths import (
     word_width,
 )
 from gopa.planning import plan
-from gopa.planning.aimed_noise import AimedNoise, choices_bits
-from gopa.planning.tail_bounds import chance_beyond, least_bound, noise_bounds
-from zkp.noise_table import GaussianTable
+from gopa.planning.noise.rows import (
+    AimedNoise,
+    chance_beyond,
+    choices_bits,
+    least_bound,
+    noise_bounds,
+)
+from zkp.noise import GaussianTable
 
 RARE = 2.0**-64
 

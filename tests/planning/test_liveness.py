@@ -20,11 +20,11 @@ from gopa.graph import k_out_graph
 from gopa.graph.flows import complete_flow_energy, detour_energy, worst_flow_energy
 from gopa.graph.structure import from_edges
 from gopa.planning import guarantee
-from gopa.planning.attendance import Attendance, _worst, never_above, worst_energy
-from gopa.planning.expansion import Population, degree_tail, disconnected, flow_bound
-from gopa.planning.liveness import Liveness, LivenessTerms, liveness
+from gopa.planning.neighbours.attendance import Attendance, _worst, never_above, worst_energy
+from gopa.planning.neighbours.expansion import Population, degree_tail, disconnected, flow_bound
+from gopa.planning.neighbours.liveness import Liveness, LivenessTerms, liveness
 from gopa.planning.parameters import planned_late
-from gopa.planning.worth import attendance_of
+from gopa.planning.result import attendance_of
 from tests.planning.lists import Conditions, follow
 from tests.planning.samples import plan
 from wire.errors import UsageError

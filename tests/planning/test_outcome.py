@@ -25,10 +25,9 @@ from gopa.graph import (
 )
 from gopa.planning import DeltaClaim, Plan, RoundFacts, privacy
 from gopa.planning import outcome as module
-from gopa.planning.exposure import delta_of_rounds
-from gopa.planning.noise_sum import noise_sum
+from gopa.planning.noise.exposure import delta_of_rounds, noise_sum
 from gopa.planning.outcome import _broken_limit, flow_energy
-from gopa.planning.worth import delta_of_component
+from gopa.planning.result import delta_of_component
 from tests.planning.samples import plan
 from tests.randomness import seeded
 from wire.errors import UsageError

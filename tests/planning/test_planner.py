@@ -7,7 +7,7 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -16,15 +16,14 @@ from gopa.accounting.gaussian import gaussian_mu
 from gopa.contract.terms import MOST_DEVIATION
 from gopa.graph import complete, worst_flow_energy
 from gopa.planning import Plan, guarantee
-from gopa.planning.expansion import Population, disconnected, flow_bound
-from gopa.planning.exposure import delta_of_rounds, delta_of_vectors
-from gopa.planning.grid_and_noise import gaussian_table
-from gopa.planning.liveness import OwedMessages, plan_dropouts
-from gopa.planning.noise_sum import noise_sum
-from gopa.planning.target import float_below
+from gopa.planning.neighbours.expansion import Population, disconnected, flow_bound
+from gopa.planning.neighbours.liveness import OwedMessages, plan_dropouts
+from gopa.planning.noise.exposure import delta_of_rounds, delta_of_vectors, noise_sum
+from gopa.planning.noise.laws import LADDERS, gaussian_table
+from gopa.planning.target import NoiseName, float_below
 from tests.planning.samples import plan
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, WeightedBits, decode_noise_law
+from zkp.noise import GaussianTable, NoiseKind, WeightedBits, decode_noise_law
 
 TARGETS: tuple[dict[str, object], ...] = (
     {"n": 1000, "epsilon": 1, "delta": 1e-6, "corrupt": 0.2},
@@ -445,3 +444,15 @@ def test_steps_that_no_noise_is_wide_enough_for_are_refused_with_some_that_are()
     assert caught.value.field == "noise"
     steps = int(caught.value.message.rpartition("=")[2])
     assert gopa.plan(**asked, range=(-1, 1), steps=steps).terms.steps == steps
+
+
+def test_every_law_that_hides_something_has_a_ladder() -> None:
+    assert set(LADDERS) == set(get_args(NoiseName))
+    assert {ladder.kind for ladder in LADDERS.values()} == set(NoiseKind) - {NoiseKind.NONE}
+    for ladder in LADDERS.values():
+        for variance in (0.5, 4.0, 60.0):
+            first = ladder.first(variance)
+            laws = [ladder.law(step) for step in (first, first + 1)]
+            assert {law.kind for law in laws} == {ladder.kind}
+            assert laws[0].variance <= laws[1].variance <= ladder.widest**2 * 1.001
+            assert 0.9 * variance < laws[1].variance

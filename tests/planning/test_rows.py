@@ -12,22 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from scipy.stats import binom
 
 import gopa
 from gopa.cli.plan import plan as command
 from gopa.contract.lengths import longest_input, word_width
 from gopa.contract.row_terms import origin, require_rows
 from gopa.planning import Plan, Terms, guarantee
+from gopa.planning.noise.rows import bounds_margin, charged_for_proofs, shown_by_proofs
 from gopa.planning.outcome import LENGTH_UNPROVED
-from gopa.planning.parameters import planned_late
 from gopa.planning.planner import MOST_NOISE
-from gopa.planning.row_noise import bounds_margin, charged_for_proofs, shown_by_proofs
+from gopa.planning.result import Worth, judge
 from gopa.planning.target import ROWS_FROM, TOLERANCE
-from gopa.planning.worth import Worth, judge
 from tests.protocol.simulation.row_worlds import MANY_ROWS
 from wire.errors import UsageError
-from zkp.noise_table import NoNoise
+from zkp.noise import NoNoise
 
 TARGET: dict[str, Any] = {"epsilon": 8, "delta": "1e-6", "path": "rows", "least_chance": 0}
 NORM: dict[str, Any] = {"dimension": 100, "norm": 1, "range": (-1, 1)}
@@ -443,25 +441,3 @@ def test_noise_and_path_that_exclude_each_other_are_refused() -> None:
     with pytest.raises(UsageError, match="leave one") as refused:
         gopa.plan(n=100, epsilon=8, delta="1e-6", **NORM, noise="binomial", path="rows")
     assert refused.value.field == "path"
-
-
-@pytest.mark.parametrize("parties", [20, 1000, 20_000])
-@pytest.mark.parametrize("chance", [0.001, 0.02, 0.1])
-def test_late_losses_are_the_fewest_that_hardly_ever_end_a_round(
-    parties: int, chance: float
-) -> None:
-    corrupt = parties // 10
-    missing = planned_late(parties, corrupt, 0, chance) - corrupt
-    honest = parties - corrupt
-    assert binom.sf(missing, honest, chance) <= 1e-3
-    assert missing == 0 or binom.sf(missing - 1, honest, chance) > 1e-3
-
-
-def test_all_liars_may_be_late_where_nobody_fails() -> None:
-    assert planned_late(100, 10, 80, 0.0) == 10
-
-
-def test_no_more_may_be_late_than_lost_at_all() -> None:
-    """A plan that can lose fewer parties than are corrupt is ended by these anyway."""
-    assert planned_late(1000, 100, 921, 0.01) == 79
-    assert planned_late(10, 1, 10, 0.0) == 0

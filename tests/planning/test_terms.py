@@ -12,14 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gopa.planning import Terms, guarantee
-from gopa.planning.exposure import delta_of_vectors
-from gopa.planning.noise_sum import most_summed, noise_sum
+from gopa.planning.noise.exposure import delta_of_vectors, most_summed, noise_sum
+from gopa.planning.result import NOTHING, delta_of_component
 from gopa.planning.target import decimal_below
-from gopa.planning.worth import NOTHING, delta_of_component
 from tests.pace import examples
 from tests.planning.samples import plan
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, irwin_hall
+from zkp.noise import GaussianTable, irwin_hall
 
 FAIR = plan(n=60, epsilon=1, delta=1e-5, corrupt=6, recovery="3/4").terms
 SMOOTH = plan(n=60, epsilon=1, delta=1e-5, corrupt=6, mask="uniform").terms
@@ -223,7 +222,7 @@ def test_terms_that_take_too_long_guarantee_nothing(changes: dict[str, object]) 
 def test_more_parties_than_noise_is_summed_up_for_are_not_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gopa.planning.noise_sum.MOST_VARIANCE", 10_900**2)
+    monkeypatch.setattr("gopa.planning.noise.exposure.MOST_VARIANCE", 10_900**2)
     law = irwin_hall(4, 10)
     most = most_summed(law)
     joining = {"parties": 2 * most, "survivors": 200, "loss": 0}

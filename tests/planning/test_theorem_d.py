@@ -11,8 +11,7 @@ from scipy import linalg, stats
 
 from gopa.graph import Graph, complete, from_edges, k_out_graph, ring, worst_flow_energy
 from gopa.planning import Plan
-from gopa.planning.loss import theorem_d
-from gopa.planning.noise_sum import noise_sum
+from gopa.planning.noise.exposure import noise_sum, theorem_d
 from tests.planning.exact import (
     Floats,
     delta_of_view,
@@ -22,7 +21,7 @@ from tests.planning.exact import (
     with_masks,
 )
 from tests.planning.samples import log_concave, masses_of, plan, sum_of
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 NUMERICAL = 1e-11
 

@@ -21,8 +21,8 @@ from bench.thesis import (
 )
 from gopa.accounting.gaussian import central_deviation
 from gopa.graph import complete, k_out_graph, ring, spread_energy
-from gopa.planning.attendance import recovery_failure
-from gopa.planning.expansion import Population, disconnected
+from gopa.planning.neighbours.attendance import recovery_failure
+from gopa.planning.neighbours.expansion import Population, disconnected
 from tests.planning.continuous import (
     sufficient_mask_deviation,
     theta,

@@ -24,22 +24,20 @@ from gopa.accounting.distribution import LossDistribution
 from gopa.contract.terms import Terms
 from gopa.graph.flows import flow_levels
 from gopa.planning import plan
-from gopa.planning.expansion import (
+from gopa.planning.neighbours.expansion import (
     Population,
     _log_bad_runs,
     _log_few_crossing_edges,
     runs_of_sizes,
 )
-from gopa.planning.exposure import Coordinate, granted_rounding
-from gopa.planning.noise_sum import noise_sum
-from gopa.planning.row_noise import bounds_margin, shown_by_proofs
-from gopa.planning.tail_bounds import chance_beyond, powers_of
-from gopa.planning.worth import Worth, judge
+from gopa.planning.noise.exposure import Coordinate, granted_rounding, noise_sum
+from gopa.planning.noise.rows import bounds_margin, chance_beyond, powers_of, shown_by_proofs
+from gopa.planning.result import Worth, judge
 from tests.planning.samples import explain_judgement
 from tests.planning.terms_vectors import COMPLETE, LONG, ONLY_JUST, SPARSE, cases, limits
 from tests.planning.worst_terms import LAWS, all_terms, compared, given, honest_at_the_limit
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, binomial, irwin_hall
+from zkp.noise import GaussianTable, binomial, irwin_hall
 
 ROOT: Final = Path(__file__).parents[2]
 

@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from gopa.accounting.convolution import Floats, Masses, convolve
 from gopa.accounting.gaussian import gaussian_delta, renyi_mu, zcdp_delta
 from gopa.planning import guarantee
-from gopa.planning.exposure import Coordinate, delta_of_vectors, shifts_up_to
-from gopa.planning.noise_sum import noise_sum
+from gopa.planning.noise.exposure import Coordinate, delta_of_vectors, noise_sum, shifts_up_to
 from tests.planning.samples import log_concave, plan, sum_of
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, WeightedBits, irwin_hall
+from zkp.noise import GaussianTable, WeightedBits, irwin_hall
 
 HUGE = {"epsilon": 4, "delta": 1e-5, "dropout": 0.02, "range": (-1, 1), "mask": "uniform"}
 

@@ -11,11 +11,11 @@ from itertools import product
 from typing import Any, Final
 
 from gopa.contract.terms import Terms
-from gopa.planning.worth import Worth
+from gopa.planning.result import Worth
 from tests.planning.samples import TermsJudgement, explain_judgement
 from tests.planning.terms_vectors import COMPLETE
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable, NoiseLaw, WeightedBits, binomial, irwin_hall
+from zkp.noise import GaussianTable, NoiseLaw, WeightedBits, binomial, irwin_hall
 
 MOST: Final = 2_000_000
 
@@ -66,7 +66,7 @@ LAWS: dict[str, NoiseLaw] = {
 
 def honest_at_the_limit(law: NoiseLaw) -> int:
     """The most honest parties whose noise is still summed up."""
-    from gopa.planning.noise_sum import most_summed
+    from gopa.planning.noise.exposure import most_summed
 
     return min(MOST - 1, most_summed(law))
 

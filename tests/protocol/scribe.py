@@ -70,16 +70,14 @@ from gopa.rounds.masks import (
     sign,
 )
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim, SharedKeyClaim
-from gopa.rounds.statements import bit_coins, noise_plan, table_coins
+from gopa.rounds.statements import noise_coins
 from gopa.rounds.toolkit import Toolkit
 from tests.randomness import seeded
 from wire.domains import INPUT_AND_NOISE
 from wire.ed25519 import SigningKey
 from wire.randomness import Rng
 from wire.secret import SecretBytes
-from zkp import GaussianTable, NoiseSeeds, commit_weighted_noise
-from zkp.noise_table import NoNoise
-from zkp.weighted_noise import NoiseBits
+from zkp.noise import NoiseSeed
 
 CODECS: dict[Phase, Any] = {
     Phase.JOIN: JOIN,
@@ -113,7 +111,7 @@ class ScribeParty:
     given: Any = None
     secret: SecretScalar | None = None
     nonce: bytes = b""
-    seeds: NoiseSeeds | NoiseBits | None = None
+    seeds: NoiseSeed | None = None
     noise: list[int] = field(default_factory=list)
     seed: bytes = b""
     mask: Any = None
@@ -237,15 +235,10 @@ class ScribeParty:
 
     def _fresh_seeds(self, values: SecretScalarVec) -> bytes:
         context = self.world.context
-        table = self.world.manifest.terms.noise
-        if isinstance(table, NoNoise):
-            return b""
-        if isinstance(table, GaussianTable):
-            self.seeds = NoiseSeeds.fresh(context.group, table, 1, rng=self.rng)
-            return self.seeds.commitment.to_bytes()
+        law = self.world.manifest.terms.noise
         hedge = context.transcript(INPUT_AND_NOISE, bytes(32), self.own_id)
-        self.seeds = commit_weighted_noise(noise_plan(context), values, hedge, rng=self.rng)
-        return self.seeds.point.to_bytes()
+        self.seeds = law.seed(context.noise_setting, values, hedge, rng=self.rng)
+        return b"" if self.seeds is None else self.seeds.posted
 
     def _free_noise(self) -> list[int]:
         radius = self.world.manifest.terms.noise.radius
@@ -254,10 +247,8 @@ class ScribeParty:
 
     def _drawn_noise(self, view: RoundPicture) -> SecretScalarVec:
         context = self.world.context
-        if isinstance(self.seeds, NoiseSeeds):
-            return self.seeds.noise(table_coins(context, view.joint, self.own_id))
         assert self.seeds is not None
-        return self.seeds.noise(bit_coins(context, view.joint, self.own_id))
+        return self.seeds.noise(noise_coins(context, view.joint, self.own_id))
 
     def _proved(
         self, view: RoundPicture, edges: tuple[bytes, ...], neighbours: list[int]

@@ -26,16 +26,15 @@ from gopa.rounds.proofs import (
     SharedKeyClaim,
 )
 from gopa.rounds.rows.statements import length_statement, mask_statement
-from gopa.rounds.statements import bit_coins, table_coins
+from gopa.rounds.statements import noise_coins
 from wire.errors import UsageError
 from wire.randomness import Rng
-from zkp import NoiseSeeds
+from zkp.noise import NoiseSeed
 from zkp.rows.length_prover import HiddenLengths
 from zkp.rows.mask_prover import HiddenMasks
 from zkp.rows.product_tests import encode_tests, hidden_tests
 from zkp.rows.rows import HiddenPads, HiddenRows
 from zkp.rows.shape import TESTS
-from zkp.weighted_noise import NoiseBits
 
 AnyClaim: TypeAlias = PossessionClaim | NoiseClaim | SharedKeyClaim | LengthClaim | MaskClaim
 
@@ -50,12 +49,12 @@ class ProofDoubles:
     def prove_noise(
         self,
         claim: NoiseClaim,
-        seeds: NoiseSeeds | NoiseBits | None,
+        seed: NoiseSeed | None,
         given: Opening,
         output: Opening,
         rng: Rng,
     ) -> tuple[bytes, bytes]:
-        _require_noise(claim, seeds, given, output)
+        _require_noise(claim, seed, given, output)
         if not claim.context.manifest.weighted:
             return _tag(claim), b""
         steps = given.values.reveal().ints()
@@ -134,23 +133,21 @@ def _require(point: Point, encoding: bytes) -> None:
 
 
 def _require_noise(
-    claim: NoiseClaim, seeds: NoiseSeeds | NoiseBits | None, given: Opening, output: Opening
+    claim: NoiseClaim, seed: NoiseSeed | None, given: Opening, output: Opening
 ) -> None:
     context = claim.context
     exact = context.manifest.terms.exact
     posts = [(given, claim.given)] if exact else [(given, claim.given), (output, claim.output)]
     for opening, posted in posts:
         _require(commit(context.key, opening.values, opening.blindings[0]).points[0], posted)
-    if isinstance(seeds, NoiseSeeds):
-        _require(seeds.commitment.points[0], claim.seed)
-        noise = seeds.noise(table_coins(context, claim.joint, claim.party))
-    elif seeds is None:
+    if seed is None:
         noise = output.values - given.values
         if not exact or claim.seed or claim.output or any(noise.reveal().ints()):
             raise UsageError("without noise the output is the input")
     else:
-        _require(seeds.point, claim.seed)
-        noise = seeds.noise(bit_coins(context, claim.joint, claim.party))
+        if seed.posted != claim.seed:
+            raise UsageError("the witness does not satisfy the claim")
+        noise = seed.noise(noise_coins(context, claim.joint, claim.party))
     if any((output.values - given.values - noise).reveal().ints()):
         raise UsageError("the output is not the input plus the noise")
     if max(given.values.reveal().ints()) > context.manifest.terms.steps:

@@ -10,13 +10,12 @@ from commitments.group import Group, SecretScalarVec
 from gopa.contract.manifest import Manifest
 from gopa.rounds.context import RoundContext, commit, opening_of
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim, Proofs, SharedKeyClaim
-from gopa.rounds.statements import bit_coins, noise_plan, table_coins
+from gopa.rounds.statements import noise_coins
 from tests.contract.samples import manifest, vector_terms
 from tests.randomness import seeded
 from wire.domains import INPUT_AND_NOISE
 from wire.randomness import Rng
-from zkp import GaussianTable, NoiseSeeds, commit_weighted_noise
-from zkp.weighted_noise import NoiseBits
+from zkp.noise import NoiseSeed
 
 JOINT = b"\x21" * 32
 CLOSE = b"\x31" * 32
@@ -45,7 +44,7 @@ class Noisy:
     """A claim without proofs, and everything its prover knows."""
 
     claim: NoiseClaim
-    seeds: NoiseSeeds | NoiseBits
+    seeds: NoiseSeed
     given: Opening
     output: Opening
 
@@ -61,15 +60,11 @@ def noisy(
     rng, group, party = seeded(f"noisy {number}"), context.group, party_number(number)
     inputs = group.secret_scalars(values or [7, 3, 9][-context.dimension :])
     given = _opened(context, inputs, rng)
-    noise: SecretScalarVec
-    seeds: NoiseSeeds | NoiseBits
-    if isinstance(context.manifest.terms.noise, GaussianTable):
-        seeds = NoiseSeeds.fresh(group, context.manifest.terms.noise, 1, rng=rng)
-        noise, seed = seeds.noise(table_coins(context, JOINT, party)), seeds.commitment.to_bytes()
-    else:
-        hedge = context.transcript(INPUT_AND_NOISE, CLOSE, party)
-        seeds = commit_weighted_noise(noise_plan(context), inputs, hedge, rng=rng)
-        noise, seed = seeds.noise(bit_coins(context, JOINT, party)), seeds.point.to_bytes()
+    hedge = context.transcript(INPUT_AND_NOISE, CLOSE, party)
+    law = context.manifest.terms.noise
+    seeds = law.seed(context.noise_setting, inputs, hedge, rng=rng)
+    assert seeds is not None
+    noise, seed = seeds.noise(noise_coins(context, JOINT, party)), seeds.posted
     wrong = group.scalars([error] * context.dimension)
     output = _opened(context, inputs + noise + wrong, rng)
     claim = NoiseClaim(

@@ -10,14 +10,14 @@ from commitments import Opening, Pedersen, VectorPedersen
 from commitments.group import Group
 from gopa.contract.manifest import Manifest
 from gopa.rounds.context import RoundContext, commit, opening_of, revealed
-from gopa.rounds.statements import noise_plan, require_provable, table_coins
+from gopa.rounds.statements import noise_coins, require_provable
 from tests.contract.samples import manifest, signed_manifest, terms, vector_terms
 from tests.randomness import seeded
 from tests.rounds.samples import CLOSE, KINDS, context_of, manifest_of, party_number
 from wire.domains import INPUT_AND_NOISE, POSSESSION, Domain
 from wire.errors import UsageError
 from zkp import Transcript
-from zkp.noise_table import binomial
+from zkp.noise import WeightedBits, binomial
 
 
 def in_round(group: Group, agreed: Manifest, number: int = 1) -> RoundContext:
@@ -140,22 +140,21 @@ def test_full_mode_is_the_one_with_commitments(group: Group) -> None:
         require_provable(signed)
 
 
-def test_plans_of_bits_are_for_noise_from_bits(group: Group) -> None:
+def test_a_plan_of_bits_has_the_inputs_of_the_terms(group: Group) -> None:
     context = context_of(group, "bits")
-    plan = noise_plan(context)
-    steps = manifest_of("bits").terms.steps
+    law, steps = context.manifest.terms.noise, context.manifest.terms.steps
+    assert isinstance(law, WeightedBits)
+    plan = law.plan(context.noise_setting)
     assert plan.interval is not None
     assert (plan.dimension, plan.interval.low, plan.interval.high) == (3, 0, steps)
     assert plan.inputs_committed
-    with pytest.raises(UsageError):
-        noise_plan(context_of(group, "table"))
 
 
 def test_every_party_and_round_has_coins_of_its_own(group: Group) -> None:
     context = context_of(group)
     agreed = manifest(terms(noise=manifest_of("table").terms.noise))
     drawn = {
-        table_coins(each, joint, party_number(number))
+        noise_coins(each, joint, party_number(number))
         for each in (context, replace(context, round=2), in_round(group, agreed))
         for joint in (b"\x01" * 32, b"\x02" * 32)
         for number in range(8)

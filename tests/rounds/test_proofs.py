@@ -22,7 +22,7 @@ from gopa.rounds.context import RoundContext
 from gopa.rounds.masks.law import BITS
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim, Proofs, SharedKeyClaim
 from gopa.rounds.real_proofs import RealProofs
-from gopa.rounds.unproved_noise import add_noise, counts, even_groups
+from gopa.rounds.unproved_noise import add_noise
 from tests.contract.samples import signed_manifest
 from tests.group.backends import installed_groups
 from tests.randomness import seeded
@@ -38,7 +38,8 @@ from tests.rounds.samples import (
 )
 from wire.errors import UsageError
 from zkp import NoiseSeeds
-from zkp.noise_table import GaussianTable, NoiseLaw, WeightedBits, WeightRun, binomial, irwin_hall
+from zkp.noise import GaussianTable, NoiseLaw, WeightedBits, WeightRun, binomial, irwin_hall
+from zkp.noise.weighted_bits import even_groups
 
 REAL = RealProofs()
 
@@ -383,8 +384,7 @@ def test_groups_hold_every_weight_once_and_have_a_middle(weights: list[int]) -> 
 @pytest.mark.parametrize("name", MANY)
 def test_the_groups_of_a_law_convolve_to_it(name: str) -> None:
     law = LAWS[name]
-    assert isinstance(law, WeightedBits)
-    groups = [np.array(counts(group), dtype=object) for group in even_groups(law.weights)]
+    groups = [np.array(piece, dtype=object) for piece in law.pieces]
     assert len(groups) == MANY[name]
     whole = groups[0]
     for group in groups[1:]:

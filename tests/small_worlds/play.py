@@ -23,7 +23,7 @@ from tests.randomness import seeded
 from tests.rounds.doubles import ProofDoubles
 from tests.small_worlds.graphs import Edges, drawn_as
 from tests.small_worlds.world import World
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 TABLE: Final = GaussianTable.with_scale("4", bits=20, rows=31)
 DOUBLES: Final = ProofDoubles()

@@ -29,7 +29,7 @@ from tests.verifier.answers import Answer, anchors_of, first, second
 from tests.verifier.mutations import Material, flipped, material
 from wire.ed25519 import PublicKey
 from wire.errors import MalformedMessage
-from zkp.noise_table import GaussianTable, NoNoise
+from zkp.noise import GaussianTable, NoNoise
 
 NAMES: Final = (
     "clean_full",

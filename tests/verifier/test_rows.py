@@ -45,7 +45,7 @@ from tests.protocol.simulation.row_worlds import (
 from tests.protocol.simulation.test_rows import lies_in_two_rollbacks
 from tests.verifier.answers import ACCEPTED, first, second
 from tests.verifier.test_sessions import PHASES, TRIES, archive_of
-from zkp.noise_table import NoNoise
+from zkp.noise import NoNoise
 
 ONCE: Final = replace(ROWS, rounds=1)
 WEIGHTED_ONCE: Final = replace(WEIGHTED, rounds=1)

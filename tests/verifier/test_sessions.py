@@ -33,7 +33,7 @@ from gopa.contract.manifest import TestCoins
 from gopa.contract.party import About
 from gopa.contract.phases import Phase
 from gopa.contract.terms import Terms
-from gopa.planning.worth import Worth
+from gopa.planning.result import Worth
 from gopa.protocol.organiser import SessionSetting
 from gopa.protocol.simulation import Behaviour, Script, Simulation
 from gopa.protocol.simulation.script import (
@@ -59,7 +59,7 @@ from tests.protocol.simulation.worlds import (
 )
 from tests.vectors.transcripts import worlds
 from tests.verifier.answers import ACCEPTED, Answer, anchors_of, first, report, second
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 
 def of_few(terms: Terms) -> Terms:

@@ -11,13 +11,13 @@ from commitments.group import Group
 from tests.randomness import seeded
 from tests.zkp.noise_samples import party
 from tests.zkp.proof_vectors import Case, byte_cases, expectation, transcript
-from zkp.gaussian_noise import (
+from zkp.noise import GaussianTable, decode_noise_law
+from zkp.noise.gaussian_table import (
     Draw,
     GaussianNoiseStatement,
     prove_gaussian_noise,
     verify_gaussian_noise,
 )
-from zkp.noise_table import GaussianTable, decode_noise_law
 from zkp.range import Interval, RangeStatement
 
 CONTEXT = b"a party of a session"
@@ -121,7 +121,7 @@ def false_case(
     with (
         mock.patch("zkp.bits.prover.require_satisfied"),
         mock.patch("zkp.bits.prover.require_valid"),
-        mock.patch("zkp.gaussian_noise.draw", return_value=told),
+        mock.patch("zkp.noise.gaussian_table.draw", return_value=told),
     ):
         return case(group, name, parts, [noise])
 

@@ -9,14 +9,14 @@ from commitments import Commitment, Opening, Pedersen
 from commitments.group import Group
 from tests.randomness import seeded
 from wire.randomness import Rng
-from zkp.gaussian_noise import (
+from zkp.noise import GaussianTable
+from zkp.noise.gaussian_table import (
     GaussianNoiseStatement,
     NoiseSeeds,
     NoiseWitness,
     prove_gaussian_noise,
     verify_gaussian_noise,
 )
-from zkp.noise_table import GaussianTable
 from zkp.range import Interval, RangeStatement
 from zkp.transcript import Transcript
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zkp.noise_table import GaussianTable, NoiseLaw, NoNoise, binomial, irwin_hall
+from zkp.noise import GaussianTable, NoiseLaw, NoNoise, binomial, irwin_hall
 
 SCALES = ("8", "7.508", "8.016", "8.266", "9.225", "29/3", "1")
 REFUSED = {

@@ -33,10 +33,10 @@ from wire.errors import GopaError
 from wire.randomness import Rng
 from zkp import Interval, RangeStatement, prove_range, sigma
 from zkp import bits as bit_argument
+from zkp.noise.weighted_bits import WeightedNoisePlan, commit_weighted_noise
 from zkp.sigma import AnyOf, ChildWitnesses
 from zkp.sigma.statements import discrete_log, opening, witness
 from zkp.transcript import NonceSource, Transcript
-from zkp.weighted_noise import WeightedNoisePlan, commit_weighted_noise
 
 Kind: TypeAlias = Literal["zeros", "shifted"]
 

@@ -19,16 +19,14 @@ from tests.pace import examples
 from tests.randomness import seeded
 from tests.zkp.noise_samples import DEFAULT, SMALL, UNIT, Party, commit, party, transcript
 from wire.errors import InvalidProof, ProtocolError, UsageError
-from zkp.batch import ProofClaim, verify_batch
-from zkp.gaussian_noise import (
+from zkp.noise import GaussianTable, NoiseSeeds
+from zkp.noise.gaussian_table import (
     Draw,
     GaussianNoiseStatement,
-    NoiseSeeds,
     NoiseWitness,
     draw,
     prove_gaussian_noise,
 )
-from zkp.noise_table import GaussianTable
 from zkp.range import Interval, RangeStatement
 from zkp.transcript import Transcript
 from zkp.vectors import constant
@@ -236,23 +234,6 @@ def test_inputs_leave_room_for_the_noise(group: Group) -> None:
             GaussianNoiseStatement(SMALL, commitment, (1,), commitment, inputs)
 
 
-def test_batches_name_the_bad_ones() -> None:
-    group = ristretto255()
-    made = [party(group, SMALL, [i], [7], [i], seed=i) for i in range(8)]
-    proofs = [each.prove(transcript(b"%d" % i)) for i, each in enumerate(made)]
-
-    def claims(shift: int) -> list[ProofClaim]:
-        return [
-            ProofClaim(each.statement, proof, transcript(b"%d" % (i if i != 5 else i + shift)))
-            for i, (each, proof) in enumerate(zip(made, proofs, strict=True))
-        ]
-
-    verify_batch(claims(0), rng=seeded(1))
-    with pytest.raises(ProtocolError) as refused:
-        verify_batch(claims(1), rng=seeded(1))
-    assert refused.value.culprits == (5,)  # type: ignore[attr-defined]
-
-
 def test_witnesses_stay_closed(group: Group) -> None:
     made = party(group, SMALL, [3], [4], [20])
     for secret in (made.witness, made.witness.seeds):
@@ -279,7 +260,7 @@ def forge(monkeypatch: pytest.MonkeyPatch, made: Party, told: Draw) -> bytes:
     with monkeypatch.context() as patched:
         patched.setattr("zkp.bits.prover.require_satisfied", lambda *_: None)
         patched.setattr("zkp.bits.prover.require_valid", lambda *_: None)
-        patched.setattr("zkp.gaussian_noise.draw", lambda *_: told)
+        patched.setattr("zkp.noise.gaussian_table.draw", lambda *_: told)
         return made.prove()
 
 

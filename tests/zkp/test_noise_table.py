@@ -25,20 +25,18 @@ from tests.zkp.noise_samples import DEFAULT
 from tests.zkp.noise_table_vectors import REFUSED, laws, records
 from wire.errors import MalformedMessage, UsageError
 from zkp.bits import BitForm
-from zkp.gaussian_noise import DrawRows, draw, slack_bits
-from zkp.noise_table import (
+from zkp.noise import (
     MOST_WEIGHTED_BITS,
     GaussianTable,
-    NoiseLaw,
     WeightedBits,
     WeightRun,
-    _decided_half,
     binomial,
     check_law,
     decode_noise_law,
     exp_of_minus,
     irwin_hall,
 )
+from zkp.noise.gaussian_table import DrawRows, _decided_half, draw, slack_bits
 
 VECTORS = Path(__file__).resolve().parents[2] / "specs" / "vectors" / "noise_table.json"
 
@@ -96,25 +94,6 @@ def test_the_default_is_the_documented_one() -> None:
     assert (table.bits, table.rows, table.radius) == (48, 113, 56)
     assert table == GaussianTable.with_scale("8.000")
     assert abs(table.variance - 64) < Fraction(1, 10**7)
-
-
-@pytest.mark.parametrize("law", laws().values(), ids=laws().keys())
-def test_the_cumulative_table_turns_draws_into_noise(law: NoiseLaw) -> None:
-    cumulative = law.cumulative
-    assert cumulative[0] == 0
-    assert cumulative[-1] == law.total
-    for row, mass in enumerate(law.masses):
-        assert cumulative[row + 1] - cumulative[row] == mass
-        assert law.noise_at(cumulative[row]) == row - law.radius
-        assert law.noise_at(cumulative[row + 1] - 1) == row - law.radius
-    for wrong in (-1, law.total, True, 0.0):
-        with pytest.raises(UsageError):
-            law.noise_at(wrong)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("law", laws().values(), ids=laws().keys())
-def test_a_law_survives_its_encoding(law: NoiseLaw) -> None:
-    assert decode_noise_law(law.to_bytes()) == law
 
 
 def test_hashes_name_laws() -> None:
@@ -389,8 +368,8 @@ SPEC: Final = (ROOT / "specs" / "07-range-and-noise.md").read_text()
 
 
 FILES: Final = (
-    "zkp/gaussian_noise.py",
-    "zkp/weighted_noise.py",
+    "zkp/noise/gaussian_table.py",
+    "zkp/noise/weighted_bits.py",
     "zkp/range.py",
 )
 

@@ -12,9 +12,9 @@ from tests.zkp import gaussian_noise_vectors, weighted_noise_vectors
 from tests.zkp.proof_vectors import published, transcript, verify_record
 from tests.zkp.range_vectors import LAST_LARGEST, RANGE, VECTOR_RANGE
 from zkp.equations import holds
-from zkp.gaussian_noise import verify_gaussian_noise
+from zkp.noise.gaussian_table import verify_gaussian_noise
+from zkp.noise.weighted_bits import verify_weighted_noise
 from zkp.range import verify_last_largest, verify_range, verify_vector_range
-from zkp.weighted_noise import verify_weighted_noise
 
 FILES: dict[str, tuple[Any, Callable[..., None]]] = {
     "range": (RANGE, verify_range),

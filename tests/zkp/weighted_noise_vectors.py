@@ -11,15 +11,15 @@ from commitments.group import Group
 from tests.randomness import seeded
 from tests.zkp.proof_vectors import Case, byte_cases, expectation, transcript
 from zkp.bits import Openings
-from zkp.noise_table import WeightedBits, binomial, decode_noise_law, irwin_hall
-from zkp.range import Interval
-from zkp.weighted_noise import (
+from zkp.noise import WeightedBits, binomial, decode_noise_law, irwin_hall
+from zkp.noise.weighted_bits import (
     WeightedNoisePlan,
     WeightedNoiseStatement,
     commit_weighted_noise,
     prove_weighted_noise,
     verify_weighted_noise,
 )
+from zkp.range import Interval
 
 CONTEXT = b"a party of a session"
 

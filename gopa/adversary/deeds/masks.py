@@ -22,7 +22,6 @@ from gopa.contract.party import ACCUSATION, COMMIT, PUBLISH, Commit, Publish
 from gopa.contract.phases import Phase
 from gopa.protocol.party import Post
 from gopa.protocol.party.committing import sealed_shares
-from gopa.protocol.party.reading import share_point
 from gopa.protocol.party.states import Committed, Published
 from gopa.protocol.simulation import Behaviour
 from gopa.protocol.simulation.access import PartyAccess, body_of
@@ -35,6 +34,7 @@ from gopa.rounds.masks import (
     deal_seed,
     edge_mask,
     self_mask,
+    share_point,
     shareable_seed,
     sign,
 )

@@ -20,9 +20,9 @@ from gopa.protocol.party.states import Checking, Committed, Joined
 from gopa.protocol.simulation.access import PartyAccess
 from gopa.protocol.simulation.script import Honest, Rounds, acts
 from gopa.protocol.simulation.setup import SeededStreams
-from gopa.rounds.statements import table_coins
+from gopa.rounds.statements import noise_coins
 from zkp import NoiseSeeds
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 Seeds: TypeAlias = Callable[[PartyAccess, Joined], NoiseSeeds | None]
 """Other seeds than those of the join; None to leave them."""
@@ -97,7 +97,7 @@ class _Lucky(Honest):
         if not isinstance(enrolled.joined.seeds, NoiseSeeds):
             return [post]
         view = committed.view
-        coins = table_coins(view.context, view.joint, view.own_id)
+        coins = noise_coins(view.context, view.joint, view.own_id)
         order = access.toolkit.group.order
         for seeds in _tries(access):
             (noise,) = seeds.noise(coins).reveal().ints()

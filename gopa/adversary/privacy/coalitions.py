@@ -21,7 +21,7 @@ from gopa.planning.planner import plan
 from gopa.support.wording import NO_EPSILON
 from wire.errors import MalformedMessage, UsageError
 from wire.strict_json import read_json
-from zkp.noise_table import NoiseLaw, decode_noise_law
+from zkp.noise import NoiseLaw, decode_noise_law
 
 Build = Callable[[Terms, np.random.Generator], Sequence[ReleaseScenario]]
 

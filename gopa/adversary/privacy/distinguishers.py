@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse
 
-from gopa.adversary.privacy.bounds import Floats, TrialCounts
+from gopa.adversary.privacy.bounds import TrialCounts
 from gopa.adversary.privacy.views import Law, Release, Views, Words, World
 from gopa.graph.resistance import solve
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
 
 CERTAIN: Final = 1e6

@@ -8,8 +8,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from gopa.adversary.privacy.bounds import Floats, TrialCounts, epsilon_below
+from gopa.adversary.privacy.bounds import TrialCounts, epsilon_below
 from gopa.adversary.privacy.distinguishers import best_test, require_enough
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
 
 RunMany: TypeAlias = Callable[[np.random.Generator, int], Any]

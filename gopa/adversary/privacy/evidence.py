@@ -13,7 +13,6 @@ from gopa.contract.framing import party_id
 from gopa.contract.party import COMMIT, OPENING, PUBLISH, RECOVER, UNMASK, Commit
 from gopa.contract.phases import Kind
 from gopa.contract.words import unpack_words, word_type
-from gopa.protocol.party.reading import mask_law, share_point
 from gopa.protocol.rules import RoundFindings
 from gopa.rounds.context import RoundContext
 from gopa.rounds.masks import (
@@ -28,6 +27,7 @@ from gopa.rounds.masks import (
     recover,
     recover_seed,
     self_mask,
+    share_point,
     sign,
 )
 from wire.errors import UsageError
@@ -215,7 +215,7 @@ class Stripper:
 
     def _edge(self, key: SecretBytes, place: int, other: int) -> Numbers:
         """The mask as this party adds it."""
-        context, law = self.context, mask_law(self.context.manifest.terms)
+        context, law = self.context, self.context.mask_law
         signed = sign(self._id(place), self._id(other))
         if context.committed_masks:
             mask = edge_mask(context.group, key, law, context.dimension)

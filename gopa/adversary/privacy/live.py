@@ -18,7 +18,7 @@ from gopa.protocol.simulation import Script, Simulation, SimulationOptions
 from gopa.protocol.simulation.party import SimulatedParty
 from gopa.protocol.simulation.script import PostsLate
 from wire.randomness import Rng
-from zkp.noise_table import GaussianTable, binomial
+from zkp.noise import GaussianTable, binomial
 
 LAST_ROUND: Final = 10_000
 

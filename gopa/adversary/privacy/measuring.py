@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from gopa.adversary.privacy.bounds import Floats, TrialCounts, delta_below, epsilon_below
+from gopa.adversary.privacy.bounds import TrialCounts, delta_below, epsilon_below
 from gopa.adversary.privacy.distinguishers import (
     Score,
     all_scores,
@@ -26,8 +26,9 @@ from gopa.adversary.privacy.scenarios import ReleaseScenario
 from gopa.adversary.privacy.views import Law, Masks, World, views
 from gopa.contract.terms import Terms
 from gopa.planning.outcome import privacy
+from gopa.planning.result import guarantee
 from gopa.planning.target import float_below
-from gopa.planning.worth import guarantee
+from gopa.support.arrays import Floats
 
 if TYPE_CHECKING:
     import numpy as np

@@ -23,10 +23,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from gopa.accounting.convolution import Masses
-from gopa.adversary.privacy.bounds import Floats
 from gopa.graph import Graph
 from gopa.rounds.masks import RoundedGaussian
-from zkp.noise_table import NoiseLaw
+from gopa.support.arrays import Floats
+from zkp.noise import NoiseLaw
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 """Values as a session publishes them, modulo 2^64: every smaller power of two divides it."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -27,10 +26,9 @@ from gopa.learning.correlated.disguises import (
     require_fitting,
 )
 from gopa.learning.correlated.optimum import mean_gradient, mean_value
-from gopa.learning.history import Recorder
 from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
 from gopa.learning.objectives import Objective
-from gopa.learning.outcome import Outcome, Progress, told
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Charge, Privacy
 from gopa.learning.steps import Steps, harmonic
 from gopa.noise import rounded_gaussian
@@ -146,13 +144,13 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
     """
     if clock is not None:
         raise UsageError("all agents act in every step: None", "clock")
-    begun, iterations = perf_counter(), whole(iterations, "iterations")
+    iterations = whole(iterations, "iterations")
     ledger = PrivacyLedger(privacy, assumptions=_ASSUMED)
+    run = AlgorithmRun(seed=seed, progress=progress, ledger=ledger)
     parts: dict[str, Any] = {"method": method, "mixing": mixing, "steps": steps, "noise": noise}
     walk = descend(problem, graph, radius=radius, seed=seed, runs=runs, **parts)
     warnings: tuple[str, ...] = ()
-    notes = Recorder()
-    with told(progress) as advance:
+    with run:
         if privacy is not None:
             fits = _charged(
                 ledger, privacy, problem, graph, iterations=iterations, progress=progress, **parts
@@ -164,21 +162,17 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
         for each in walk:
             average, spread = each.average, each.spread
             if each.number in marks:
-                notes.note(step=each.number, loss=mean_value(problem, average), spread=spread)
-            advance("steps", each.number, iterations)
-            if each.number == iterations:
+                run.note(step=each.number, loss=mean_value(problem, average), spread=spread)
+            run.advance("steps", each.number, iterations)
+            if run.stopped or each.number == iterations:
                 break
-    sent = iterations * int(graph.degrees.sum())
+    sent = each.number * int(graph.degrees.sum())
     keys = 2 * graph.edge_count if method in {"rss", "functions"} else 0
-    return Outcome(
-        algorithm=f"correlated descent ({method})",
-        model=average if runs > 1 else average[0],
-        history=notes.history(),
-        spent=ledger.spent(),
+    return run.outcome(
+        f"correlated descent ({method})",
+        average if runs > 1 else average[0],
         messages=sent + keys,
         bytes=_NUMBER_BYTES * problem.dimension * sent + _KEY_BYTES * keys,
-        seconds=perf_counter() - begun,
-        seed=seed,
         converged=bool((_left(problem, average, radius) + spread < _CLOSE).all()),
         warnings=warnings,
     )

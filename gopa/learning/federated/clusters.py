@@ -17,7 +17,7 @@ from gopa.learning.clipping import clip, finite, length
 from gopa.learning.data import Users
 from gopa.learning.federated.row_sums import RowSums, known_length
 from gopa.learning.federated.setting import Setting, SumOptions
-from gopa.learning.federated.sums import SumRun, SumSession
+from gopa.learning.federated.sums import Callback, SumRun, SumSession
 from gopa.learning.outcome import Outcome, Progress
 from gopa.support.arrays import Floats
 
@@ -162,13 +162,15 @@ def kmeans(  # noqa: PLR0913 - what is clustered, and how
     origin: npt.ArrayLike = 0.0,
     centres: npt.ArrayLike | None = None,
     progress: Progress = None,
+    callback: Callback | None = None,
     **asked: Unpack[SumOptions],
 ) -> Outcome:
     """k-means in verified rounds: `centres`, and how many rows each has.
 
     The first `centres` are spread at random over the ball unless somebody says. Without privacy
     it ends when no centre moves by more than `tol`, or by that part of the largest of their
-    numbers, and says if that did not happen. Further keywords are those of `Setting`.
+    numbers, and says if that did not happen. `callback` is that of `fedavg`. Further keywords are
+    those of `Setting`.
     """
     found = Clusters(
         Setting(**asked),
@@ -180,4 +182,4 @@ def kmeans(  # noqa: PLR0913 - what is clustered, and how
         centres=centres,
         tol=tol,
     )
-    return found.carried_out(problem, rounds, progress)
+    return found.carried_out(problem, rounds, progress, callback)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gopa import UsageError
 from gopa.learning.data import Table, Users, natural
 from gopa.learning.federated.setting import Mode, Setting
-from gopa.learning.federated.sums import SumRun
+from gopa.learning.federated.sums import Callback, SumRun
 from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
 from gopa.learning.outcome import Outcome, Progress
 from gopa.learning.privacy import Privacy, Unit
@@ -59,7 +59,9 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
     the arithmetic alone, `epsilon=None` with mode "off", takes each row for a party without it.
     `epsilon=None` adds no noise: the sums of all rounds come out as they are. See `Privacy` for
     `epsilon`, `delta` and `unit`, and `Setting` for `most_rows`, `mode`, `session` and `ledger`.
-    Who knows `random_state`, an integer, knows all noise of this simulation.
+    Who knows `random_state`, an integer, knows all noise of this simulation. `callback` hears the
+    number of each round of `fit` and its model, and may raise `StopIteration`: then `partial_fit`
+    goes on with the rounds of the session that are left, which were charged.
     """
 
     epsilon: float | None = 1.0
@@ -72,6 +74,7 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
     ledger: PrivacyLedger | None = None
     random_state: Any = None
     progress: Progress = None
+    callback: Callback | None = None
 
     __metadata_request__fit: ClassVar = {"groups": True}
     __metadata_request__partial_fit: ClassVar = {"groups": True}
@@ -82,7 +85,8 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
         setting = self._setting()
         rounds = self._rounds(setting, fit=True)
         self._begin(problem, groups, setting, rounds, None)
-        return self._shown(self._run.carried_out(problem, rounds, self.progress), problem)
+        found = self._run.carried_out(problem, rounds, self.progress, self.callback, goes_on=True)
+        return self._shown(found, problem)
 
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """One more round of one session; noise is made for `rounds` calls.

@@ -7,11 +7,11 @@ Everything that users tell is a sum of this kind, whatever algorithm asks. Speci
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from decimal import Decimal
-from time import perf_counter
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from gopa.learning.data import Users
 from gopa.learning.federated.setting import Setting
 from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress, told
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Charge, Privacy, Spent
 from gopa.support.arrays import Floats
 
@@ -74,7 +74,7 @@ class SumSession:
         before: Sequence[SumSession] = (),
     ) -> None:
         self.name, self.setting, self.before = name, setting, before
-        self._start = perf_counter()
+        self.run = AlgorithmRun(seed=setting.seed)
         given, self._plan = setting.aggregator, None
         if given is None:
             needed = whole(rounds, "rounds")
@@ -170,15 +170,13 @@ class SumSession:
             messages, size = messages + more, size + bytes_more
             transcripts += [found.transcript for found in each.results if found.transcript]
             said += each.warnings
-        return Outcome(
-            algorithm=self.name,
-            model=model,
+        return self.run.outcome(
+            self.name,
+            model,
             history=history,
             spent=self.spent(),
             messages=messages,
             bytes=size,
-            seconds=perf_counter() - self._start,
-            seed=self.setting.seed,
             transcript=tuple(transcripts) or None,
             converged=converged,
             warnings=tuple(dict.fromkeys([*doubts, *said, *warnings])),
@@ -220,6 +218,10 @@ class SumSession:
         self.close()
 
 
+Callback: TypeAlias = Callable[[int, dict[str, Any]], None]
+"""Hears how many rounds are done, and the model after them; `StopIteration` ends the run."""
+
+
 class SumRun(ABC):
     """An algorithm between its rounds, all of which belong to one session."""
 
@@ -239,11 +241,26 @@ class SumRun(ABC):
         except RoundAborted:
             return
 
-    def carried_out(self, problem: Users, rounds: int, progress: Progress = None) -> Outcome:
-        """So many rounds, or as many as the session has, or until the model stands still."""
-        covered = self.session.rounds_left
-        with self.session, told(progress) as advance:
-            advance("rounds", 0, rounds)
+    def carried_out(
+        self,
+        problem: Users,
+        rounds: int,
+        progress: Progress = None,
+        callback: Callback | None = None,
+        *,
+        goes_on: bool = False,
+    ) -> Outcome:
+        """So many rounds, or as many as the session has, or until the model stands still.
+
+        Where it `goes_on`, a session that whoever watches has stopped stays open: its other rounds
+        were charged, too.
+        """
+        covered, run = self.session.rounds_left, self.session.run
+        run.progress = progress
+        with ExitStack() as opened:
+            opened.callback(self._ended, goes_on=goes_on)
+            opened.enter_context(run)
+            run.advance("rounds", 0, rounds)
             for done in range(whole(rounds, "rounds")):
                 if not self.session.rounds_left:
                     self.session.warn(
@@ -251,10 +268,16 @@ class SumRun(ABC):
                     )
                     break
                 self.round(problem)
-                advance("rounds", done + 1, rounds)
-                if self.converged:
+                if callback is not None and self.session.results:
+                    run.asks(callback, done + 1, self._model())
+                run.advance("rounds", done + 1, rounds)
+                if self.converged or run.stopped:
                     break
             return self.outcome()
+
+    def _ended(self, *, goes_on: bool) -> None:
+        if not (goes_on and self.session.run.stopped):
+            self.session.close()
 
     def outcome(self) -> Outcome:
         """What came of all rounds so far."""

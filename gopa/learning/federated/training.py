@@ -28,7 +28,7 @@ from gopa.learning.federated.rounds import (
 )
 from gopa.learning.federated.row_sums import LengthVotes
 from gopa.learning.federated.setting import Mode, Setting
-from gopa.learning.federated.sums import SumRun, SumSession
+from gopa.learning.federated.sums import Callback, SumRun, SumSession
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
 from gopa.learning.outcome import Outcome, Progress, require_neither
@@ -254,6 +254,7 @@ def fedavg(  # noqa: PLR0913 - every algorithm is called like this
     session: Mapping[str, Any] | None = None,
     ledger: PrivacyLedger | None = None,
     aggregator: Aggregator | None = None,
+    callback: Callback | None = None,
     **recipe: Any,
 ) -> Outcome:
     """Trains a linear model by federated averaging, in `rounds` verified rounds.
@@ -261,7 +262,9 @@ def fedavg(  # noqa: PLR0913 - every algorithm is called like this
     Labels are -1 and 1 for the logistic loss. Further keywords are those of `Recipe`. The noise
     is made for `planned` rounds, as many as `rounds` unless somebody says: more of them are
     not begun, and the outcome says so. `most_rows`, `mode`, `session`, `ledger` and
-    `aggregator` are those of `Setting`. Its model has `coef` and `intercept`.
+    `aggregator` are those of `Setting`. Its model has `coef` and `intercept`; after each round
+    `callback` hears the number of the round and the model, and `StopIteration` from it ends the
+    run early: all that was planned is spent.
 
     Raises:
         BudgetExceeded: the ledger does not cover the session.
@@ -271,7 +274,7 @@ def fedavg(  # noqa: PLR0913 - every algorithm is called like this
     setting = Setting(privacy, seed, most_rows, mode, session, ledger, aggregator)
     covered = rounds if planned is None else planned
     training = Training(setting, Recipe(**recipe), problem, rounds=covered)
-    return training.carried_out(problem, rounds, progress)
+    return training.carried_out(problem, rounds, progress, callback)
 
 
 def fedsgd(problem: Users, *, rounds: int = 20, **asked: Any) -> Outcome:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from time import perf_counter
 from typing import Final
 
 import numpy as np
@@ -13,14 +12,13 @@ from scipy.special import bdtrc
 from gopa import UsageError
 from gopa.accounting import Loss
 from gopa.graph import Graph
-from gopa.learning.checks import generator, number, require_seed, whole
+from gopa.learning.checks import generator, number, whole
 from gopa.learning.clocks import Clock, ClockLaw, require_law
 from gopa.learning.data import Users as Problem
-from gopa.learning.history import History, Recorder
 from gopa.learning.network_dp.laws import colluder_chance, least, local_sigma, sum_law
 from gopa.learning.network_dp.responses import added_reports, ring_histogram, walk_histogram
 from gopa.learning.network_dp.walks import Flags, Update, Users, Visits, Walk, carry
-from gopa.learning.outcome import Outcome, Progress, told
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Privacy, Spent
 from gopa.noise import randomised_response, subseed
 from gopa.support.arrays import Floats
@@ -61,20 +59,18 @@ def fit_sum(  # noqa: PLR0913 - every algorithm is called like this
     first column, are cut off at `low` and `high`; users with several take turns with them, from
     any of them on. `distributed` noise (remark 4.2) withstands colluders on a ring.
     """
-    start, asked = perf_counter(), {"seed": seed, "rounds": rounds, "runs": runs}
-    walk, visits = _visits(problem, privacy, graph, clock, cap, **asked)
+    run = AlgorithmRun(seed=seed, progress=progress, stops=False)
+    walk, visits = _visits(problem, privacy, graph, clock, cap, seed=seed, rounds=rounds, runs=runs)
     width = width_of(low, high)
     sigma = _deviations(walk, privacy, width, rounds, distributed=distributed)
     noise = generator(seed, "network dp", "noise").standard_normal((len(sigma), runs))
     values = np.stack([problem.table.features[rows, 0] for rows in problem.rows])
     update = numbers(np.clip(values, low, high), noise * sigma[:, None])
-    sums, history = _carried(visits, update, np.zeros((runs, 1)), rounds, progress)
+    sums = _carried(run, visits, update, np.zeros((runs, 1)), rounds)
     name = "sum on a ring" if walk.turns else "sum by a random walk"
     spent = claimed(privacy, *_CLAIMS[name], f"noise {sigma[0]:.4g}")
-    return outcome(
-        name, sums[:, 0] / _expected(walk, len(sigma)), history, spent,
-        messages=len(sigma) + len(problem) - 2, start=start, seed=seed,
-    )  # fmt: skip
+    messages = len(sigma) + len(problem) - 2
+    return outcome(run, name, sums[:, 0] / _expected(walk, len(sigma)), spent, messages)
 
 
 def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
@@ -96,8 +92,8 @@ def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
     them, from any of them on. The token begins and ends with as many uniform reports as hide those
     of a round on a ring.
     """
-    start, asked = perf_counter(), {"seed": seed, "rounds": rounds, "runs": runs}
-    walk, visits = _visits(problem, privacy, graph, clock, cap, **asked)
+    run = AlgorithmRun(seed=seed, progress=progress, stops=False)
+    walk, visits = _visits(problem, privacy, graph, clock, cap, seed=seed, rounds=rounds, runs=runs)
     if privacy is None:
         raise UsageError("reports that are not randomised hide nothing: ask for privacy", "privacy")
     users, steps, truth = len(problem), rounds * len(problem), _labels(problem, values)
@@ -111,7 +107,7 @@ def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
     added = added_reports(epsilon, values, users) if walk.turns else 0
     rng, even = generator(seed, "network dp", "uniform"), np.full(values, 1 / values)
     begun = rng.multinomial(added, even, runs).astype(np.float64)
-    counts, history = _carried(visits, update, begun, rounds, progress)
+    counts = _carried(run, visits, update, begun, rounds)
     counts = counts + rng.multinomial(added, even, runs)
     # Reports past the cap are uniform, and so many are expected.
     past = steps - _expected(walk, steps)
@@ -119,7 +115,7 @@ def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
     shares = debiased(counts, beta, reports=steps - past, uniform=2 * added + past) / (steps - past)
     name = "histogram on a ring" if walk.turns else "histogram by a random walk"
     spent = claimed(privacy, *_CLAIMS[name], f"reports of epsilon {epsilon:.4g}")
-    return outcome(name, shares, history, spent, messages=steps + users - 2, start=start, seed=seed)
+    return outcome(run, name, shares, spent, steps + users - 2)
 
 
 def numbers(values: Floats, noise: Floats) -> Update:
@@ -179,7 +175,6 @@ def _visits(  # noqa: PLR0913 - all that is asked for
 
     Users begin with any of their rows, so that all rows count alike.
     """
-    require_seed(seed)
     require_supported(privacy)
     users, rows = len(problem), int(problem.counts[0])
     if not rows or (problem.counts != rows).any():
@@ -271,16 +266,15 @@ def _labels(problem: Problem, values: int) -> np.ndarray:
 
 
 def _carried(
-    visits: Visits, update: Update, tokens: Floats, rounds: int, progress: Progress
-) -> tuple[Floats, History]:
-    """The last tokens, and one row of history for each round."""
-    notes, users = Recorder(), visits.users.shape[1] // rounds
-    with told(progress) as advance:
-        for each in range(rounds):
+    run: AlgorithmRun, visits: Visits, update: Update, tokens: Floats, rounds: int
+) -> Floats:
+    """The last tokens; the run notes one row for each round."""
+    users = visits.users.shape[1] // rounds
+    with run:
+        for each in run.steps(rounds, "rounds"):
             tokens = carry(visits, update, tokens, first=each * users, last=(each + 1) * users)
-            notes.note(round=each + 1, token=tokens[:, 0])
-            advance("rounds", each + 1, rounds)
-    return tokens, notes.history()
+            run.note(round=each + 1, token=tokens[:, 0])
+    return tokens
 
 
 def claimed(
@@ -295,25 +289,8 @@ def claimed(
     return Spent.of(privacy, privacy.epsilon, theorem=said, assumptions=assumptions)
 
 
-def outcome(  # noqa: PLR0913 - the parts of an outcome
-    name: str,
-    models: Floats,
-    history: History,
-    spent: Spent,
-    *,
-    messages: int,
-    start: float,
-    seed: int,
-) -> Outcome:
+def outcome(run: AlgorithmRun, name: str, models: Floats, spent: Spent, messages: int) -> Outcome:
     """The outcome of so many runs; of one run its model alone."""
     single = models[0] if models.ndim > 1 else float(models[0])
-    return Outcome(
-        algorithm=name,
-        model=single if len(models) == 1 else models,
-        history=history,
-        spent=spent,
-        messages=messages,
-        bytes=8 * messages * int(np.size(models[0])),
-        seconds=perf_counter() - start,
-        seed=seed,
-    )
+    model, size = single if len(models) == 1 else models, int(np.size(models[0]))
+    return run.outcome(name, model, spent=spent, messages=messages, bytes=8 * messages * size)

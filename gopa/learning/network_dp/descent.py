@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-from time import perf_counter
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from gopa import UsageError
 from gopa.graph import Graph
-from gopa.learning.checks import generator, number, require_seed, whole
+from gopa.learning.checks import generator, number, whole
 from gopa.learning.clipping import within
 from gopa.learning.clocks import Clock, ClockLaw, require_law
 from gopa.learning.data import Table
 from gopa.learning.data import Users as Problem
-from gopa.learning.history import Recorder
 from gopa.learning.network_dp.counting import WALKED, claimed, outcome, require_supported
 from gopa.learning.network_dp.laws import WalkLaw, central_sigma, graph_law, local_sigma, sgd_law
 from gopa.learning.network_dp.walks import Flags, GraphWalk, Users, Walk, carry
 from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
-from gopa.learning.outcome import Outcome, Progress, told
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Privacy
 from gopa.learning.rows import AgentRows
 from gopa.learning.steps import Steps, constant
@@ -140,9 +138,9 @@ def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
     With a trusted `curator` steps are the same, and nobody else knows who was taken: the usual
     baseline. The history has the objective over all rows, and the accuracy on rows `held_out`.
     """
-    require_seed(seed)
+    run = AlgorithmRun(seed=seed, progress=progress, stops=False)
     require_supported(privacy)
-    start, users = perf_counter(), len(problem)
+    users = len(problem)
     schedule = step if isinstance(step, Steps) else constant(number(step, "step"))
     each = whole(steps, "steps", whole(tokens, "tokens")) // tokens
     if curator and not cap is edge_cap is None:
@@ -176,8 +174,7 @@ def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
     )  # fmt: skip
     visits = walk.visits(seed, steps=each, runs=whole(runs, "runs") * tokens)
     models: Floats = np.zeros((runs * tokens, objective.dimension))
-    notes = Recorder()
-    with told(progress) as advance, np.errstate(over="ignore"):
+    with run, np.errstate(over="ignore"):
         for look in range(_LOOKS):
             first, last = look * each // _LOOKS, (look + 1) * each // _LOOKS
             models = carry(visits, update, models, first=first, last=last)
@@ -186,14 +183,13 @@ def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
             noted = {"objective": values.mean(axis=-1)}
             if held_out is not None:
                 noted["accuracy"] = _accuracy(means, held_out)
-            notes.note(step=last, **noted)
-            advance("steps", last, each)
+            run.note(step=last, **noted)
+            run.advance("steps", last, each)
     theorem = _CENTRAL if curator else _THEOREMS[walk.clock.law]
     spent = claimed(privacy, *theorem, f"noise {sigma:.4g} in a gradient")
-    return outcome(
-        "gradient descent by a random walk", models.reshape(runs, tokens, -1).mean(axis=1),
-        notes.history(), spent, messages=tokens * each + users - 2, start=start, seed=seed,
-    )  # fmt: skip
+    means = models.reshape(runs, tokens, -1).mean(axis=1)
+    messages = tokens * each + users - 2
+    return outcome(run, "gradient descent by a random walk", means, spent, messages)
 
 
 def _law(walk: Walk, cap: int, tokens: int, colluders: int, steps: Steps) -> WalkLaw:

@@ -5,7 +5,6 @@ Specification: `specs/13-network-dp.md`, section 6.
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,12 @@ import numpy as np
 import gopa
 from gopa import UsageError
 from gopa.graph import Graph, MixingMatrix, metropolis, require_connected
-from gopa.learning.checks import generator, require_seed, whole
+from gopa.learning.checks import generator, whole
 from gopa.learning.data import Users as Problem
-from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.network_dp.counting import SHARED, claimed, require_supported, width_of
 from gopa.learning.network_dp.laws import local_sigma
-from gopa.learning.outcome import Outcome, Progress, told
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Charge, Privacy
 from gopa.support.arrays import Floats
 
@@ -68,36 +66,34 @@ def fit_gossip(  # noqa: PLR0913 - every algorithm is called like this
     Neighbours see the noisy number itself, so the noise is that of local privacy; distant users
     learn less, as `gossip_shifts` says. The model has one mean for each user.
     """
-    require_seed(seed)
+    run = AlgorithmRun(seed=seed, progress=progress)
     require_supported(privacy)
     if clock is not None:
         raise UsageError("all act at once: there is no clock", "clock")
     if graph is None or graph.parties != len(problem) or len(problem) < 2:
         raise UsageError("a graph of all users, at least two", "graph")
-    mixing, start = metropolis(require_connected(graph)), perf_counter()
+    mixing = metropolis(require_connected(graph))
     values, width = _single(problem, low, high)
     sigma = 0.0 if privacy is None else local_sigma(privacy.epsilon, privacy.delta, 1, width)
     noise = generator(seed, "network dp", "gossip").standard_normal(
         (len(values), whole(runs, "runs"))
     )
-    found, notes = values[:, None] + sigma * noise, Recorder()
-    with told(progress) as advance:
+    found = values[:, None] + sigma * noise
+    with run:
         for each in range(whole(rounds, "rounds") + 1):
             error = np.sqrt(np.mean((found - values.mean()) ** 2, axis=0))
-            notes.note(round=each, error=error)
-            if each < rounds:
-                found = mixing.matrix @ found
-            advance("rounds", each, rounds)
-    sent = rounds * int(graph.degrees.sum())
-    return Outcome(
-        algorithm="gossip of noisy numbers",
-        model=found[:, 0] if runs == 1 else found,
-        history=notes.history(),
+            run.note(round=each, error=error)
+            run.advance("rounds", each, rounds)
+            if run.stopped or each == rounds:
+                break
+            found = mixing.matrix @ found
+    sent = each * int(graph.degrees.sum())
+    return run.outcome(
+        "gossip of noisy numbers",
+        found[:, 0] if runs == 1 else found,
         spent=claimed(privacy, "13-network-dp, theorem 8", SHARED[:1], f"noise {sigma:.4g}"),
         messages=sent,
         bytes=8 * sent,
-        seconds=perf_counter() - start,
-        seed=seed,
     )
 
 
@@ -122,20 +118,21 @@ def fit_groups(  # noqa: PLR0913 - every algorithm is called like this
     """
     if privacy is None or privacy.view != "everything" or graph is not None or clock is not None:
         raise UsageError("privacy against everybody, and neither graph nor clock", "privacy")
-    require_seed(seed)
     require_supported(privacy)
-    users, start = len(problem), perf_counter()
+    users = len(problem)
     # A session has at least three.
     whole(size, "size", 3, users)
     values, width = _single(problem, low, high)
     order = generator(seed, "network dp", "groups").permutation(users)
     groups = np.array_split(order, users // size)
     ledger = PrivacyLedger(privacy, assumptions=[f"at most {corrupt} of a group collude"])
+    run = AlgorithmRun(seed=seed, progress=progress, ledger=ledger, stops=False)
     # Nobody is in two groups: all of them together cost a user what one does.
     ledger.charge(Charge.guarantee(privacy.epsilon, privacy.delta), note="its group")
-    notes, transcripts, total, sent, written = Recorder(), [], 0.0, 0, 0
-    with told(progress) as advance:
-        for place, members in enumerate(groups):
+    transcripts, total, sent, written = [], 0.0, 0, 0
+    with run:
+        for place in run.steps(len(groups), "groups"):
+            members = groups[place]
             result = gopa.average(
                 (values[members] - low) / width,
                 epsilon=privacy.epsilon,
@@ -148,17 +145,12 @@ def fit_groups(  # noqa: PLR0913 - every algorithm is called like this
             log = result.transcript.log()
             transcripts.append(result.transcript)
             sent, written = sent + log.size, written + sum(map(len, log.entries()))
-            notes.note(group=place, mean=float(result), stderr=result.stderr)
-            advance("groups", place + 1, len(groups))
-    return Outcome(
-        algorithm=f"sessions of {size}",
-        model=low + width * total / users,
-        history=notes.history(),
-        spent=ledger.spent(),
+            run.note(group=place, mean=float(result), stderr=result.stderr)
+    return run.outcome(
+        f"sessions of {size}",
+        low + width * total / users,
         messages=sent,
         bytes=written,
-        seconds=perf_counter() - start,
-        seed=seed,
         transcript=tuple(transcripts),
     )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -19,9 +18,8 @@ from gopa.graph import Graph
 from gopa.learning.checks import number, require_seed, whole
 from gopa.learning.clipping import within
 from gopa.learning.data import Users
-from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress, told
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.pairwise.gossip import NUMBER_BYTES, exchanges, marked, require_gossip
 from gopa.learning.pairwise.kernels import Places
 from gopa.learning.pairwise.losses import RANKING, MeanLoss, PairLoss, rows_of
@@ -229,13 +227,13 @@ def fit_dual_averaging(  # noqa: PLR0913 - every algorithm is called like this
     Raises:
         UsageError: parts do not fit together.
     """
-    begun, rows = perf_counter(), rows_of(problem)
-    require_seed(seed)
+    rows = rows_of(problem)
     if method == "central" and graph is not None:
         raise UsageError("one place has all rows: leave the graph out", "graph")
     if method != "central" or clock is not None:
         require_gossip(graph, len(rows), clock)
     ledger = PrivacyLedger(privacy, assumptions=["labels are public"] if privacy else ())
+    run = AlgorithmRun(seed=seed, progress=progress, ledger=ledger)
     travelling: PairGradients = OpenRows(loss, rows)
     if privacy is not None:
         travelling = PrivateRows.of(loss, problem, codebook, ledger, seed=seed)
@@ -243,32 +241,30 @@ def fit_dual_averaging(  # noqa: PLR0913 - every algorithm is called like this
         raise UsageError("rows become those of a codebook to be hidden: say how well", "privacy")
     # All pairs of more users would not fit into memory; of both labels some are among these.
     some = np.argsort(rows[:, -1], kind="stable")[:: -(-len(rows) // _SHOWN)]
-    chosen, notes, mean = prox or Prox(), Recorder(), MeanLoss(loss, rows[some])
+    chosen, mean = prox or Prox(), MeanLoss(loss, rows[some])
     marks = np.geomspace(1, whole(steps, "steps"), 30).astype(int)
     walk = dual_averages(
         travelling, graph, method=method, pace=pace, prox=chosen, steps=steps, marks=marks,
         seed=seed, runs=runs,
     )  # fmt: skip
-    with told(progress) as advance:
+    with run:
         for found in walk:
             model = found.averaged.mean(axis=1)
             apart = np.sqrt(((found.averaged - model[:, None]) ** 2).sum(axis=-1)).max(axis=1)
             loss_now = mean.value(model) + chosen.value(model)
-            notes.note(step=found.number, loss=loss_now, spread=apart)
-            advance("steps", found.number, steps)
-    history, sent = notes.history(), 0 if method == "central" else 2 * steps
+            run.note(step=found.number, loss=loss_now, spread=apart)
+            run.advance("steps", found.number, steps)
+            if run.stopped:
+                break
+    history, sent = run.history, 0 if method == "central" else 2 * found.number
     last = history["loss"]
-    half = int(np.searchsorted(history["step"], steps / 2))
+    half = int(np.searchsorted(history["step"], found.number / 2))
     # A row, or a cell and a label; whose it is; and gradients.
     numbers = (rows.shape[1] if privacy is None else 2) + 1 + travelling.dimension
-    return Outcome(
-        algorithm=f"dual averaging of pairs ({loss.name}, {method})",
-        model=model if runs > 1 else model[0],
-        history=history,
-        spent=ledger.spent(),
+    return run.outcome(
+        f"dual averaging of pairs ({loss.name}, {method})",
+        model if runs > 1 else model[0],
         messages=sent,
         bytes=NUMBER_BYTES * numbers * sent,
-        seconds=perf_counter() - begun,
-        seed=seed,
         converged=bool((np.abs(last[half] - last[-1]) <= _STALLED * last[0]).all()),
     )

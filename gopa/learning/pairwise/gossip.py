@@ -6,7 +6,6 @@ Specification: `specs/23-pairwise.md`, section 2.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from time import perf_counter
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -17,9 +16,8 @@ from gopa.graph import Graph
 from gopa.learning.checks import require_seed, whole
 from gopa.learning.clocks import EdgeClock
 from gopa.learning.data import Users
-from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress, told
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.pairwise.kernels import Between, Kernel, Pairs, Places
 from gopa.learning.pairwise.local import Cells, reports_of
 from gopa.learning.privacy import Privacy
@@ -191,11 +189,10 @@ def fit_pairwise(  # noqa: PLR0913 - every algorithm is called like this
     Raises:
         UsageError: parts do not fit together.
     """
-    begun = perf_counter()
     require_gossip(graph, len(problem), clock)
     assert graph is not None  # noqa: S101 - just refused
-    require_seed(seed)
     ledger = PrivacyLedger(privacy, assumptions=kernel.assumptions if privacy else ())
+    run = AlgorithmRun(seed=seed, progress=progress, ledger=ledger)
     pairs: Between
     if privacy is not None:
         pairs = reports_of(problem, kernel, cells, ledger, seed=seed)
@@ -203,26 +200,23 @@ def fit_pairwise(  # noqa: PLR0913 - every algorithm is called like this
         raise UsageError("points are put into cells to be hidden: say how well", "privacy")
     else:
         pairs = Pairs(kernel, problem)
-    notes = Recorder()
     marks = np.geomspace(1, whole(steps, "steps"), 60).astype(int)
     walk = estimates(pairs, graph, method=method, steps=steps, marks=marks, seed=seed, runs=runs)
-    with told(progress) as advance:
-        goal = pairs.mean(advance)
+    with run:
+        goal = pairs.mean(run.advance)
         for step, found in walk:
             missed = np.abs(found - goal).mean(axis=1)
-            notes.note(step=step, error=missed, spread=found.std(axis=1))
-            advance("steps", step, steps)
-    sent = 2 * steps * (2 if method == "u2" else 1)
+            run.note(step=step, error=missed, spread=found.std(axis=1))
+            run.advance("steps", step, steps)
+            if run.stopped:
+                break
+    sent = 2 * step * (2 if method == "u2" else 1)
     # A point, whose it is, and but for U2 an estimate.
     numbers = 3 if method == "u2" else 4
-    return Outcome(
-        algorithm=f"statistic of pairs ({kernel.name}, {method})",
-        model=found if runs > 1 else found[0],
-        history=notes.history(),
-        spent=ledger.spent(),
+    return run.outcome(
+        f"statistic of pairs ({kernel.name}, {method})",
+        found if runs > 1 else found[0],
         messages=sent,
         bytes=NUMBER_BYTES * numbers * sent,
-        seconds=perf_counter() - begun,
-        seed=seed,
         converged=bool((missed <= _CLOSE * max(abs(goal), _LEAST)).all()),
     )

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.learning.checks import number, require_seed, whole
+from gopa.learning.checks import number, whole
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress, require_neither, told
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
 from gopa.learning.pairwise.kernels import Kernel, Places, TablePairs, points_of
 from gopa.learning.privacy import Charge, Privacy
 from gopa.noise import RandomisedResponse, randomised_response, subseed
@@ -235,22 +234,17 @@ def fit_local(  # noqa: PLR0913 - every algorithm is called like this
         UsageError: parts do not fit together.
     """
     require_neither(graph, clock, "everybody reports once: leave graph and clock out")
-    begun = perf_counter()
-    require_seed(seed)
     ledger = PrivacyLedger(privacy, assumptions=kernel.assumptions)
-    with told(progress) as advance:
-        advance("reports", 0, 1)
+    with AlgorithmRun(seed=seed, progress=progress, ledger=ledger, stops=False) as run:
+        run.advance("reports", 0, 1)
         pairs = reports_of(problem, kernel, cells, ledger, seed=seed)
-        value = pairs.mean(advance)
-    return Outcome(
-        algorithm=f"statistic of pairs from private reports ({kernel.name})",
-        model=value,
+        value = pairs.mean(run.advance)
+    return run.outcome(
+        f"statistic of pairs from private reports ({kernel.name})",
+        value,
         history=History({"users": [len(problem)], "estimate": [value]}),
-        spent=ledger.spent(),
         messages=len(problem),
         bytes=len(problem) * math.ceil(math.log2(pairs.kinds) / 8),
-        seconds=perf_counter() - begun,
-        seed=seed,
     )
 
 

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.learning.checks import require_seed, whole
+from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress, require_neither, told
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
 from gopa.learning.pairwise.kernels import AUC, Places, points_of
 from gopa.learning.pairwise.local import require_local
 from gopa.learning.pairwise.subsampling import shared_out
@@ -154,8 +153,7 @@ def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
         UsageError: parts do not fit together.
     """
     require_neither(graph, clock, "everybody reports once: leave graph and clock out")
-    begun, asked, many = perf_counter(), require_local(privacy, problem), len(problem)
-    require_seed(seed)
+    asked, many = require_local(privacy, problem), len(problem)
     whole(depth, "depth", 1, _DEEPEST)
     if patience is not None and not patience > 1:
         raise UsageError("above 1, or None to look into everything", "patience")
@@ -166,30 +164,28 @@ def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
         raise UsageError("scores lie between low and high: scale them", "high")
     cells = cells_of(scores, depth, low, high)
     ledger = PrivacyLedger(asked, assumptions=AUC.assumptions)
+    run = AlgorithmRun(seed=seed, progress=progress, ledger=ledger, stops=False)
     if every_level and not asked.delta:
         raise UsageError("answers for all levels need a delta above 0", "delta")
     times = depth if every_level else 1
     epsilon = shared_out(asked, times, Charge.randomised_response)
     ledger.charge(Charge.randomised_response(epsilon), times=times, note="bits")
-    with told(progress) as advance:
+    with run:
         trees = []
         for done, (name, chosen) in enumerate((("above", above), ("below", ~above))):
-            advance("trees", done, 2)
+            run.advance("trees", done, 2)
             own = subseed(seed, "pairwise", "tree", name)
             trees.append(
                 CountTree.reported(cells[chosen], depth, epsilon, own, every_level=every_level)
             )
         value = ordered_pairs(trees[0], trees[1], patience) / pairs
-        advance("trees", 2, 2)
-    return Outcome(
-        algorithm="AUC from private bits",
-        model=value,
+        run.advance("trees", 2, 2)
+    return run.outcome(
+        "AUC from private bits",
+        value,
         history=History({"users": [many], "estimate": [value]}),
-        spent=ledger.spent(),
         messages=many,
         bytes=many * -(-times // 8),
-        seconds=perf_counter() - begun,
-        seed=seed,
     )
 
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from gopa import UsageError
-from gopa.learning.checks import require_seed, whole
+from gopa.learning.checks import whole
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress, require_neither, told
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
 from gopa.learning.pairwise.answers import PrivateAnswers, WholeKernel
 from gopa.learning.pairwise.kernels import Kernel, Places, points_of
 from gopa.learning.pairwise.local import require_local
@@ -97,8 +96,8 @@ def fit_two_party(  # noqa: PLR0913 - every algorithm is called like this
         UsageError: parts do not fit together.
     """
     require_neither(graph, clock, "an aggregator draws pairs: leave graph and clock out")
-    begun, asked = perf_counter(), require_local(privacy, problem)
-    require_seed(seed)
+    asked = require_local(privacy, problem)
+    run = AlgorithmRun(seed=seed, progress=progress, stops=False)
     if not (transport is None or callable(transport)):
         raise UsageError("a function of a PairRun, or None", "transport")
     rounding = WholeKernel(kernel, bits, low, high)
@@ -109,10 +108,10 @@ def fit_two_party(  # noqa: PLR0913 - every algorithm is called like this
         answers_each = best_rounds(rounding, asked, labels, law, laplace=laplace)
     whole(answers_each, "answers_each")
     answers = answers_within(rounding, asked, answers_each, laplace=laplace)
-    ledger, each = _charged(answers, asked, answers_each)
+    run.ledger, each = _charged(answers, asked, answers_each)
     pairs = pairings(kernel, labels, answers_each, seed)
     draws, found = Draws(seed, "pairwise", "coins"), np.empty(pairs.shape[:2], dtype=np.int64)
-    with told(progress) as advance:
+    with run:
         for number, chosen in enumerate(pairs):
             coins, done = answers.coins(draws, len(chosen)), number * len(chosen)
             if transport is None:
@@ -120,11 +119,11 @@ def fit_two_party(  # noqa: PLR0913 - every algorithm is called like this
                 found[number] = answers.drawn(results, coins)
             else:
                 name = f"pairs of seed {seed}, round {number}"
-                for place, run in enumerate(_runs(answers, rounded, chosen, coins, name)):
+                for place, pair in enumerate(_runs(answers, rounded, chosen, coins, name)):
                     # One answer that no circuit gives could move the mean anywhere.
-                    found[number, place] = whole(transport(run), "transport", *answers.ends)
-                    advance("pairs", done + place, found.size)
-            advance("pairs", done + len(chosen), found.size)
+                    found[number, place] = whole(transport(pair), "transport", *answers.ends)
+                    run.advance("pairs", done + place, found.size)
+            run.advance("pairs", done + len(chosen), found.size)
     ordered = 2 * (labels < 0).sum() * (labels > 0).sum()
     if kernel.labels != "public":
         ordered = len(points) * (len(points) - 1)
@@ -134,15 +133,12 @@ def fit_two_party(  # noqa: PLR0913 - every algorithm is called like this
     columns: dict[str, list[float]] = {"users": [len(points)], "estimate": [value]}
     columns |= {"answers_each": [answers_each], "epsilon_of_answer": [each]}
     columns |= {"meetings": [int(np.unique(couples, return_counts=True)[1].max())]}
-    return Outcome(
-        algorithm=f"statistic of pairs computed by two parties each ({kernel.name})",
-        model=value,
+    return run.outcome(
+        f"statistic of pairs computed by two parties each ({kernel.name})",
+        value,
         history=History(columns),
-        spent=ledger.spent(),
         messages=found.size * (messages + 1),
         bytes=found.size * (size + _ANSWER),
-        seconds=perf_counter() - begun,
-        seed=seed,
     )
 
 

@@ -6,18 +6,16 @@ Specification: `specs/23-pairwise.md`, section 6.
 from __future__ import annotations
 
 from dataclasses import replace
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 import gopa
 from gopa import UsageError
-from gopa.learning.checks import require_seed
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress, require_neither, told
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
 from gopa.learning.pairwise.kernels import Kernel, points_of
 from gopa.learning.pairwise.local import (
     Cells,
@@ -52,8 +50,8 @@ def fit_verified(  # noqa: PLR0913 - every algorithm is called like this
         UsageError: parts do not fit together.
     """
     require_neither(graph, clock, "a session makes its own: leave graph and clock out")
-    begun, asked = perf_counter(), require_local(privacy, problem)
-    require_seed(seed)
+    asked = require_local(privacy, problem)
+    run = AlgorithmRun(seed=seed, progress=progress, stops=False)
     if options.get("mode") == "off":
         raise UsageError("a session leaves a log that can be audited: not off", "mode")
     points = points_of(problem.table)[np.concatenate(problem.rows)]
@@ -63,30 +61,27 @@ def fit_verified(  # noqa: PLR0913 - every algorithm is called like this
     ledger = PrivacyLedger(asked)
     # Nobody is in two groups, so all sessions together cost what one costs.
     ledger.charge(Charge.guarantee(asked.epsilon, asked.delta), note="counts")
-    results = []
-    with told(progress) as advance:
-        for group in range(len(public)):
-            advance("sessions", group, len(public))
-            results.append(
-                gopa.histogram(
-                    inside[groups == group] + 0.5,
-                    bins=chosen.count,
-                    range=(0, chosen.count),
-                    epsilon=asked.epsilon,
-                    delta=asked.delta,
-                    seed=int.from_bytes(subseed(seed, "pairwise", "session", group)[:6]),
-                    **options,
-                )
+    with run:
+        results = [
+            gopa.histogram(
+                inside[groups == group] + 0.5,
+                bins=chosen.count,
+                range=(0, chosen.count),
+                epsilon=asked.epsilon,
+                delta=asked.delta,
+                seed=int.from_bytes(subseed(seed, "pairwise", "session", group)[:6]),
+                **options,
             )
-        advance("sessions", len(public), len(public))
+            for group in run.steps(len(public), "sessions")
+        ]
     assumed = [line for each in results if each.privacy for line in each.privacy.assumptions]
     counts = np.stack([each.counts for each in results])
     deviations = np.stack([np.broadcast_to(each.sum_stderr, counts[0].shape) for each in results])
     value = from_counts(kernels_between(kernel, chosen, public), counts, deviations) / divisor
     logs = [each.transcript.log() for each in results]
-    return Outcome(
-        algorithm=f"statistic of pairs from verified counts ({kernel.name})",
-        model=value,
+    return run.outcome(
+        f"statistic of pairs from verified counts ({kernel.name})",
+        value,
         history=History(
             {"users": [len(points)], "estimate": [value], "count_error": [float(deviations.max())]}
         ),
@@ -95,8 +90,6 @@ def fit_verified(  # noqa: PLR0913 - every algorithm is called like this
         ),
         messages=sum(each.size for each in logs),
         bytes=sum(len(entry) for each in logs for entry in each.entries()),
-        seconds=perf_counter() - begun,
-        seed=seed,
         transcript=tuple(each.transcript for each in results),
     )
 

@@ -7,7 +7,6 @@ Specification: `specs/20-personalised.md`, section 3.
 from __future__ import annotations
 
 import math
-from time import perf_counter
 from typing import Final
 
 import numpy as np
@@ -15,10 +14,9 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.graph import Graph
-from gopa.learning.checks import number, require_seed, whole
+from gopa.learning.checks import number, whole
 from gopa.learning.clocks import Clock, ClockLaw, EdgeClock, events, require_law
-from gopa.learning.history import Recorder
-from gopa.learning.outcome import Outcome, Progress, require_neither, told
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
 from gopa.learning.personalised.descent import Look, row, started
 from gopa.learning.personalised.objective import Collaboration, Links, Places
 from gopa.learning.privacy import Privacy, Spent
@@ -109,10 +107,9 @@ def fit_admm(  # noqa: PLR0913 - every algorithm is called like this
     A user takes `inner` gradient steps towards its best model. By default all edges are equally
     likely.
     """
-    begun = perf_counter()
     if privacy is not None:
         require_neither(privacy, None, "ADMM is not private here: None")
-    require_seed(seed)
+    loop = AlgorithmRun(seed=seed, progress=progress)
     many = whole(runs, "runs")
     models = started(problem, start, many)
     links = problem.links(graph)
@@ -126,14 +123,14 @@ def fit_admm(  # noqa: PLR0913 - every algorithm is called like this
     actors = events(chosen, seed, steps=total, runs=many).actors.astype(np.int64)
     _ = problem.paces
     meetings = _Meetings(problem, links, models, penalty, whole(inner, "inner"))
-    notes, everybody = Recorder(), np.arange(many)
+    everybody, last = np.arange(many), 0
 
     def note(step: int) -> None:
         more = {} if look is None else look(meetings.models)
         objective, sent = problem.loss(meetings.models, links), np.full(many, _SENT * step)
-        notes.note(**row(step, objective=objective, vectors=sent, **more))
+        loop.note(**row(step, objective=objective, vectors=sent, **more))
 
-    with told(progress) as advance:
+    with loop:
         note(0)
         for number_ in range(_LOOKS):
             first, last = number_ * total // _LOOKS, (number_ + 1) * total // _LOOKS
@@ -141,14 +138,13 @@ def fit_admm(  # noqa: PLR0913 - every algorithm is called like this
                 meetings.meet(everybody, *actors[:, step].T)
             if first < last:
                 note(last)
-            advance("steps", last, total)
-    return Outcome(
-        algorithm="personal models by ADMM",
-        model=meetings.models[0] if many == 1 else meetings.models,
-        history=notes.history(),
+            loop.advance("steps", last, total)
+            if loop.stopped:
+                break
+    return loop.outcome(
+        "personal models by ADMM",
+        meetings.models[0] if many == 1 else meetings.models,
         spent=Spent.nothing_hidden("record"),
-        messages=2 * total,
-        bytes=8 * problem.dimension * _SENT * total,
-        seconds=perf_counter() - begun,
-        seed=seed,
+        messages=2 * last,
+        bytes=8 * problem.dimension * _SENT * last,
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from time import perf_counter
 from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -16,10 +15,9 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.graph import Graph
-from gopa.learning.checks import generator, number, require_seed, whole
+from gopa.learning.checks import generator, number, whole
 from gopa.learning.clocks import Clock, Poisson
-from gopa.learning.history import Recorder
-from gopa.learning.outcome import Outcome, Progress, told
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.personalised.descent import (
     FrankWolfe,
     Look,
@@ -195,8 +193,7 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
     Raises:
         BudgetExceeded: not even the coarsest release is within what was asked for.
     """
-    begun, many = perf_counter(), whole(runs, "runs")
-    require_seed(seed)
+    many, loop = whole(runs, "runs"), AlgorithmRun(seed=seed, progress=progress)
     if method not in (get_args(Method) if privacy is None else {"cd"}):
         raise UsageError(f"one of {', '.join(get_args(Method))}; only cd is private", "method")
     models = started(problem, start, many)
@@ -224,35 +221,33 @@ def fit_jointly(  # noqa: PLR0913 - every algorithm is called like this
         engine = ModelDescent(problem, links, models, disguise)
     else:
         engine = FrankWolfe(problem, links, models, radius, taken=whole(taken, "taken", 0))
-    notes = Recorder()
 
     def note(step: int) -> None:
         more = {} if look is None else look(models)
         objective = problem.loss(models, engine.links)
-        notes.note(**row(step, objective=objective, vectors=engine.vectors, **more))
+        loop.note(**row(step, objective=objective, vectors=engine.vectors, **more))
 
-    with told(progress) as advance:
+    with loop:
         note(0)
         for phase, (begin, end) in enumerate(pairwise([0, *marks])):
             if phase and relations is not None:
                 engine.relink(relations.learn(models, phase))
             engine.walk(actors, begin, end)
             note(end)
-            advance("steps", end, total)
+            loop.advance("steps", end, total)
+            if loop.stopped:
+                break
     model, messages, sent = {"models": models}, int(engine.vectors[0]), int(engine.bytes[0])
     if relations is not None:
         model["weights"] = relations.learner.weights
         messages += relations.learner.messages
         sent += relations.learner.bytes + relations.sampler.bytes
-    return Outcome(
-        algorithm=f"personal models ({method}, graph {'learned' if learning else 'given'})",
-        model={name: each[0] if many == 1 else each for name, each in model.items()},
-        history=notes.history(),
+    return loop.outcome(
+        f"personal models ({method}, graph {'learned' if learning else 'given'})",
+        {name: each[0] if many == 1 else each for name, each in model.items()},
         spent=Spent.nothing_hidden("record") if kept is None else kept.spent(),
         messages=messages,
         bytes=sent,
-        seconds=perf_counter() - begun,
-        seed=seed,
         converged=None if kept is not None else engine.is_still(),
     )
 

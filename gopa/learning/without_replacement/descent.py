@@ -8,19 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
-from gopa.learning.checks import require_seed, whole
+from gopa.learning.checks import whole
 from gopa.learning.clipping import DEVIATION, clip, on_grid, within
 from gopa.learning.data import Table, Users
-from gopa.learning.history import Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import Outcome, Progress, require_neither, told
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
 from gopa.learning.privacy import Charge, Privacy, Spent
 from gopa.learning.steps import Steps, constant, root
 from gopa.learning.without_replacement.models import LONGEST, OneVsAll, Trained
@@ -66,8 +64,9 @@ def fit_without_replacement(  # noqa: PLR0913 - every algorithm is called like t
         UsageError: parts do not fit together.
     """
     network = _Network.of(
-        problem, privacy, policy, graph=graph, clock=clock, seed=seed, steps=steps, batch=batch,
-        ridge=ridge, radius=radius, calibration=calibration, runs=runs, test=test, visits=1,
+        problem, privacy, policy, graph=graph, clock=clock, seed=seed, progress=progress,
+        steps=steps, batch=batch, ridge=ridge, radius=radius, calibration=calibration, runs=runs,
+        test=test, visits=1,
     )  # fmt: skip
     models, width = network.public.shape[1:]
     controllers = [
@@ -76,9 +75,8 @@ def fit_without_replacement(  # noqa: PLR0913 - every algorithm is called like t
     ]
     rows, losses = network.passes[0], network.losses
     iterations = max(map(rows.batches, range(len(problem))))
-    with told(progress) as advance:
-        for number in range(iterations):
-            advance("steps", number, iterations)
+    with network.run as run:
+        for number in run.steps(iterations):
             for node, controller in enumerate(controllers):
                 if number < rows.batches(node):
                     x, signs = rows.batch(node, number, losses)
@@ -87,7 +85,6 @@ def fit_without_replacement(  # noqa: PLR0913 - every algorithm is called like t
                     network.step(node, x, signs, number=number, public=public)
                     controller.told(losses.losses(network.own[node], x, signs))
             network.note(number + 1)
-        advance("steps", iterations, iterations)
     return network.outcome(f"SGD without replacement ({policy.name})")
 
 
@@ -113,16 +110,16 @@ def fit_with_replacement(  # noqa: PLR0913 - every algorithm is called like this
     least often: so no row is visited more than five times.
     """
     network = _Network.of(
-        problem, privacy, ALWAYS, graph=graph, clock=clock, seed=seed, steps=steps, batch=batch,
-        ridge=ridge, radius=radius, calibration=calibration, runs=runs, test=test, visits=_VISITS,
+        problem, privacy, ALWAYS, graph=graph, clock=clock, seed=seed, progress=progress,
+        steps=steps, batch=batch, ridge=ridge, radius=radius, calibration=calibration, runs=runs,
+        test=test, visits=_VISITS,
     )  # fmt: skip
     nodes, order = len(problem), Draws(seed, "with replacement", "nodes")
     each = np.array([network.passes[0].batches(node) for node in range(nodes)])
     total, taken = int(each.sum()) * _VISITS, np.zeros(nodes, dtype=int)
     everybody = np.ones(network.public.shape[:2], dtype=bool)
-    with told(progress) as advance:
-        for number in range(total):
-            advance("steps", number, total)
+    with network.run as run:
+        for number in run.steps(total):
             busy = np.flatnonzero(_VISITS * each > taken)
             node = int(busy[order.below(len(busy), 1)[0]])
             turn, place = divmod(int(taken[node]), int(each[node]))
@@ -131,7 +128,6 @@ def fit_with_replacement(  # noqa: PLR0913 - every algorithm is called like this
             network.step(node, x, signs, number=number, public=everybody)
             if number % nodes == 0 or number == total - 1:
                 network.note(number + 1)
-        advance("steps", total, total)
     return network.outcome("SGD with replacement")
 
 
@@ -174,7 +170,7 @@ class _Network:
     steps: Steps
     noise: Noise | None
     radius: float
-    seed: int
+    run: AlgorithmRun
     spent: tuple[Spent, tuple[str, ...]]
     test: Table | None
     public: Floats
@@ -186,8 +182,6 @@ class _Network:
     messages: int = 0
     decided: Any = 0
     """How many models of each run became public since the last note."""
-    started: float = field(default_factory=perf_counter)
-    notes: Recorder = field(default_factory=Recorder)
     _law: Any = field(default_factory=lambda: rounded_gaussian(DEVIATION))
 
     @classmethod
@@ -200,6 +194,7 @@ class _Network:
         graph: Any,
         clock: Any,
         seed: int,
+        progress: Progress,
         steps: Steps,
         batch: int,
         ridge: float,
@@ -213,7 +208,7 @@ class _Network:
         if not isinstance(problem, Users):
             raise UsageError("rows of nodes, such as iid(table, nodes, seed)", "problem")
         require_neither(graph, clock, "all nodes hear the public model, and act in turn")
-        require_seed(seed)
+        run = AlgorithmRun(seed=seed, progress=progress)
         whole(runs, "runs")
         if whole(batch, "batch") > int(problem.counts.min()):
             raise UsageError(f"a node has fewer rows than a batch: {batch}", "batch")
@@ -236,7 +231,7 @@ class _Network:
         return cls(
             losses,
             [_Rows.of(problem, batch, seed=seed, runs=runs, turn=turn) for turn in range(visits)],
-            steps, noise, radius, seed,
+            steps, noise, radius, run,
             _spent(privacy, policy, noise, losses.count, calibration=calibration, visits=visits),
             test, public, own, np.zeros(own.shape[:-1]),
         )  # fmt: skip
@@ -267,7 +262,7 @@ class _Network:
         unit = (moved * self.noise.deviation / DEVIATION)[..., None]
         drawn = [
             self._law.draw(
-                subseed(self.seed, "without replacement", run, node, number), values.shape[1:]
+                subseed(self.run.seed, "without replacement", run, node, number), values.shape[1:]
             )
             for run in range(len(values))
         ]
@@ -284,19 +279,16 @@ class _Network:
         self.decided = 0
         if self.test is not None:
             row["accuracy"], row["own accuracy"] = self.trained.accuracy(self.test)
-        self.notes.note(**row)
+        self.run.note(**row)
 
     def outcome(self, name: str) -> Outcome:
         """The outcome of the whole run."""
-        return Outcome(
-            algorithm=name,
-            model=self.trained,
-            history=self.notes.history(),
+        return self.run.outcome(
+            name,
+            self.trained,
             spent=self.spent[0],
             messages=self.messages,
             bytes=2 * _NUMBER_BYTES * self.public.shape[-1] * self.fetched,
-            seconds=perf_counter() - self.started,
-            seed=self.seed,
             warnings=self.spent[1],
         )
 

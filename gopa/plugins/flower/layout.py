@@ -15,10 +15,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from gopa.support.arrays import Floats
 from wire.errors import MalformedMessage, UsageError
 from wire.strict_json import read_json
 
-Floats = npt.NDArray[np.float64]
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 _LARGEST: Final = 65_536

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -29,13 +29,8 @@ from gopa.protocol.party.reading import (
     Drawing,
     RoundView,
     decoded_join,
-    edge_context,
     joint_of,
-    mask_law,
-    pad_key,
     read_coins,
-    self_context,
-    share_point,
     view_of,
 )
 from gopa.protocol.party.rows import answer_inputs
@@ -52,7 +47,6 @@ from gopa.rounds.context import RoundContext, commit, opening_of
 from gopa.rounds.masks import (
     Dealing,
     EdgeMasks,
-    RoundedGaussian,
     SelfMask,
     SharedPoint,
     add_self_words,
@@ -60,21 +54,20 @@ from gopa.rounds.masks import (
     deal_seed,
     edge_key,
     edge_key_hash,
-    edge_masks,
     encode_commitments,
     seal_share,
     seed_hash,
     self_mask,
+    share_point,
     shareable_seed,
     sign,
 )
 from gopa.rounds.proofs import NoiseClaim, PossessionClaim
-from gopa.rounds.statements import bit_coins, table_coins
+from gopa.rounds.statements import noise_coins
 from gopa.rounds.unproved_noise import add_noise
 from wire.errors import UsageError
 from wire.randomness import draw
 from wire.secret import Guarded, SecretBytes
-from zkp import NoiseSeeds
 
 
 def take_coins(
@@ -204,9 +197,9 @@ def edge_secrets(
     keys = b"".join(view.enrolment.roll.parties[v].key for v in neighbours)
     points = group.decode_points(keys, len(neighbours)) * secret
     shared = [SharedPoint(point) for point in points]
-    contexts = [edge_context(view, view.position, v) for v in neighbours]
+    contexts = [view.context.edge_context(view.own_id, view.id_of(v)) for v in neighbours]
     derived = [edge_key(point, each) for point, each in zip(shared, contexts, strict=True)]
-    masks = round_masks(view.context, derived) if view.context.committed_masks else None
+    masks = view.context.edge_masks(derived) if view.context.committed_masks else None
     if masks is None:
         posted = [edge_key_hash(key, each) for key, each in zip(derived, contexts, strict=True)]
     else:
@@ -218,18 +211,13 @@ def edge_secrets(
     return secrets, masks
 
 
-def round_masks(context: RoundContext, keys: Sequence[SecretBytes]) -> EdgeMasks:
-    """The masks that these keys of edges stand for, in full mode."""
-    return edge_masks(context.group, keys, mask_law(context.manifest.terms), context.dimension)
-
-
 def _committed(context: RoundContext, masks: EdgeMasks) -> list[bytes]:
     """One commitment for each edge, under the key of the session."""
     if not len(masks):
         return []
     if isinstance(context.key, VectorPedersen):
-        bits = masks.law.bits if isinstance(masks.law, RoundedGaussian) else None
-        data = context.key.commit_rows(masks.rows, masks.blindings, bits=bits).to_bytes()
+        rows = context.key.commit_rows(masks.rows, masks.blindings, bits=masks.law.bits)
+        data = rows.to_bytes()
     else:
         data = masks.commitments().to_bytes()
     return [data[at : at + SIZE] for at in range(0, len(data), SIZE)]
@@ -240,7 +228,11 @@ def sealed_shares(
 ) -> tuple[bytes, ...]:
     """What this party dealt, for each neighbour under the key that they share."""
     return tuple(
-        seal_share(view.context.group, share, pad_key(view, edges[v].shared, view.position, v))
+        seal_share(
+            view.context.group,
+            share,
+            view.context.share_key(edges[v].shared, view.own_id, view.id_of(v)),
+        )
         for v, share in zip(view.neighbours, dealt.shares, strict=True)
     )
 
@@ -332,14 +324,14 @@ def _proved(
         blinding = group.random_scalars(1, party.rng)[0]
         output = opening_of(context.key, values, blinding)
         posted = commit(context.key, values, blinding).to_bytes()
-    mask = self_mask(group, seed, self_context(view), context.dimension)
+    mask = self_mask(group, seed, view.context.self_context(view.own_id), context.dimension)
     claim = NoiseClaim(
         context=context,
         acts_on=leaf,
         party=view.own_id,
         joint=view.joint,
         given=joined.given.commitment,
-        seed=_seed_bytes(joined),
+        seed=b"" if joined.seeds is None else joined.seeds.posted,
         output=posted,
         proof=b"",
         weighing=b"",
@@ -365,7 +357,7 @@ def _in_rows(
         raise UsageError("vectors that are proved row by row have rows and a mask")
     unanswered = RowVectors(joined.given, joined.rows)
     claim, vectors = answer_inputs(view, leaf, unanswered, party.toolkit.proofs, rng=party.rng)
-    own = seed_hash(seed, self_context(view))
+    own = seed_hash(seed, view.context.self_context(view.own_id))
     return _Own(vectors, own, tests=claim.tests, proof=claim.proof)
 
 
@@ -378,23 +370,16 @@ def _unproved(
     add_noise(masked, terms.noise, view.context.group, party.rng)
     if seed is None:
         return _Own(masked, NOTHING)
-    add_self_words(masked, seed, self_context(view), group=view.context.group)
-    return _Own(masked, seed_hash(seed, self_context(view)))
+    own = view.context.self_context(view.own_id)
+    add_self_words(masked, seed, own, group=view.context.group)
+    return _Own(masked, seed_hash(seed, own))
 
 
 def _noise(joined: Joined, view: RoundView) -> SecretScalarVec:
-    """What the seeds of the join and the coins of the round decide (04-V6)."""
-    if isinstance(joined.seeds, NoiseSeeds):
-        return joined.seeds.noise(table_coins(view.context, view.joint, view.own_id))
+    """What the seed of the join and the coins of the round decide (04-V6)."""
     if joined.seeds is None:
         raise UsageError("full mode has seeds")
-    return joined.seeds.noise(bit_coins(view.context, view.joint, view.own_id))
-
-
-def _seed_bytes(joined: Joined) -> bytes:
-    if isinstance(joined.seeds, NoiseSeeds):
-        return joined.seeds.commitment.to_bytes()
-    return b"" if joined.seeds is None else joined.seeds.point.to_bytes()
+    return joined.seeds.noise(noise_coins(view.context, view.joint, view.own_id))
 
 
 def _fresh_seed(party: PartyContext, view: RoundView) -> SecretBytes:

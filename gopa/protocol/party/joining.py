@@ -40,15 +40,12 @@ from gopa.protocol.party.states import (
 from gopa.rounds.context import commit, opening_of
 from gopa.rounds.proofs import PossessionClaim
 from gopa.rounds.rows.inputs import hide_noise
-from gopa.rounds.statements import noise_plan
 from gopa.support.wording import counted
 from wire.domains import INPUT_AND_NOISE
 from wire.errors import UsageError
 from wire.randomness import draw
 from wire.secret import SecretBytes
-from zkp import NoiseSeeds, commit_weighted_noise
-from zkp.noise_table import GaussianTable, NoNoise
-from zkp.weighted_noise import NoiseBits
+from zkp.noise import NoiseSeed
 
 NONCE_SIZE = 32
 
@@ -96,7 +93,7 @@ def join(
         nonce = SecretBytes(draw(party.rng, NONCE_SIZE))
         place = context.session, context.round, party.own_id
         nonce_hash = reveal_hash(*place, nonce.reveal())
-    seeds = _seeds(party, opened, given)
+    seed = _noise_seed(party, opened, given)
     drawn = hide_noise(party.context(1), rng=party.rng) if context.in_rows else None
     claim = PossessionClaim(context, opened.leaf, party.own_id, key, b"")
     possession = party.toolkit.proofs.prove_possession(claim, secret, party.rng)
@@ -104,8 +101,10 @@ def join(
     if drawn is not None and given.rows is not None:
         body = ROW_JOIN.encode(with_rows(content, given.rows, drawn))
     else:
-        body = JOIN.encode(replace(content, input=given.commitment, seed=_committed(seeds)))
-    stage = Joined(opened, given, secret, key, nonce, content.nonce_hash, seeds, drawn)
+        body = JOIN.encode(
+            replace(content, input=given.commitment, seed=b"" if seed is None else seed.posted)
+        )
+    stage = Joined(opened, given, secret, key, nonce, content.nonce_hash, seed, drawn)
     state, post = party.say(replace(state, stage=stage), Phase.JOIN, body)
     return state, [post]
 
@@ -167,10 +166,8 @@ def _given(party: PartyContext, supplied: Supplied) -> RoundInput:
     return RoundInput(supplied.logical, supplied.values, opening, data)
 
 
-def _seeds(
-    party: PartyContext, opened: RoundOpened, given: RoundInput
-) -> NoiseSeeds | NoiseBits | None:
-    """Draw the seeds of the noise of this attempt, if any: fresh, and fixed before the coins.
+def _noise_seed(party: PartyContext, opened: RoundOpened, given: RoundInput) -> NoiseSeed | None:
+    """Draw the seed of the noise of this attempt, if any: fresh, and fixed before the coins.
 
     A seed that was used before is a fault, because its owner may know what comes of it (attack
     `reused-noise-seed`).
@@ -178,18 +175,6 @@ def _seeds(
     context = opened.context
     if given.opening is None:
         return None
-    law = party.manifest.terms.noise
-    if isinstance(law, NoNoise):
-        return None
-    if isinstance(law, GaussianTable):
-        return NoiseSeeds.fresh(context.group, law, context.dimension, rng=party.rng)
+    law, setting = party.manifest.terms.noise, context.noise_setting
     hedge = context.transcript(INPUT_AND_NOISE, opened.leaf, party.own_id)
-    return commit_weighted_noise(noise_plan(context), given.opening.values, hedge, rng=party.rng)
-
-
-def _committed(seeds: NoiseSeeds | NoiseBits | None) -> bytes:
-    if seeds is None:
-        return b""
-    if isinstance(seeds, NoiseSeeds):
-        return seeds.commitment.to_bytes()
-    return seeds.point.to_bytes()
+    return law.seed(setting, given.opening.values, hedge, rng=party.rng)

@@ -23,8 +23,8 @@ from gopa.contract.manifest import (
     Trust,
 )
 from gopa.contract.terms import Terms
+from gopa.planning.result import Worth, guarantee, judge
 from gopa.planning.target import CORRUPT, colluding
-from gopa.planning.worth import Worth, guarantee, judge
 from gopa.support.wording import BEACONS, EXACT, EXACT_DIFFERENCE
 from wire.brief import Brief
 from wire.errors import GopaError

@@ -39,6 +39,7 @@ from gopa.rounds.masks import (
     decode_commitments,
     decode_seed_commitments,
     open_share,
+    share_point,
 )
 from gopa.rounds.proofs import PossessionClaim, SharedKeyClaim
 from wire.errors import InvalidProof, MalformedMessage, UsageError
@@ -57,9 +58,6 @@ from gopa.protocol.party.reading import (
     decode_commit_head,
     decoded,
     decoded_join,
-    mask_law,
-    pad_key,
-    share_point,
 )
 from gopa.protocol.party.rows import mask_rows, words_message
 from gopa.protocol.party.states import (
@@ -207,7 +205,8 @@ def _share_from(committed: Committed, dealer: int, theirs: CommitHead) -> Share 
     view = committed.view
     group = view.context.group
     sealed = theirs.shares[view.neighbours_of(dealer).index(view.position)]
-    key = pad_key(view, committed.edges[dealer].shared, dealer, view.position)
+    shared = committed.edges[dealer].shared
+    key = view.context.share_key(shared, view.id_of(dealer), view.own_id)
     try:
         share = open_share(group, sealed, key)
         check_share(_dealt(view, theirs), share_point(view.position), share)
@@ -286,7 +285,7 @@ def _masked(
         total = masked_opening(view.context, masked, committed.masks, signs)
         revealed = total.reveal()
         return revealed.values.to_bytes(), revealed.blindings.to_bytes()
-    law = mask_law(party.manifest.terms)
+    law = view.context.mask_law
     words = masked_words(masked, edges, live, law, view.context.group)
     return pack_words(words, party.manifest.word_width), b""
 

@@ -38,23 +38,12 @@ from gopa.contract.organiser import (
 from gopa.contract.party import JOIN, Join
 from gopa.contract.phases import KIND_IN, Kind, Phase
 from gopa.contract.rows import ROW_JOIN, RowJoin
-from gopa.contract.terms import Terms
 from gopa.graph import Graph
 from gopa.protocol.party.events import Fetch
 from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import losses
-from gopa.rounds.masks import (
-    EdgeContext,
-    MaskLaw,
-    RoundedGaussian,
-    SelfContext,
-    SharedPoint,
-    UniformMask,
-    share_key,
-)
 from gopa.rounds.toolkit import GraphOfRound
 from wire.errors import InvalidProof, MalformedMessage, UsageError
-from wire.secret import SecretBytes
 
 _KEPT = 32
 
@@ -394,31 +383,3 @@ def _require_revealed(drawing: Drawing) -> None:
         expected = drawing.enrolment.roll.parties[position].nonce_hash
         if reveal_hash(context.session, context.round, ids[position], nonce) != expected:
             raise InvalidProof("a nonce does not fit its hash on the roll", "04-V1", (position,))
-
-
-def mask_law(terms: Terms) -> MaskLaw:
-    """What the masks of edges are drawn from."""
-    return UniformMask() if terms.mask == "uniform" else RoundedGaussian(terms.mask_deviation)
-
-
-def share_point(position: int) -> int:
-    """Where the share for the party at this position of the roll lies."""
-    return position + 1
-
-
-def edge_context(view: RoundView, one: int, other: int) -> EdgeContext:
-    """The edge between two positions."""
-    context = view.context
-    ids = view.id_of(one), view.id_of(other)
-    return EdgeContext.between(context.session, context.round, *ids)
-
-
-def self_context(view: RoundView) -> SelfContext:
-    """The party's own mask in this round."""
-    return SelfContext(view.context.session, view.context.round, view.own_id)
-
-
-def pad_key(view: RoundView, shared: SharedPoint, dealer: int, recipient: int) -> SecretBytes:
-    """The key that hides the dealer's share for the recipient."""
-    edge = edge_context(view, dealer, recipient)
-    return share_key(shared, edge, view.id_of(dealer), view.id_of(recipient))

@@ -27,8 +27,7 @@ from gopa.rounds.rows.inputs import RowInput, RowNoise
 from gopa.rounds.rows.words import MaskedVector
 from wire.errors import ProtocolError, UsageError
 from wire.secret import Guarded, SecretBytes
-from zkp import NoiseSeeds
-from zkp.weighted_noise import NoiseBits
+from zkp.noise import NoiseSeed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -119,7 +118,7 @@ class Joined(Guarded):
     key: bytes
     nonce: SecretBytes | None
     nonce_hash: bytes
-    seeds: NoiseSeeds | NoiseBits | None
+    seeds: NoiseSeed | None
     rows: RowNoise | None = None
 
 

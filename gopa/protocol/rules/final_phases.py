@@ -26,7 +26,7 @@ from gopa.contract.words import unpack_words, word_type
 from gopa.protocol.rules.findings import Fault
 from gopa.protocol.rules.mailbox import BreaksRule, CheckedOnce, PartyVerdict, Sorter, invalid
 from gopa.protocol.rules.openings import ClaimedOpenings, public, wrong_openings
-from gopa.protocol.rules.roll_and_edges import Lies, PublishedValues, UnmaskedSeeds, share_point
+from gopa.protocol.rules.roll_and_edges import Lies, PublishedValues, UnmaskedSeeds
 from gopa.protocol.rules.round_state import (
     CloseInputs,
     Failure,
@@ -42,11 +42,11 @@ from gopa.rounds.masks import (
     add_self_words,
     check_share,
     decode_share,
-    edge_masks,
     recover,
     recover_seed,
     seed_hash,
     self_mask,
+    share_point,
 )
 from wire.errors import InvalidProof, MalformedMessage
 from wire.secret import SecretBytes
@@ -100,8 +100,7 @@ def _scalars(
             mask = self_mask(group, seeds[place], state.self_context(place), dimension)
         total = total - mask.values.reveal()
     opened = list(outward)
-    keys = [state.openings[edge] for edge, _ in opened]
-    masks = edge_masks(group, keys, state.mask_law, dimension)
+    masks = state.context.edge_masks([state.openings[edge] for edge, _ in opened])
     signed = masks.signed_sum([sign for _, sign in opened])[0]
     return _centred(public(total - signed.reveal()), group.order)
 
@@ -121,8 +120,9 @@ def _words(
         if place in seeds:
             seed, context = seeds[place], state.self_context(place)
             add_self_words(total, seed, context, -1, group=state.group)
+    law = state.context.mask_law
     for edge, sign in outward:
-        add_edge_words(total, state.openings[edge], -sign, state.mask_law, group=state.group)
+        add_edge_words(total, state.openings[edge], -sign, law, group=state.group)
     return _signed(total, width)
 
 

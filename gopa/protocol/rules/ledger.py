@@ -17,7 +17,7 @@ from gopa.contract.limits import most_chunks
 from gopa.contract.manifest import MANIFEST, Manifest, session_id
 from gopa.contract.parameters import Roster
 from gopa.contract.phases import Kind, Phase
-from gopa.planning.worth import Worth, guarantee, judge
+from gopa.planning.result import Worth, guarantee, judge
 from gopa.protocol.rules.findings import (
     BeaconValue,
     Chains,

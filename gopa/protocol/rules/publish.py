@@ -22,7 +22,6 @@ from gopa.protocol.rules.roll_and_edges import (
     Masked,
     PublishedValues,
     ValueCommitments,
-    share_point,
 )
 from gopa.protocol.rules.round_state import (
     CloseInputs,
@@ -36,9 +35,8 @@ from gopa.rounds.masks import (
     check_share,
     edge_key,
     edge_key_hash,
-    edge_masks,
     open_share,
-    share_key,
+    share_point,
 )
 from gopa.rounds.proofs import SharedKeyClaim
 from wire.errors import InvalidProof, MalformedMessage
@@ -263,7 +261,7 @@ class AccusationJudge:
         key = edge_key(shared, context)
         if not state.context.committed_masks:
             return edge_key_hash(key, context)
-        masks = edge_masks(state.group, [key], state.mask_law, state.context.dimension)
+        masks = state.context.edge_masks([key])
         return commit(state.key, masks.rows[0], masks.blindings[0]).to_bytes()
 
     def _share_fits(self, dealer: int, recipient: int, shared: SharedPoint) -> bool:
@@ -272,9 +270,7 @@ class AccusationJudge:
         Stops a false accuser: everybody opens the very bytes that the dealer posted.
         """
         state = self.state
-        pad = share_key(
-            shared, state.edge_context(dealer, recipient), state.ids[dealer], state.ids[recipient]
-        )
+        pad = state.context.share_key(shared, state.ids[dealer], state.ids[recipient])
         sealed = state.committed.dealt(dealer).share(state.neighbours(dealer).index(recipient))
         try:
             share = open_share(state.group, sealed, pad)

@@ -140,11 +140,6 @@ class Dealt:
 _NOTHING: Final = Dealt()
 
 
-def share_point(position: int) -> int:
-    """Where the share for the party at this position of the roll lies."""
-    return position + 1
-
-
 class Commits:
     """Self-masks of listed parties, 33 bytes each, and shares where some are dealt."""
 

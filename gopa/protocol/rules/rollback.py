@@ -30,7 +30,7 @@ from gopa.protocol.rules.round_state import (
     PhaseRules,
     RoundState,
 )
-from gopa.rounds.masks import edge_key_hash, edge_masks
+from gopa.rounds.masks import edge_key_hash
 from wire.errors import MalformedMessage
 from wire.secret import SecretBytes
 
@@ -239,9 +239,7 @@ def wrong_keys(state: RoundState, keys: list[tuple[int, SecretBytes]]) -> frozen
         )
     if not keys:
         return frozenset()
-    masks = edge_masks(
-        state.group, [key for _, key in keys], state.mask_law, state.context.dimension
-    )
+    masks = state.context.edge_masks([key for _, key in keys])
     rows = [row.reveal() for row in masks.rows]
     points = edges.points(state.group, [edge for edge, _ in keys])
     return wrong_openings(

@@ -59,10 +59,7 @@ from gopa.rounds.context import RoundContext
 from gopa.rounds.graph import losses, peel
 from gopa.rounds.masks import (
     EdgeContext,
-    MaskLaw,
-    RoundedGaussian,
     SelfContext,
-    UniformMask,
     decode_commitments,
     decode_seed_commitments,
 )
@@ -199,13 +196,6 @@ class RoundState:
         return self.manifest.terms.threshold is not None
 
     @property
-    def mask_law(self) -> MaskLaw:
-        terms = self.manifest.terms
-        if terms.mask == "uniform":
-            return UniformMask()
-        return RoundedGaussian(terms.mask_deviation)
-
-    @property
     def enrolled(self) -> PackedRoll:
         """The roll of the round."""
         return self.at(EnrolledRoll).roll
@@ -269,11 +259,10 @@ class RoundState:
         return tuple(map(self.enrolled.author, positions))
 
     def edge_context(self, one: int, other: int) -> EdgeContext:
-        context = self.context
-        return EdgeContext.between(context.session, context.round, self.ids[one], self.ids[other])
+        return self.context.edge_context(self.ids[one], self.ids[other])
 
     def self_context(self, position: int) -> SelfContext:
-        return SelfContext(self.context.session, self.context.round, self.ids[position])
+        return self.context.self_context(self.ids[position])
 
     def dealt_commitments(self, dealer: int) -> Commitment:
         """C_0 .. C_(T-1) of a listed dealer with neighbours; C_0 is B_u unless it deals seeds."""

@@ -50,6 +50,7 @@ from gopa.rounds.masks.self_masks import (
     recover_seed,
     seal_share,
     self_mask,
+    share_point,
     shareable_seed,
 )
 from gopa.rounds.masks.words import (
@@ -100,6 +101,7 @@ __all__ = [
     "self_mask",
     "self_words",
     "share_key",
+    "share_point",
     "shareable_seed",
     "shared_point",
     "sign",

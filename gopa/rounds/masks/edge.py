@@ -12,7 +12,7 @@ from commitments import Commitment, Pedersen, VectorPedersen
 from commitments.generators import MAX_BASES
 from commitments.group import Group, SecretScalar, SecretScalarVec
 from gopa.rounds.masks.keys import require_id, require_key
-from gopa.rounds.masks.law import MaskLaw, RoundedGaussian, require_law
+from gopa.rounds.masks.law import MaskLaw, require_law
 from wire.domains import EDGE_BLINDING, EDGE_VALUES, stream_domain
 from wire.errors import UsageError
 from wire.secret import Guarded, SecretBytes
@@ -65,7 +65,7 @@ class EdgeMask(Guarded):
     def commitment(self) -> Commitment:
         """Pedersen for one value, vector Pedersen for more; in constant time."""
         dimension, blindings = len(self.values), single(self.group, self.blinding)
-        return commitments_to(self.group, dimension, [self.values], blindings, _bits(self.law))
+        return commitments_to(self.group, dimension, [self.values], blindings, self.law.bits)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -86,7 +86,7 @@ class EdgeMasks(Guarded):
 
     def commitments(self) -> Commitment:
         """One commitment for each edge, all at once; those of `EdgeMask.commitment`."""
-        bits = _bits(self.law)
+        bits = self.law.bits
         return commitments_to(self.group, self.dimension, self.rows, self.blindings, bits)
 
     def signed_sum(self, signs: Sequence[int]) -> tuple[SecretScalarVec, SecretScalar]:
@@ -145,14 +145,8 @@ def _values(group: Group, key: SecretBytes, law: MaskLaw, dimension: int) -> Sec
     require_key(key)
     require_law(law)
     stream = group.stream(key, stream_domain(EDGE_VALUES))
-    if isinstance(law, RoundedGaussian):
-        return stream.wide_table_scalars(law.table(group), dimension)
-    return stream.scalars(dimension)
+    return law.scalars(group, stream, dimension)
 
 
 def _blindings(group: Group, key: SecretBytes) -> SecretScalarVec:
     return group.stream(key, stream_domain(EDGE_BLINDING)).scalars(1)
-
-
-def _bits(law: MaskLaw) -> int | None:
-    return law.bits if isinstance(law, RoundedGaussian) else None

@@ -1,7 +1,7 @@
 """Says what masks are drawn from: uniform words, or a rounded Gaussian.
 
 The Gaussian is an exact public table: the same integers on every machine. Every bound is decided
-by enclosures (`zkp.noise_table`), never by floats. Specification: `specs/08-masks.md`, section 2.
+by enclosures (`zkp.noise`), never by floats. Specification: `specs/08-masks.md`, section 2.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from functools import lru_cache
 from math import factorial, isqrt, lcm
 from typing import Final, TypeAlias
 
-from commitments.group import Group, WideTable
+from commitments.group import Group, SecretScalarVec, Stream, WideTable, Words
 from commitments.reference.bigint import mpz
 from wire.codec import Case, Codec, enumeration, record, select, u8, u32
 from wire.domains import MASK_TABLE
 from wire.errors import UsageError
-from zkp.noise_table import Enclosure, exp_of_minus
+from zkp.noise import Enclosure, exp_of_minus
 
 BITS: Final = 128
 LARGEST_DEVIATION: Final = 2**16
@@ -87,6 +87,14 @@ class RoundedGaussian:
     def table(self, group: Group) -> WideTable:
         """The table in the form in which streams of this group draw from it."""
         return _table(group, self.deviation)
+
+    def scalars(self, group: Group, stream: Stream, count: int) -> SecretScalarVec:
+        """So many masks as scalars."""
+        return stream.wide_table_scalars(self.table(group), count)
+
+    def add_words(self, group: Group, stream: Stream, array: Words, sign: int) -> None:
+        """Add masks to words in place, or take them away: the same integers at every width."""
+        stream.add_wide_draws_to(array, sign, self.table(group))
 
 
 @lru_cache(maxsize=8)
@@ -219,6 +227,19 @@ class MaskKind(Enum):
 @dataclass(frozen=True, slots=True)
 class UniformMask:
     """The uniform law on all scalars or words: a masked value alone tells nothing."""
+
+    @property
+    def bits(self) -> None:
+        """Masks have no bound below that of scalars."""
+        return None
+
+    def scalars(self, group: Group, stream: Stream, count: int) -> SecretScalarVec:  # noqa: ARG002
+        """So many masks as scalars."""
+        return stream.scalars(count)
+
+    def add_words(self, group: Group, stream: Stream, array: Words, sign: int) -> None:  # noqa: ARG002
+        """Add masks to words in place, or take them away: words of the array's size."""
+        stream.add_to(array, sign)
 
 
 MaskLaw: TypeAlias = UniformMask | RoundedGaussian

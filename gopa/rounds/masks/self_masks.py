@@ -90,6 +90,11 @@ class Dealing(Guarded):
     shares: tuple[Share, ...]
 
 
+def share_point(position: int) -> int:
+    """Where the share for the party at this position of the roll lies."""
+    return position + 1
+
+
 def deal(
     group: Group, mask: SelfMask, recipients: Sequence[int], threshold: int, rng: Rng
 ) -> Dealing:

@@ -16,7 +16,7 @@ from commitments import ristretto255
 from commitments.group import Group, Words
 from gopa.contract.words import PackedWords, word_type
 from gopa.rounds.masks.keys import EdgeContext, SelfContext, require_key
-from gopa.rounds.masks.law import MaskLaw, RoundedGaussian, UniformMask, require_law
+from gopa.rounds.masks.law import MaskLaw, UniformMask, require_law
 from gopa.rounds.masks.self_masks import self_key
 from wire.domains import (
     EDGE_HASH,
@@ -51,10 +51,7 @@ def add_edge_words(
     require_law(law)
     group = ristretto255() if group is None else group
     stream = group.stream(key, stream_domain(EDGE_WORDS))
-    if isinstance(law, RoundedGaussian):
-        stream.add_wide_draws_to(array, sign, law.table(group))
-    else:
-        stream.add_to(array, sign)
+    law.add_words(group, stream, array, sign)
 
 
 def add_self_words(

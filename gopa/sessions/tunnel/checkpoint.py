@@ -24,13 +24,11 @@ from gopa.contract.phases import Phase
 from gopa.graph import Graph
 from gopa.protocol.party import Fetch, Part, PartyState, Post, states
 from gopa.protocol.party.chain import Chain
-from gopa.protocol.party.committing import round_masks
 from gopa.protocol.party.reading import Closed, DecodedRoll, RoundView, read_enrolment
 from gopa.protocol.party.rows import kept_input
 from gopa.rounds.context import RoundContext, opening_of
 from gopa.rounds.masks import EdgeMasks, Share, SharedPoint
 from gopa.rounds.rows.inputs import RowNoise
-from gopa.rounds.statements import noise_plan
 from gopa.sessions.party_memory import CHAIN, FAILURE, RestoreContext
 from gopa.sessions.tunnel.rows import read_noise, read_words, write_noise, write_words
 from gopa.sessions.tunnel.slots import NAME_SIZE, LateBytes, LateIntegers, Slots
@@ -38,8 +36,7 @@ from gopa.sessions.vault.interface import StateDiverged
 from gopa.support.version import VERSION
 from wire.errors import MalformedMessage, UsageError
 from wire.secret import SecretBytes
-from zkp import GaussianTable, NoiseSeeds
-from zkp.weighted_noise import NoiseBits
+from zkp.noise import GaussianTable, NoiseBits, NoiseSeeds, WeightedBits
 
 LARGE: Final = 4_096
 """Bytes from which on a value has a slot of its own."""
@@ -207,7 +204,7 @@ def _read_record(reader: _Reader) -> Any:
     found = {each.name: reader.value() for each in fields(kind)}
     if kind is states.Committed and found["masks"] == _MASKS:
         keys = [found["edges"][v].key for v in found["view"].neighbours]
-        found["masks"] = round_masks(found["view"].context, keys)
+        found["masks"] = found["view"].context.edge_masks(keys)
     if kind is states.Published and found["unproved"] is not None:
         found["unproved"] = found["unproved"].unproved(found)
     return kind(**found)
@@ -326,7 +323,10 @@ def _write_bits(writer: _Writer, kept: NoiseBits) -> None:
 
 
 def _read_bits(reader: _Reader) -> NoiseBits:
-    plan = noise_plan(reader.session.context(1))
+    law = reader.session.manifest.terms.noise
+    if not isinstance(law, WeightedBits):
+        raise TypeError("another noise")
+    plan = law.plan(reader.session.context(1).noise_setting)
     return NoiseBits.kept(plan, reader.data(), reader.data(), reader.data())
 
 

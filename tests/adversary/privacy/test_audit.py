@@ -25,11 +25,10 @@ from gopa.adversary.privacy import (
 from gopa.adversary.privacy.coalitions import FEWEST, GAUSSIAN, TWO_UNIFORM
 from gopa.adversary.privacy.measuring import draws_for
 from gopa.graph import complete
-from gopa.planning.loss import theorem_d
-from gopa.planning.noise_sum import noise_sum
+from gopa.planning.noise.exposure import noise_sum, theorem_d
 from tests.planning.samples import plan
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 
 def check_sound(draws: int, seed: int) -> None:

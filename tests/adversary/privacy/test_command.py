@@ -15,7 +15,7 @@ from gopa.cli import attack_privacy, commands
 from gopa.cli.plan import as_record
 from tests.planning.samples import plan
 from wire.errors import UsageError
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 if TYPE_CHECKING:
     import numpy as np

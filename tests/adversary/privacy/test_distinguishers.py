@@ -13,10 +13,9 @@ from gopa.adversary.privacy.measuring import ViewClaim, measure
 from gopa.adversary.privacy.scenarios import ReleaseScenario
 from gopa.adversary.privacy.views import Law, Masks, Release, World, views
 from gopa.graph import complete, from_edges
-from gopa.planning.loss import theorem_d
-from gopa.planning.noise_sum import noise_sum
+from gopa.planning.noise.exposure import noise_sum, theorem_d
 from tests.planning.continuous import theta
-from zkp.noise_table import GaussianTable, binomial
+from zkp.noise import GaussianTable, binomial
 
 LAW = binomial(4)
 NOISE = Law.of(LAW)

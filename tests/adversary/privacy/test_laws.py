@@ -7,8 +7,8 @@ import pytest
 
 from gopa.adversary.privacy.linking import place, uniform_fit
 from gopa.adversary.privacy.views import Law, Masks
-from gopa.planning.noise_sum import noise_sum
-from zkp.noise_table import GaussianTable, NoiseLaw, binomial
+from gopa.planning.noise.exposure import noise_sum
+from zkp.noise import GaussianTable, NoiseLaw, binomial
 
 LAWS: dict[str, NoiseLaw] = {
     "table": GaussianTable.with_scale("3", bits=24, rows=29),

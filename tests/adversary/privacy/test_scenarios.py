@@ -28,12 +28,11 @@ from gopa.adversary.privacy.measuring import claim_of, largest_change, world_of
 from gopa.adversary.privacy.scenarios import ReleaseScenario, most_exposed
 from gopa.contract.terms import Terms
 from gopa.graph import complete, from_edges
-from gopa.planning.loss import theorem_d
-from gopa.planning.noise_sum import noise_sum
-from gopa.planning.worth import guarantee
+from gopa.planning.noise.exposure import noise_sum, theorem_d
+from gopa.planning.result import guarantee
 from gopa.rounds.graph import peel
 from tests.planning.samples import plan
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from gopa.adversary.privacy.linking import place, uniform_fit
 from gopa.adversary.privacy.views import Law, Masks, Release, World, views
 from gopa.graph import from_edges
-from zkp.noise_table import binomial
+from zkp.noise import binomial
 
 NOISE = Law.of(binomial(6))
 PATH = from_edges(4, [(0, 1), (1, 2)])

@@ -18,9 +18,7 @@ from gopa.rounds.real_proofs import RealProofs
 from gopa.rounds.toolkit import Toolkit
 from tests.rounds.doubles import ProofDoubles
 from wire.randomness import Rng
-from zkp import NoiseSeeds
-from zkp.noise_table import GaussianTable, NoNoise
-from zkp.weighted_noise import NoiseBits
+from zkp.noise import GaussianTable, NoiseSeed, NoNoise
 
 
 class RowDoubles(ProofDoubles):
@@ -29,12 +27,12 @@ class RowDoubles(ProofDoubles):
     def prove_noise(
         self,
         claim: NoiseClaim,
-        seeds: NoiseSeeds | NoiseBits | None,
+        seed: NoiseSeed | None,
         given: Opening,
         output: Opening,
         rng: Rng,
     ) -> tuple[bytes, bytes]:
-        proof, weighing = super().prove_noise(claim, seeds, given, output, rng)
+        proof, weighing = super().prove_noise(claim, seed, given, output, rng)
         return 2 * proof, weighing
 
     def bad_noises(

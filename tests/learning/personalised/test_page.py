@@ -22,12 +22,14 @@ from examples.personalised import (
     comparable,
     divided,
     figures,
+    of_known_law,
+    rand_index,
     right,
     vectors_to,
 )
 from examples.personalised_processes import PARTS, TRICKS, live, problem, run, setting
 from gopa import UsageError
-from gopa.learning import DataNotFound, History, personalised
+from gopa.learning import DataNotFound, History, moons, personalised, stacked
 from gopa.learning.objectives import HINGE
 from gopa.learning.personalised import Member, fit_descent
 from gopa.sessions.tunnel import Correspondent
@@ -65,6 +67,27 @@ def test_the_numbers_of_figures_are_what_they_say() -> None:
     assert abs(agreement(pieces, np.tile(np.arange(3), 6))) < 0.3
     task = Task.of(3, 1, 5)
     assert (task.accuracies(task.users.truth["targets"]) == 1).all()
+
+
+def test_an_index_of_clusters_reads_who_is_together_and_not_how_clusters_are_called() -> None:
+    clusters = np.repeat(np.arange(3), 6)
+    assert rand_index(clusters, (clusters + 1) % 3) == 1
+    moved = np.where(np.arange(18) == 0, 1, clusters)
+    # 40 pairs together in both, 45 in one and 46 in the other, of 153.
+    expected = 45 * 46 / 153
+    assert rand_index(clusters, moved) == pytest.approx((40 - expected) / (45.5 - expected))
+
+
+@pytest.mark.slow
+def test_rows_tell_the_clusters_of_moons_and_labels_alone_do_not() -> None:
+    users = moons(seed=1)
+    found = of_known_law(users)
+    assert found["rows"][0] > 0.99
+    assert 0.5 < found["labels"][0] < 0.9
+    angles, order = users.truth["angles"], np.random.default_rng(1).permutation(len(users))
+    pairs = users.pairs()
+    mixed = stacked([pairs[each] for each in order], "mixed", **{**users.truth, "angles": angles})
+    assert abs(of_known_law(mixed)["rows"][0]) < 0.1
 
 
 def test_the_rounded_hinge_is_smooth_and_near_the_hinge() -> None:

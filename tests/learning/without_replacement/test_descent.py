@@ -43,8 +43,8 @@ def bare(steps: Steps, **how: Any) -> _Network:
     """One node with two numbers in each row, whose steps a test takes itself."""
     settings = {"batch": 1, "radius": math.inf, "runs": 1, "privacy": None, **how}
     return _Network.of(
-        four_rows(0), policy=ALWAYS, graph=None, clock=None, seed=1, steps=steps, ridge=0.0,
-        calibration="joint", test=None, visits=1, **settings,
+        four_rows(0), policy=ALWAYS, graph=None, clock=None, seed=1, progress=False, steps=steps,
+        ridge=0.0, calibration="joint", test=None, visits=1, **settings,
     )  # fmt: skip
 
 

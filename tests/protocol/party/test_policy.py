@@ -34,7 +34,7 @@ from tests.protocol.simulation.worlds import (
 from tests.randomness import seeded
 from wire.ed25519 import SigningKey
 from wire.secret import SecretBytes
-from zkp.noise_table import NoNoise
+from zkp.noise import NoNoise
 
 LOG = NoteSigner("log.test", KeyKind.LOG, SecretBytes(bytes(32)))
 KEYS = sorted((SigningKey.generate(seeded(i)) for i in range(8)), key=lambda key: key.public.data)

@@ -28,7 +28,7 @@ from tests.contract.samples import manifest
 from tests.verifier.answers import first, second
 from tests.verifier.test_sessions import archive_of
 from wire.errors import MalformedMessage, UsageError
-from zkp.noise_table import binomial
+from zkp.noise import binomial
 
 TERMS = EXACT.terms
 SIX = replace(TERMS, parties=6, k=5, survivors=4, loss=2)

@@ -19,7 +19,7 @@ from tests.contract.samples import manifest, signing_key, terms
 from tests.protocol.scribe import World
 from tests.rounds.doubles import ProofDoubles
 from wire.codec import Codec
-from zkp.noise_table import GaussianTable, NoNoise, binomial
+from zkp.noise import GaussianTable, NoNoise, binomial
 
 TABLE = GaussianTable.with_scale("8", bits=20, rows=61)
 FLIPS = binomial(64)

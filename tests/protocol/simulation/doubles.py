@@ -24,10 +24,9 @@ from gopa.rounds.proofs import (
 from gopa.rounds.toolkit import Toolkit
 from wire.errors import UsageError
 from wire.randomness import Rng
-from zkp import NoiseSeeds
+from zkp.noise import NoiseSeed
 from zkp.rows.length_prover import HiddenLengths
 from zkp.rows.mask_prover import HiddenMasks
-from zkp.weighted_noise import NoiseBits
 
 AnyClaim: TypeAlias = PossessionClaim | NoiseClaim | SharedKeyClaim | LengthClaim | MaskClaim
 
@@ -45,12 +44,12 @@ class Tags:
     def prove_noise(
         self,
         claim: NoiseClaim,
-        seeds: NoiseSeeds | NoiseBits | None,
+        seed: NoiseSeed | None,
         given: Opening,
         output: Opening,
         rng: Rng,
     ) -> tuple[bytes, bytes]:
-        del seeds, given, output, rng
+        del seed, given, output, rng
         return _tag(claim), b""
 
     def prove_shared(self, claim: SharedKeyClaim, secret: SecretScalar, rng: Rng) -> bytes:

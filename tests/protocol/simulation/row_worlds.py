@@ -25,7 +25,7 @@ from gopa.rounds.rows.showing import ShownMasks
 from gopa.rounds.toolkit import Toolkit
 from tests.protocol.simulation.worlds import SCALAR
 from tests.randomness import seeded
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 MANY_ROWS = replace(
     SCALAR,

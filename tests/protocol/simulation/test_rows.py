@@ -35,7 +35,7 @@ from tests.protocol.simulation.row_worlds import (
 )
 from tests.protocol.simulation.worlds import culprits, require_checked
 from wire.errors import UsageError
-from zkp.noise_table import NoNoise
+from zkp.noise import NoNoise
 
 LIAR = 2
 IDENTITY = bytes(32)

@@ -23,7 +23,7 @@ from gopa.rounds.toolkit import Toolkit
 from tests.protocol.simulation.doubles import SWIFT
 from tests.protocol.simulation.worlds import FULL, RECOVERING, inputs_for, plain_sum, simulate
 from tests.randomness import seeded
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 PHASES: Final = [
     Phase.PUBLISH,

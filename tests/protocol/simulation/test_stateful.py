@@ -36,7 +36,7 @@ from tests.protocol.simulation.worlds import (
     require_sound,
     simulate,
 )
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 WIDE = GaussianTable.with_scale("16", bits=20, rows=91)
 WORLDS = [

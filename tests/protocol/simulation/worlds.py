@@ -14,7 +14,7 @@ from gopa.protocol.rules import check_log
 from gopa.protocol.simulation import RoundRecord, Script, Simulation, SimulationOptions
 from gopa.rounds.toolkit import Toolkit
 from tests.randomness import seeded
-from zkp.noise_table import GaussianTable, irwin_hall
+from zkp.noise import GaussianTable, irwin_hall
 
 SCALAR = Terms(
     parties=8,

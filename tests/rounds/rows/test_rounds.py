@@ -53,7 +53,7 @@ from tests.verifier.test_parts import part
 from tests.zkp.rows.worlds import decoded_tests
 from wire.errors import ComputationFault, UsageError
 from wire.secret import Guarded
-from zkp.noise_table import NoNoise, binomial
+from zkp.noise import NoNoise, binomial
 from zkp.rows.mask_prover import HiddenMasks
 
 RNG = seeded("checks")

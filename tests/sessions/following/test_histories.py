@@ -30,18 +30,6 @@ from tests.sessions.following.worlds import (
 )
 from wire.errors import FaultyBoard
 
-
-@pytest.fixture(scope="module")
-def record() -> Recorded:
-    return recorded(1, 2)
-
-
-@pytest.fixture(scope="module")
-def url(record: Recorded, scratch: Path) -> Iterator[str]:
-    with board_with(scratch / "log", record.raws) as url:
-        yield url
-
-
 # Old and other histories
 
 BOTH = pytest.mark.parametrize("opened", [WholeLog, SelectiveLog], ids=["whole", "selective"])

@@ -34,17 +34,6 @@ from tests.sessions.following.worlds import (
 )
 
 
-@pytest.fixture(scope="module")
-def record() -> Recorded:
-    return recorded(1, 2)
-
-
-@pytest.fixture(scope="module")
-def url(record: Recorded, scratch: Path) -> Iterator[str]:
-    with board_with(scratch / "log", record.raws) as url:
-        yield url
-
-
 def commits(record: Recorded, count: int = 5) -> Fetch:
     mine = [each for each in record.posted() if each.entry.phase == Phase.COMMIT]
     cut = max(each.index for each in mine if each.entry.round == 1) + 1
@@ -289,30 +278,33 @@ def test_a_busy_board_is_not_made_busier(status: int, url: str, record: Recorded
     asyncio.run(work())
 
 
+class Diverted(HttpTransport):
+    """A transport whose lookups go to another server, once it lies."""
+
+    def __init__(self, elsewhere: str, *, seconds: float = 60.0) -> None:
+        super().__init__(seconds=seconds)
+        self.elsewhere, self.lying = elsewhere, False
+
+    def request(
+        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
+    ) -> Response:
+        target = self.elsewhere if url.endswith("/v1/lookup") and self.lying else url
+        return super().request(method, target, body=body, media_type=media_type, limit=limit)
+
+
 def test_a_gigantic_answer_is_cut_off(url: str, record: Recorded) -> None:
     with stubborn(b"x" * (LARGEST_ANSWER + 2**20)) as large:
         transport = HttpTransport()
         with pytest.raises(NetworkError):
             transport.request("GET", large, body=None, media_type="", limit=LARGEST_ANSWER)
 
-        class Large(Lying):
-            def request(
-                self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
-            ) -> Response:
-                target = large if url.endswith("/v1/lookup") and lying else url
-                return HttpTransport.request(
-                    self, method, target, body=body, media_type=media_type, limit=limit
-                )
-
-        lying = False
-
         async def work() -> None:
-            nonlocal lying
-            log = selective(url, record.session, Large())
+            transport = Diverted(large)
+            log = selective(url, record.session, transport)
             try:
                 horizon = await log.grown(0)
                 assert await log.answer(commits(record), horizon)
-                lying = True
+                transport.lying = True
                 with pytest.raises(NetworkError):
                     await log.answer(commits(record), horizon)
             finally:
@@ -324,24 +316,13 @@ def test_a_gigantic_answer_is_cut_off(url: str, record: Recorded) -> None:
 def test_a_trickle_is_given_up(url: str, record: Recorded) -> None:
     with stubborn(b"x" * 1_000, pause=0.1) as slow:
 
-        class Slow(Lying):
-            def request(
-                self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
-            ) -> Response:
-                target = slow if url.endswith("/v1/lookup") and lying else url
-                return HttpTransport.request(
-                    self, method, target, body=body, media_type=media_type, limit=limit
-                )
-
-        lying = False
-
         async def work() -> None:
-            nonlocal lying
-            log = selective(url, record.session, Slow(seconds=0.5))
+            transport = Diverted(slow, seconds=0.5)
+            log = selective(url, record.session, transport)
             try:
                 horizon = await log.grown(0)
                 assert await log.answer(commits(record), horizon)
-                lying, begun = True, time.monotonic()
+                transport.lying, begun = True, time.monotonic()
                 with pytest.raises(NetworkError):
                     await log.answer(commits(record), horizon)
                 assert time.monotonic() - begun < 60  # a whole trickle takes 100 seconds

@@ -15,7 +15,7 @@ from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.stepped_party import Attempt
 from tests.protocol.simulation.worlds import SCALAR
 from tests.sessions.hostile.prying import secrets_of
-from zkp.noise_table import GaussianTable
+from zkp.noise import GaussianTable
 
 if TYPE_CHECKING:
     import pytest

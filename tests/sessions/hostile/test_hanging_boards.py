@@ -18,7 +18,7 @@ from gopa.protocol.party.states import Outside
 from gopa.sessions.contribution import Contribution
 from tests.protocol.simulation.worlds import FEW
 from tests.sessions.hostile.worlds import Gate, Through, World, closing, of, sooner, world
-from zkp.noise_table import NoNoise
+from zkp.noise import NoNoise
 
 RECOVERED = replace(
     FEW,

@@ -49,7 +49,7 @@ from tests.sessions.tunnel.worlds import SECRET, Caller, Tunnelled, slots
 from wire.domains import TUNNEL_ANSWER
 from wire.errors import GopaError, UsageError
 from wire.secret import SecretBytes
-from zkp.noise_table import NoNoise
+from zkp.noise import NoNoise
 
 EXACT: dict[str, Any] = {
     "noise": NoNoise(),

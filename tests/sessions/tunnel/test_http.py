@@ -51,7 +51,7 @@ from tests.sessions.organising.test_beacons import MARGIN, QUICK, before
 from tests.sessions.organising.worlds import DEADLINES
 from tests.sessions.tunnel.worlds import SECRET, Caller, Tunnelled, value_of
 from wire.errors import GopaError, InvalidProof, UsageError
-from zkp.noise_table import NoiseLaw
+from zkp.noise import NoiseLaw
 
 CROWD = replace(VECTOR, parties=20, k=19, survivors=12, loss=6, rounds=1)
 

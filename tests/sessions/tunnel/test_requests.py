@@ -51,7 +51,7 @@ from wire.errors import (
     SuspectedPartyOrBoard,
     UsageError,
 )
-from zkp.noise_table import NoNoise
+from zkp.noise import NoNoise
 
 ONCE = replace(FEW, rounds=1)
 LYING = InvalidProof, MalformedMessage, InvalidSignature

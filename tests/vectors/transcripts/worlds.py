@@ -30,7 +30,7 @@ from gopa.protocol.simulation import (
 )
 from tests.contract.beacon.rounds import ROUNDS
 from tests.randomness import seeded
-from zkp.noise_table import irwin_hall
+from zkp.noise import irwin_hall
 
 RECOVERING: Final = replace(FIVE, loss=1, threshold_numerator=1, threshold_denominator=2)
 ROOMIER: Final = replace(RECOVERING, parties=6, survivors=4, loss=2, k=5)

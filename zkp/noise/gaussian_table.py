@@ -15,19 +15,170 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
+from math import gcd, sqrt
+from typing import ClassVar, Final
 
 from commitments import Commitment, Opening, Pedersen
 from commitments.group import Group, SecretScalarVec
+from wire.codec import record, u8, u16, u64
 from wire.errors import UsageError
 from wire.randomness import Rng
 from wire.randomness import draw as draw_bytes
 from wire.secret import Guarded
 from zkp import bits
 from zkp.equations import Equation
-from zkp.noise_table import GaussianTable
+from zkp.noise.law import (
+    CoinSource,
+    Enclosure,
+    NoiseKind,
+    NoiseLaw,
+    NoiseSeed,
+    NoiseSetting,
+    PostedNoise,
+    check_law,
+    exp_of_minus,
+    one_commitment,
+    product,
+    wrong_seed,
+)
 from zkp.range import Interval, RangeStatement, require_unambiguous, secret_bits
 from zkp.transcript import Transcript
+
+DEFAULT_BITS: Final = 48
+DEFAULT_ROWS: Final = 113
+MOST_BITS: Final = 62
+MOST_ROWS: Final = 1023
+
+_LARGEST_TERM: Final = 2**63 - 1
+_SMALLEST_SQUARE, _LARGEST_SQUARE = Fraction(1, 16), Fraction(2**20)
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianTable(NoiseLaw):
+    """The table of the truncated discrete Gaussian exp(-i^2 / (2 s^2)), in multiples of 2^-bits.
+
+    s^2 = `square_numerator` / `square_denominator` in lowest terms; `rows` is odd.
+    Every row but the centre is the integer nearest to 2^bits w_i / W, where W sums w_i
+    over the rows; the centre takes the rest. A table that is not positive everywhere and
+    log-concave raises `UsageError`.
+    """
+
+    square_numerator: int
+    square_denominator: int
+    bits: int = DEFAULT_BITS
+    rows: int = DEFAULT_ROWS
+    kind: ClassVar[NoiseKind] = NoiseKind.GAUSSIAN_TABLE
+
+    def __post_init__(self) -> None:
+        _check_square(self.square_numerator, self.square_denominator)
+        if type(self.bits) is not int or not 2 <= self.bits <= MOST_BITS:
+            raise UsageError(f"a table has 2 to {MOST_BITS} bits", "bits")
+        if type(self.rows) is not int or not 3 <= self.rows <= MOST_ROWS or self.rows % 2 == 0:
+            raise UsageError(f"a table has an odd number of rows, 3 to {MOST_ROWS}", "rows")
+        check_law(self.masses)
+
+    @classmethod
+    def with_scale(
+        cls, scale: Fraction | int | str, *, bits: int = DEFAULT_BITS, rows: int = DEFAULT_ROWS
+    ) -> GaussianTable:
+        """The table of deviation parameter `scale`, exact: a fraction or a decimal string."""
+        if type(scale) not in {Fraction, int, str}:
+            raise UsageError("a scale is a Fraction, an int or a decimal string, never a float")
+        try:
+            square = Fraction(scale) ** 2
+        except (ValueError, ZeroDivisionError):
+            raise UsageError("a scale is a fraction or a decimal number", "scale") from None
+        return cls(square.numerator, square.denominator, bits, rows)
+
+    @property
+    def square(self) -> Fraction:
+        """s^2, exactly. The variance of the table is close to it, not equal."""
+        return Fraction(self.square_numerator, self.square_denominator)
+
+    @property
+    def masses(self) -> tuple[int, ...]:
+        """The probabilities in units of 1 / total, computed once for all equal tables."""
+        return _gaussian_masses(
+            self.square_numerator, self.square_denominator, self.bits, self.rows
+        )
+
+    @property
+    def parameters(self) -> bytes:
+        """The encoding of the parameters, without the kind."""
+        return GAUSSIAN_TABLE.encode(self)
+
+    @property
+    def words(self) -> str:
+        """The law and its parameters in one phrase for people."""
+        scale = sqrt(self.square)
+        return f"discrete Gaussian, s = {scale:.4g} steps, {self.rows} rows, {self.bits} bits"
+
+    @property
+    def pieces(self) -> tuple[tuple[int, ...], ...]:
+        """The table: one draw from it is one draw of the law."""
+        return (self.masses,)
+
+    @property
+    def hidden_bits(self) -> int:
+        """A bit for every row, two positions in it, and the carry."""
+        return self.rows + 2 * slack_bits(self) + 1
+
+    def one_number(self, dimension: int) -> bool:
+        """Tables are proved for single numbers only."""
+        return True
+
+    def proof_size(self, setting: NoiseSetting) -> int:
+        """The length of every proof of inputs and their noise."""
+        hidden = self.hidden_bits + len(setting.interval.weights)
+        return bits.proof_size(setting.group, bits.layout_of(setting.dimension * hidden))
+
+    def seed(
+        self, setting: NoiseSetting, inputs: SecretScalarVec, hedge: Transcript, *, rng: Rng
+    ) -> NoiseSeeds:
+        """Fresh private halves, one for each input."""
+        return NoiseSeeds.fresh(setting.group, self, setting.dimension, rng=rng)
+
+    def coins(self, setting: NoiseSetting, source: CoinSource) -> tuple[int, ...]:
+        """The public half of the one draw."""
+        return (source.number((self.total - 1).bit_length()),)
+
+    def statement(self, posted: PostedNoise) -> GaussianNoiseStatement:
+        """What a proof is about; raises as `NoiseLaw.statement`."""
+        setting, coins = posted.setting, posted.coins
+        if type(coins) is not tuple:
+            raise UsageError("the coins are a tuple, one for each draw")
+        inputs = one_commitment(self, setting, posted.inputs)
+        return GaussianNoiseStatement(
+            self,
+            one_commitment(self, setting, posted.seed),
+            coins,
+            one_commitment(self, setting, posted.output),
+            RangeStatement(inputs, (setting.interval,)),
+        )
+
+    def prove(  # noqa: PLR0913 - as NoiseLaw.prove
+        self,
+        posted: PostedNoise,
+        seed: NoiseSeed | None,
+        inputs: Opening,
+        output: Opening,
+        transcript: Transcript,
+        *,
+        rng: Rng,
+    ) -> bytes:
+        """The proof; uses the seed up. `UsageError` for a seed of another law."""
+        if not isinstance(seed, NoiseSeeds):
+            raise wrong_seed()
+        witness = NoiseWitness(seed, output, inputs)
+        return prove_gaussian_noise(self.statement(posted), witness, transcript, rng=rng)
+
+
+GAUSSIAN_TABLE: Final = record(
+    GaussianTable, square_numerator=u64, square_denominator=u64, bits=u8, rows=u16
+)
+"""The encoding of the parameters."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -109,6 +260,11 @@ class NoiseSeeds(Guarded):
         values = group.secret_scalars([word & mask for word in words])
         blindings = group.random_scalars(count, rng)
         return cls(table, Opening(Pedersen(group), values, blindings))
+
+    @property
+    def posted(self) -> bytes:
+        """The commitment, as a join carries it."""
+        return self.commitment.to_bytes()
 
     def draws(self, coins: Sequence[int]) -> list[Draw]:
         """What each draw comes to with these coins, one for each draw.
@@ -339,3 +495,68 @@ class DrawRows:
             seed=starts + weighted(below, powers) + carry,
             noise=weighted(first, range(-table.radius, table.radius + 1)),
         )
+
+
+def _check_square(numerator: int, denominator: int) -> None:
+    if any(
+        type(term) is not int or not 1 <= term <= _LARGEST_TERM for term in (numerator, denominator)
+    ):
+        raise UsageError("the square of the scale is a ratio of integers below 2^63", "square")
+    if gcd(numerator, denominator) != 1:
+        raise UsageError("the square of the scale is in lowest terms", "square")
+    if not _SMALLEST_SQUARE <= Fraction(numerator, denominator) <= _LARGEST_SQUARE:
+        raise UsageError("the scale lies between 1/4 and 1024 grid steps", "square")
+
+
+@lru_cache(maxsize=64)
+def _gaussian_masses(numerator: int, denominator: int, bits: int, rows: int) -> tuple[int, ...]:
+    """The nearest integers; precision doubles until every one of them is decided.
+
+    It ends because no 2^bits w_i / W lies halfway between integers: that would be a
+    linear relation with rational coefficients, not all zero, between the values of exp
+    at distinct rational points, which the theorem of Lindemann and Weierstrass forbids.
+    """
+    precision = bits + 64
+    while (half := _decided_half(numerator, denominator, bits, rows, precision)) is None:
+        precision *= 2
+    centre = (1 << bits) - 2 * sum(half)
+    return (*reversed(half), centre, *half)
+
+
+def _decided_half(
+    numerator: int, denominator: int, bits: int, rows: int, precision: int
+) -> list[int] | None:
+    """Rows 1, 2, .. right of the centre, or None where an enclosure leaves a choice."""
+    weights = _gaussian_weights(numerator, denominator, rows // 2, precision)
+    one = 1 << precision
+    total = Enclosure(
+        one + 2 * sum(weight.low for weight in weights),
+        one + 2 * sum(weight.high for weight in weights),
+    )
+    half: list[int] = []
+    for weight in weights:
+        low = _nearest(weight.low << bits, total.high)
+        high = _nearest(weight.high << bits, total.low)
+        if low != high:
+            return None
+        half.append(low)
+    return half
+
+
+def _gaussian_weights(
+    numerator: int, denominator: int, count: int, precision: int
+) -> list[Enclosure]:
+    """w_1, .., w_count, each from the one before: w_i = w_(i-1) r^(2i-1), r = w_1."""
+    factor = exp_of_minus(denominator, 2 * numerator, precision)
+    squared = product(factor, factor, precision)
+    weight = Enclosure(1 << precision, 1 << precision)
+    weights: list[Enclosure] = []
+    for _ in range(count):
+        weight = product(weight, factor, precision)
+        factor = product(factor, squared, precision)
+        weights.append(weight)
+    return weights
+
+
+def _nearest(numerator: int, denominator: int) -> int:
+    return (2 * numerator + denominator) // (2 * denominator)

@@ -1,11 +1,15 @@
-"""Computes what several connected honest parties give away about one, for a noise law.
+"""What several connected honest parties give away about one, for any law of noise.
 
-Delta of all releases of a plan for single numbers: Theorem D for one release, loss distributions
-for several. Specification: `specs/03-privacy.md`, sections 4, 5 and 9.
+The law of the sum of their noise comes from the masses of the law (section 9), and everything
+else from that sum, so no law has a part of its own here. The pair (P x N(0, 1), P shifted by
+m x N(mu, 1)) dominates what the adversary sees, for all changes of one input by at most m steps
+at once: P is the law of the noise in one connected component, mu the price of Gaussian masks (0
+for uniform masks).
 
-Delta for vectors, by Renyi divergences of one coordinate: Scalars have one worst change. A vector
-may spread a change over its coordinates in many ways; in Renyi divergences the worst of them is
-known. Specification: `specs/03-privacy.md`, sections 5 and 9.
+For single numbers delta comes from Theorem D if there is one release, and from loss distributions
+if there are several. A single number has one worst change. A vector may spread a change over its
+coordinates in many ways, and in Renyi divergences of one coordinate the worst of them is known: so
+delta of vectors comes from these. Specification: `specs/03-privacy.md`, sections 4, 5 and 9.
 """
 
 from __future__ import annotations
@@ -19,12 +23,11 @@ from typing import Final
 import numpy as np
 
 from gopa.accounting.convolution import UNIT_ROUNDOFF, Floats, Masses
-from gopa.accounting.distribution import CUT, LossDistribution, loss_of_gaussian
-from gopa.accounting.gaussian import rdp_delta
-from gopa.planning.loss import loss_of_shift, theorem_d
-from gopa.planning.noise_sum import noise_sum
+from gopa.accounting.distribution import CUT, LossDistribution, loss_of_gaussian, on_grid
+from gopa.accounting.gaussian import delta_of_shift, rdp_delta
+from gopa.contract.terms import MOST_PARTIES, check_integer
 from wire.errors import UsageError
-from zkp.noise_table import NoiseLaw
+from zkp.noise import NoiseLaw
 
 BUCKETS_PER_DEVIATION: Final = 600
 _HOPELESS: Final = 50.0
@@ -300,3 +303,89 @@ def epsilon_by_release(exposure: Exposure, law: NoiseLaw, noise_delta: float) ->
                 added = math.log1p(-1 / order) - math.log(order * left) / (order - 1)
                 epsilons[place] = min(epsilons[place], releases * divergence + added)
     return tuple(np.maximum(epsilons, 0.0).tolist())
+
+
+NEGLIGIBLE: Final = 1e-26
+"""Tail mass left out at each doubling; what it adds up to is added to delta."""
+
+MOST_VARIANCE: Final = 2**26
+"""A wider sum would take too long, and who receives terms has to evaluate it."""
+
+
+def single(law: NoiseLaw) -> Masses:
+    """Gives one party's noise: the exact integers of the law, each rounded once."""
+    total = law.total
+    values = np.array([mass / total for mass in law.masses])
+    return Masses(-law.radius, values, 2 * UNIT_ROUNDOFF, 0.0)
+
+
+def most_summed(law: NoiseLaw) -> int:
+    """The number of parties whose noise is summed; what holds for them holds for more."""
+    return math.floor(MOST_VARIANCE / law.variance)
+
+
+@lru_cache(maxsize=16)
+def noise_sum(law: NoiseLaw, parties: int, cut: float = NEGLIGIBLE) -> Masses:
+    """Encloses the noise of `parties` honest parties together, by direct positive convolutions."""
+    check_integer(parties, 1, MOST_PARTIES, "parties")
+    if parties > most_summed(law):
+        raise UsageError("this sum takes too long to account for: use a coarser grid", "noise")
+    return single(law).times(parties, cut=cut)
+
+
+_FEWEST = 1e-300
+
+
+def theorem_d(noise: Masses, shift: int, epsilon: float, *, mask_mu: float = 0.0) -> float:
+    """An upper bound on delta at `epsilon`, for inputs that move by at most `shift` steps.
+
+    `noise` is symmetric or not: both directions are evaluated and the worse is returned
+    (they agree for symmetric laws). Everything is rounded upwards: each mass by the
+    error of `noise`, each log-ratio by twice that error, and the mass that `noise` leaves
+    out is added.
+    """
+    _check(shift, epsilon, mask_mu)
+    if shift == 0:
+        return 0.0
+    up = _one_direction(noise.values, noise.error, shift, epsilon, mask_mu)
+    down = _one_direction(noise.values[::-1], noise.error, shift, epsilon, mask_mu)
+    return min(1.0, max(up, down) * (1 + 1e-12) + noise.lost)
+
+
+def log_ratios(values: Floats, shift: int, error: float) -> tuple[Floats, Floats]:
+    """Masses p(k) and upper bounds on ln(p(k) / p(k - shift)); infinite where p(k - shift) = 0.
+
+    Rows too small for a float to hold with full precision count as impossible
+    denominators: that only raises the loss.
+    """
+    shifted = np.zeros(len(values))
+    shifted[shift:] = values[: max(0, len(values) - shift)]
+    with np.errstate(divide="ignore"):
+        safe = np.where(shifted > _FEWEST, shifted, 0.0)
+        losses = np.log(values) - np.log(safe) + 2 * error + 1e-13
+    return values, np.where(values > 0, losses, -np.inf)
+
+
+def _one_direction(
+    values: Floats, error: float, shift: int, epsilon: float, mask_mu: float
+) -> float:
+    masses, losses = log_ratios(values, shift, error)
+    terms = masses * delta_of_shift(epsilon - losses, mask_mu)
+    return math.fsum(terms) * (1 + error)
+
+
+def _check(shift: int, epsilon: float, mask_mu: float) -> None:
+    if type(shift) is not int or shift < 0:
+        raise UsageError("a shift is a number of grid steps", "shift")
+    if not math.isfinite(epsilon):
+        raise UsageError("epsilon is finite", "epsilon")
+    if not (math.isfinite(mask_mu) and mask_mu >= 0):
+        raise UsageError("mask_mu is a finite number, at least 0", "mask_mu")
+
+
+def loss_of_shift(noise: Masses, shift: int, step: float) -> LossDistribution:
+    """Losses of a symmetric noise law against itself shifted by `shift` steps."""
+    masses, losses = log_ratios(noise.values, shift, noise.error)
+    finite = np.isfinite(losses) & (masses > 0)
+    infinite = math.fsum(masses[~finite]) * (1 + noise.error) + noise.lost
+    return on_grid(masses[finite], losses[finite], step, noise.error, infinite)

@@ -1,21 +1,153 @@
-"""Chooses the grid of long vectors whose length is proved, and says what that makes of inputs.
+"""The grids on which inputs are rounded: fine enough for the noise, of numbers and of vectors.
 
-Zero is a point of the grid, and only the length counts, so there is no finest grid but by the
-noise: rounding makes fine vectors less longer than coarse ones, and what is finer needs noise that
-is wider in steps. Specification 14, rules M6, Y3, Y4, U3, W1 and W3.
+The grid comes before the noise, from a guess at it: as many steps that one party's noise spans
+several of them. Of long vectors whose length is proved, zero is a point of the grid, and only the
+length counts, so there is no finest grid but by the noise: rounding makes fine vectors less longer
+than coarse ones, and what is finer needs noise that is wider in steps. Specification 14, rules
+14-M6, Y3, Y4, U3, W1 and W3.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 from gopa.contract.lengths import WeightedLength, boxed_norm, squared_norm
-from gopa.planning.grid_and_noise import FEWEST_STEPS, MOST_STEPS, PlannedGrid, named_grid
+from gopa.contract.terms import MOST_SENSITIVITY, MOST_SQUARE, check_integer
 from gopa.planning.request import Request
+from gopa.planning.target import EXACT_STEPS, EXACT_VECTOR_STEPS
 from wire.errors import UsageError
+
+FEWEST_STEPS: Final = 8
+PREFERRED_SCALE: Final = 8.0
+MOST_STEPS: Final = 2**30
+MOST_EXACT: Final = 2**32 - 1
+"""The squared range of a number has to fit into 64 bits."""
+
+_SPARE: Final = 0.97
+"""Kinds of noise do not come in every width."""
+
+
+_TOO_FINE: Final = (
+    "the grid would need more than 2^30 steps: lower epsilon, "
+    "or narrow the range of vectors to their length"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedGrid:
+    """A grid: `steps` span the range, and inputs move by a squared length of `squared`.
+
+    Where lengths are proved, squared ones are at most `norm` and an input moves a coordinate by
+    `largest` steps at most; with weights the largest one allows a length of `ratio` ranges.
+    """
+
+    steps: int
+    squared: int
+    norm: int = 0
+    largest: int = 0
+    ratio: Fraction = Fraction(0)
+
+    @property
+    def largest_coordinate(self) -> int:
+        """How many steps an input moves a coordinate: all of them unless something else is said."""
+        return self.largest or self.steps
+
+
+def choose_grid(request: Request, mu: float, widest: float) -> PlannedGrid:
+    """Enough steps that a party's noise has a deviation of about eight of them.
+
+    `mu` is the allowed shift of the sum in deviations, `widest` the largest deviation that
+    one party's noise can have. Vectors take their length *after*
+    rounding: each coordinate moves by less than one step, the vector by less than the
+    square root of the dimension, so that grid is also made fine against that, as far as
+    noise can be wide. Integers are not rounded: their grid holds them, with at least eight
+    steps.
+    """
+    if request.steps is not None:
+        return named_grid(request.steps, lambda steps: PlannedGrid(steps, _moved(request, steps)))
+    if request.integers:
+        steps = request.integer_width * -(-FEWEST_STEPS // request.integer_width)
+        check_integer(steps, 1, MOST_STEPS, "range")
+        return PlannedGrid(steps, _moved(request, steps))
+    allowed = mu * math.sqrt(request.honest)
+    wanted = min(PREFERRED_SCALE, widest * _SPARE) * allowed
+    if request.dimension == 1:
+        steps = max(FEWEST_STEPS, round(wanted))
+    else:
+        width = float(request.high - request.low)
+        finest = max(wanted, 8 * math.sqrt(request.dimension))
+        steps = max(FEWEST_STEPS, round(finest * width / request.range_sensitivity))
+        steps = _within(request, steps, widest * _SPARE * allowed)
+    if steps > MOST_STEPS:
+        raise UsageError(_TOO_FINE, "epsilon")
+    return PlannedGrid(steps, _moved(request, steps))
+
+
+def choose_exact_grid(request: Request) -> PlannedGrid:
+    """The grid of an exact sum: rounding is all that blurs it, so it is as fine as bits are cheap.
+
+    Integers are not rounded: a power of two steps apart they stay what they are in floats too.
+    Audits do not know that, and find little rounding on a fine grid.
+    """
+    steps = EXACT_STEPS if request.dimension == 1 else EXACT_VECTOR_STEPS
+    if request.steps is not None:
+        return named_grid(request.steps, lambda steps: PlannedGrid(steps, _moved(request, steps)))
+    if request.integers:
+        width = _integer_width(request)
+        steps = width << max(0, (steps // width).bit_length() - 1)
+    return PlannedGrid(steps, _moved(request, steps))
+
+
+def named_grid(steps: int, of: Callable[[int], PlannedGrid], unit: int = 1) -> PlannedGrid:
+    """The grid with the steps that the caller named, which are a multiple of `unit`.
+
+    Raises:
+        UsageError: a manifest cannot hold how far inputs move on it; the most steps are named.
+    """
+    grid = of(steps)
+    if _is_held(grid):
+        return grid
+    low, high = 1, steps // unit
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _is_held(of(unit * middle)) else (low, middle)
+    raise UsageError(f"at most {unit * low} for inputs of this dimension and length", "steps")
+
+
+def _is_held(grid: PlannedGrid) -> bool:
+    return grid.squared < MOST_SENSITIVITY and grid.norm < MOST_SQUARE
+
+
+def _integer_width(request: Request) -> int:
+    """How many steps integers are apart at least; `UsageError` if no grid is so wide."""
+    check_integer(request.integer_width, 1, MOST_EXACT, "range")
+    return request.integer_width
+
+
+def _within(request: Request, steps: int, length: float) -> int:
+    """The most steps, up to `steps`, with which no input moves farther; not below the fewest."""
+    low, high = FEWEST_STEPS, steps + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = _moved(request, middle) <= length * length
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def _moved(request: Request, steps: int) -> int:
+    """The largest squared distance between two rounded inputs, rounded upwards."""
+    box = request.dimension * steps * steps
+    if request.norm is None:
+        return box
+    width = float(request.high - request.low)
+    rounding = 0.0 if request.integers else math.sqrt(request.dimension)
+    length = float(request.norm) / width * steps * (1 + 1e-12) + rounding
+    return min(box, math.ceil(4 * length * length * (1 + 1e-12)))
+
 
 LENGTH_PER_ROOT: Final = 4.0
 """A length of so many roots of the dimension, which rounding makes a hundredth longer."""
@@ -27,13 +159,8 @@ LEAST_DEVIATION: Final = 4.0
 """One party's noise has a deviation of so many steps, where that is not far too fine."""
 
 EXACT_LENGTH_PER_ROOT: Final = 64.0
-EXACT_STEPS: Final = 2**16
+EXACT_ROW_STEPS: Final = 2**16
 """Exact sums: nothing but rounding blurs them, and a bit more is a bit of each word."""
-
-_TOO_FINE: Final = (
-    "the grid would need more than 2^30 steps: lower epsilon, "
-    "or narrow the range of vectors to their length"
-)
 
 WEIGHT_RATIO: Final = Fraction(1, 2)
 """With weights the range is that of lengths: half of it is what the largest weight allows."""
@@ -41,7 +168,6 @@ WEIGHT_RATIO: Final = Fraction(1, 2)
 _NORM_OF_FLOATS: Final = 1 + Fraction(1, 10**12)
 """Planned for: the length of a vector of floats, scaled to the norm, may be off by less."""
 
-_SPARE: Final = 0.97
 _MOST_FITTED: Final = 1.5
 _FITTED: Final = 500
 """Steps are fitted to one part in so many."""
@@ -60,7 +186,7 @@ def choose_row_grid(request: Request, mu: float, widest: float) -> PlannedGrid:
 def choose_exact_row_grid(request: Request) -> PlannedGrid:
     """The grid of an exact sum, as fine as a few more bits for each coordinate make it."""
     wanted = EXACT_LENGTH_PER_ROOT * math.sqrt(request.dimension)
-    return _chosen(request, wanted, EXACT_STEPS, math.inf)
+    return _chosen(request, wanted, EXACT_ROW_STEPS, math.inf)
 
 
 def fitted_grid(

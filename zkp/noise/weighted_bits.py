@@ -10,20 +10,181 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
+from math import sqrt
+from typing import ClassVar, Final
 
 import numpy as np
 
-from commitments import Commitment, VectorPedersen
+from commitments import Commitment, Opening, VectorPedersen
 from commitments.group import Group, Point, SecretScalarVec
+from wire.codec import record, u16, vector
 from wire.errors import ComputationFault, UsageError
 from wire.randomness import Rng
 from wire.randomness import draw as draw_bytes
 from wire.secret import Guarded
 from zkp import bits
 from zkp.equations import Equation
-from zkp.noise_table import WeightedBits
+from zkp.noise.law import (
+    CoinSource,
+    NoiseKind,
+    NoiseLaw,
+    NoiseSeed,
+    NoiseSetting,
+    PostedNoise,
+    PublicCoins,
+    check_law,
+    one_commitment,
+    wrong_seed,
+)
 from zkp.range import Interval, require_unambiguous, secret_bits
 from zkp.transcript import Transcript
+
+MOST_WEIGHTED_BITS: Final = 1024
+LARGEST_TOTAL_WEIGHT: Final = 8192
+_MOST_AT_ONCE: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class WeightRun:
+    """`count` independent fair bits of the same weight."""
+
+    weight: int
+    count: int
+
+    def __post_init__(self) -> None:
+        if type(self.weight) is not int or not 1 <= self.weight <= LARGEST_TOTAL_WEIGHT:
+            raise UsageError(f"a weight is an integer from 1 to {LARGEST_TOTAL_WEIGHT}", "weight")
+        if type(self.count) is not int or not 1 <= self.count <= MOST_WEIGHTED_BITS:
+            raise UsageError(f"a run has 1 to {MOST_WEIGHTED_BITS} bits", "count")
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedBits(NoiseLaw):
+    """The sum of weighted fair bits, minus its mean.
+
+    Runs are in increasing order of weight, so that a law has one description. Weights
+    whose sums leave gaps, and so form a lattice coarser than the grid of the inputs,
+    are refused by the check of log-concavity: the total modulo the step would leak.
+    """
+
+    runs: tuple[WeightRun, ...]
+    kind: ClassVar[NoiseKind] = NoiseKind.WEIGHTED_BITS
+
+    def __post_init__(self) -> None:
+        if type(self.runs) is not tuple or any(type(run) is not WeightRun for run in self.runs):
+            raise UsageError("runs are a tuple of WeightRun", "runs")
+        if any(first.weight >= second.weight for first, second in pairwise(self.runs)):
+            raise UsageError("runs are in increasing order of weight, one for each weight", "runs")
+        total = sum(run.weight * run.count for run in self.runs)
+        if not 2 <= total <= LARGEST_TOTAL_WEIGHT or total % 2:
+            message = f"the weights sum to an even number from 2 to {LARGEST_TOTAL_WEIGHT}"
+            raise UsageError(message, "runs")
+        if sum(run.count for run in self.runs) > MOST_WEIGHTED_BITS:
+            raise UsageError(f"a law uses at most {MOST_WEIGHTED_BITS} bits", "runs")
+        check_law(self.masses)
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """One weight for each bit, in the order in which a proof commits them."""
+        return tuple(run.weight for run in self.runs for _ in range(run.count))
+
+    @property
+    def masses(self) -> tuple[int, ...]:
+        """The probabilities in units of 1 / total, computed once for all equal laws."""
+        return _masses(self.runs)
+
+    @property
+    def parameters(self) -> bytes:
+        """The encoding of the parameters, without the kind."""
+        return WEIGHTED_BITS.encode(self)
+
+    @property
+    def words(self) -> str:
+        """The law and its parameters in one phrase for people."""
+        return f"{self.hidden_bits} weighted bits, deviation {sqrt(self.variance):.4g} steps"
+
+    @property
+    def pieces(self) -> tuple[tuple[int, ...], ...]:
+        """The masses of groups of at most 128 bits."""
+        return tuple(counts(group) for group in even_groups(self.weights))
+
+    @property
+    def hidden_bits(self) -> int:
+        """One private coin for each weight."""
+        return sum(run.count for run in self.runs)
+
+    def one_number(self, dimension: int) -> bool:
+        """What is proved is always a vector."""
+        return False
+
+    def proof_size(self, setting: NoiseSetting) -> int:
+        """The length of every proof of inputs and their noise."""
+        return bits.proof_size(setting.group, self.plan(setting).layout)
+
+    def plan(self, setting: NoiseSetting) -> WeightedNoisePlan:
+        """What is fixed before the coins."""
+        return WeightedNoisePlan(setting.group, self, setting.dimension, setting.interval, True)
+
+    def seed(
+        self, setting: NoiseSetting, inputs: SecretScalarVec, hedge: Transcript, *, rng: Rng
+    ) -> NoiseBits:
+        """Fresh private coins, committed to with the bits of the inputs."""
+        return commit_weighted_noise(self.plan(setting), inputs, hedge, rng=rng)
+
+    def coins(self, setting: NoiseSetting, source: CoinSource) -> bytes:
+        """A public coin for each private one."""
+        return source.flips(setting.dimension * self.hidden_bits)
+
+    def statement(self, posted: PostedNoise) -> WeightedNoiseStatement:
+        """What a proof is about; raises as `NoiseLaw.statement`."""
+        setting, coins = posted.setting, posted.coins
+        if type(coins) is not bytes:
+            raise UsageError("the coins are bytes, one for each private coin")
+        return WeightedNoiseStatement(
+            self.plan(setting),
+            setting.group.decode_point(posted.seed),
+            coins,
+            one_commitment(self, setting, posted.output),
+            one_commitment(self, setting, posted.inputs),
+        )
+
+    def prove(  # noqa: PLR0913 - as NoiseLaw.prove
+        self,
+        posted: PostedNoise,
+        seed: NoiseSeed | None,
+        inputs: Opening,
+        output: Opening,
+        transcript: Transcript,
+        *,
+        rng: Rng,
+    ) -> bytes:
+        """The proof; uses the seed up. `UsageError` for a seed of another law."""
+        if not isinstance(seed, NoiseBits):
+            raise wrong_seed()
+        openings = bits.Openings(vectors=[inputs, output])
+        return prove_weighted_noise(self.statement(posted), seed, openings, transcript, rng=rng)
+
+
+WEIGHTED_BITS: Final = record(
+    WeightedBits, runs=vector(record(WeightRun, weight=u16, count=u16), 1, MOST_WEIGHTED_BITS)
+)
+"""The encoding of the parameters."""
+
+
+def binomial(count: int) -> WeightedBits:
+    """The centred binomial of an even number of fair bits; its variance is count / 4."""
+    return WeightedBits((WeightRun(1, count),))
+
+
+def irwin_hall(terms: int, width: int) -> WeightedBits:
+    """The centred sum of an even number of uniforms on [0, 2^width).
+
+    Its variance is terms (4^width - 1) / 12, from terms * width bits.
+    """
+    if type(width) is not int or not 1 <= width <= LARGEST_TOTAL_WEIGHT.bit_length():
+        raise UsageError("each uniform has at least one bit and few", "width")
+    return WeightedBits(tuple(WeightRun(1 << bit, terms) for bit in range(width)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +239,17 @@ class NoiseBits(Guarded):
         self.plan = plan
         self.committed = committed
         self._bits = hidden
-        self._coins: bytes | None = None
+        self._coins: PublicCoins | None = None
 
     @property
     def point(self) -> Point:
         """The point A, to be published."""
         return self.committed.point
+
+    @property
+    def posted(self) -> bytes:
+        """The point A, as a join carries it."""
+        return self.point.to_bytes()
 
     def reveal(self) -> tuple[bytes, bytes, bytes]:
         """Bits, one in each byte, blinding and point, to be kept until the proof is made."""
@@ -99,7 +265,7 @@ class NoiseBits(Guarded):
         committed = bits.BitCommitment.kept(plan.group, plan.layout, point, hidden, blinding)
         return cls(plan, committed, hidden)
 
-    def settle(self, coins: bytes) -> None:
+    def settle(self, coins: PublicCoins) -> None:
         """Decide for these public coins.
 
         Raises:
@@ -110,7 +276,7 @@ class NoiseBits(Guarded):
             raise UsageError("private coins serve one list of public coins: commit to new ones")
         self._coins = coins
 
-    def noise(self, coins: bytes) -> SecretScalarVec:
+    def noise(self, coins: PublicCoins) -> SecretScalarVec:
         """The noise of each coordinate under the public coins; raises as `settle`.
 
         Takes a time that depends on the private coins.
@@ -256,7 +422,7 @@ def verify_weighted_noise(
     bits.verify(statement.as_bits(), proof, transcript, committed=statement.committed)
 
 
-def require_coins(plan: WeightedNoisePlan, coins: bytes) -> None:
+def require_coins(plan: WeightedNoisePlan, coins: PublicCoins) -> None:
     """Raises `UsageError` for anything but one byte, 0 or 1, for each private coin."""
     # A byte above 1 would flip a coin as 1 does, but be hashed as another statement.
     if type(coins) is not bytes or len(coins) != plan.coin_count or not {0, 1}.issuperset(coins):
@@ -289,3 +455,27 @@ def _shape(plan: WeightedNoisePlan) -> bits.ConstraintShape:
         plan.coin_count + plan.dimension * width,
         [*constraints, bits.CommittedVector(outputs)],
     )
+
+
+def even_groups(weights: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Groups of at most 128 weights whose totals are even, so that each has a middle value.
+
+    Odd weights come first. There is an even number of them, as the total is even, so
+    every slice of 128 holds an even number of them.
+    """
+    ordered = sorted(weights, key=lambda weight: weight % 2 == 0)
+    return [tuple(ordered[at : at + _MOST_AT_ONCE]) for at in range(0, len(ordered), _MOST_AT_ONCE)]
+
+
+@lru_cache(maxsize=64)
+def _masses(runs: tuple[WeightRun, ...]) -> tuple[int, ...]:
+    return counts(tuple(run.weight for run in runs for _ in range(run.count)))
+
+
+def counts(weights: tuple[int, ...]) -> tuple[int, ...]:
+    """How many settings of the bits give each sum 0, 1, .., total weight."""
+    found = [1]
+    for weight in weights:
+        gap = [0] * weight
+        found = [a + b for a, b in zip(found + gap, gap + found, strict=True)]
+    return tuple(found)

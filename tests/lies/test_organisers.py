@@ -78,6 +78,9 @@ def test_whom_a_lie_concerns_stops_and_reveals_nothing_more(name: str, world: st
     for index in lie.stops:
         assert isinstance(simulation.parties[index].state.stage, Stopped)
     assert (record.sums is not None) is lie.stands
+    if lie.rule != "04-E3":  # the session ends where it lied
+        assert not record.findings.complete
+        assert record.attempts[-1].abort is None
     assert simulation.over
     require_silent(told, lie)
 

@@ -10,6 +10,7 @@ from gopa.adversary.deeds import (
     accuse,
     another_nonce,
     claim_another_log,
+    conspire,
     copy_key,
     copy_proof,
     copy_seed,
@@ -32,7 +33,6 @@ from gopa.contract.phases import Phase
 from gopa.protocol.simulation import Behaviour, Script
 from gopa.protocol.simulation.script import Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
 from tests.lies import lying
-from tests.small_worlds.behaviours import Conspire
 from tests.vectors.transcripts.behaviours import (
     GENERATOR,
     first_edge_is,
@@ -62,11 +62,6 @@ from tests.vectors.transcripts.worlds import (
 LIAR, LEAVER, VICTIM = 1, 3, 0
 ALL, REST = (0, 1, 2, 3, 4), (0, 2, 3, 4)
 FIRST, SECOND = frozenset({1}), frozenset({2})
-
-
-def author(world: World, party: int) -> bytes:
-    """The key of a party."""
-    return world.simulation(Script()).parties[party].author
 
 
 def lie(
@@ -269,8 +264,8 @@ LIES: Final = {
         "Two agree on a huge mask, one drops out, the other cannot open it: neither counts.",
         STAYERS,
         Script()
-        .misbehave(LIAR, Conspire(author(SIX, LEAVER)))
-        .misbehave(LEAVER, Conspire(author(SIX, LIAR)))
+        .misbehave(LIAR, lying("commit", conspire(LEAVER)))
+        .misbehave(LEAVER, lying("commit", conspire(LIAR)))
         .drop(LEAVER, before=Phase.PUBLISH),
         SIX,
         liars=(LIAR, LEAVER),

@@ -16,7 +16,7 @@ from gopa import Report, Unattributed, UsageError
 from gopa.graph import Graph
 from gopa.learning.checks import encoded, require_seed, whole
 from gopa.learning.history import History, Recorder
-from gopa.learning.ledger import PrivacyLedger
+from gopa.learning.ledger import LedgerEntry, PrivacyLedger
 from gopa.learning.privacy import Privacy, Spent
 from gopa.support.progress import Advance, bar_if_slow
 
@@ -107,7 +107,8 @@ class Outcome:
 
     Arrays of the model are copied and read-only. Equal seeds give equal `to_bytes`: seconds and
     transcripts are left out of it. `noise` is about which part of the model's squared length is
-    noise, by the law of the noise; None where nobody worked that out.
+    noise, by the law of the noise; None where nobody worked that out. `charged` are the charges
+    that the model rests on, where an account was kept: who goes on from it starts with them.
     """
 
     model: Any
@@ -122,6 +123,7 @@ class Outcome:
     algorithm: str = ""
     warnings: tuple[str, ...] = ()
     noise: float | None = None
+    charged: tuple[LedgerEntry, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("messages", "bytes"):
@@ -141,6 +143,7 @@ class Outcome:
                 self.spent,
                 None if self.spent.curve is None else self.spent.curve.columns,
                 (self.messages, self.bytes, self.converged, self.warnings, self.noise),
+                self.charged,
                 0 if self.transcript is None else len(self.transcript),
             )
         )
@@ -337,6 +340,8 @@ class AlgorithmRun:
         self, algorithm: str, model: Any, *, spent: Spent | None = None, **more: Any
     ) -> Outcome:
         """What came of it; `more` are fields of `Outcome`, and what was spent is the account's."""
+        if self.ledger is not None:
+            more.setdefault("charged", self.ledger.entries)
         if spent is None:
             spent = Spent.nothing_hidden() if self.ledger is None else self.ledger.spent()
         if self.stopped:

@@ -35,6 +35,8 @@ class Clusters(SumRun):
     their numbers.
     """
 
+    _carried = ("radius", "centres")
+
     def __init__(  # noqa: PLR0913 - what is clustered, and how
         self,
         setting: Setting,

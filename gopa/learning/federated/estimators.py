@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from gopa.learning.clipping import length
 from gopa.learning.data import Users
+from gopa.learning.estimators import UnfitData
 from gopa.learning.federated.clusters import Clusters, nearest
-from gopa.learning.federated.estimator_base import FederatedEstimator, UnfitData
+from gopa.learning.federated.estimator_base import FederatedEstimator
 from gopa.learning.federated.moments import MomentSums, component_sums, line_sums
 from gopa.learning.federated.rounds import Clipping
 from gopa.learning.federated.setting import Setting
@@ -38,8 +39,15 @@ except ImportError:
 _NOISY_ROUNDS, _EXACT_ROUNDS = 5, 100
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _InRounds(FederatedEstimator):
-    """An estimator that takes several rounds for one `fit`."""
+    """An estimator that takes several rounds for one `fit`.
+
+    With `warm_start` another `fit` goes on from the model that is there, and `epsilon` and `delta`
+    are for all of them together.
+    """
+
+    warm_start: bool = False
 
     _named: Any = None
 
@@ -69,6 +77,10 @@ class FederatedLogisticRegression(ClassifierMixin, _InRounds):  # type: ignore[m
 
     _has_labels = True
 
+    @property
+    def _weighted(self) -> bool:
+        return self.weighted
+
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None, classes: Any = None) -> Self:
         """One round; the first call names all `classes`, and noise is made for `rounds` calls."""
         self._named = classes
@@ -94,6 +106,7 @@ class FederatedLogisticRegression(ClassifierMixin, _InRounds):  # type: ignore[m
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = self.epsilon is not None  # few rows drown
         return tags
 
     def _labels(self, y: npt.NDArray[Any], *, first: bool) -> npt.NDArray[Any]:
@@ -135,9 +148,10 @@ class FederatedLogisticRegression(ClassifierMixin, _InRounds):  # type: ignore[m
 class FederatedKMeans(TransformerMixin, ClusterMixin, _InRounds):  # type: ignore[misc]
     """Clusters by k-means, of which parties tell nothing but sums over clusters.
 
-    With privacy `radius` says how far from `origin` rows may lie; both are public. `labels_` are
-    those of the rows given to `fit`: every party's own, and not hidden by any noise. See
-    `FederatedEstimator` for the rest.
+    With privacy `radius` says how far from `origin` rows may lie, 1 if nobody says; both are
+    public, and rows farther away are moved there, as the outcome says. `labels_` are those of the
+    rows given to `fit`: every party's own, and not hidden by any noise. See `FederatedEstimator`
+    for the rest.
     """
 
     n_clusters: int = 8
@@ -163,7 +177,7 @@ class FederatedKMeans(TransformerMixin, ClusterMixin, _InRounds):  # type: ignor
             problem,
             clusters=self.n_clusters,
             rounds=rounds,
-            radius=self.radius if last is None else last.radius,
+            radius=self._public(self.radius) if last is None else last.radius,
             origin=self.origin,
             centres=self.init if last is None else last.centres,
             tol=self.tol,
@@ -178,8 +192,9 @@ class FederatedKMeans(TransformerMixin, ClusterMixin, _InRounds):  # type: ignor
 class FederatedLinearRegression(RegressorMixin, FederatedEstimator):  # type: ignore[misc]
     """A line by least squares, from sums of first and second moments in one round.
 
-    With privacy `radius` and `label_radius` say how long rows and how large labels may be; both are
-    public. `rounds` is for `partial_fit`. See `FederatedEstimator` for the rest.
+    With privacy `radius` and `label_radius` say how long rows and how large labels may be, 1 if
+    nobody says; both are public, and what is longer is shortened, as the outcome says. `rounds` is
+    for `partial_fit`. See `FederatedEstimator` for the rest.
     """
 
     ridge: float = 0.0
@@ -188,12 +203,18 @@ class FederatedLinearRegression(RegressorMixin, FederatedEstimator):  # type: ig
 
     _has_labels = _has_numbers = True
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = self.epsilon is not None
+        return tags
+
     def predict(self, X: Any) -> Floats:
         """The number of each row."""
         return np.asarray(self._given(X) @ self.coef_ + self.intercept_)
 
     def _start(self, problem: Users, setting: Setting, rounds: int, last: Any) -> MomentSums:
-        public = {"radius": self.radius, "label_radius": self.label_radius}
+        radii = {"radius": self.radius, "label_radius": self.label_radius}
+        public = {name: self._public(each) for name, each in radii.items()}
         return line_sums(setting, problem, self.ridge, **public, rounds=rounds, last=last)
 
     def _show(self, model: dict[str, Any], x: Floats) -> None:
@@ -205,7 +226,8 @@ class FederatedLinearRegression(RegressorMixin, FederatedEstimator):  # type: ig
 class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FederatedEstimator):  # type: ignore[misc]
     """Principal components, from sums of first and second moments in one round.
 
-    With privacy `radius` says how long rows may be, which is public. `rounds` is for
+    With privacy `radius` says how long rows may be, 1 if nobody says; it is public, and longer
+    rows are shortened, as the outcome says. `rounds` is for
     `partial_fit`. See `FederatedEstimator` for the rest.
     """
 
@@ -226,7 +248,7 @@ class FederatedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FederatedE
         return len(self.components_)
 
     def _start(self, problem: Users, setting: Setting, rounds: int, last: Any) -> MomentSums:
-        many, radius = self.n_components, self.radius
+        many, radius = self.n_components, self._public(self.radius)
         return component_sums(setting, problem, many, radius, rounds=rounds, last=last)
 
     def _show(self, model: dict[str, Any], x: Floats) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, Final, TypeAlias, Unpack
 
 import numpy as np
@@ -50,6 +51,8 @@ class MomentSums(SumRun):
     With `labelled` a row is its features, shortened to `radius`, beside its label, moved to at
     most `label_radius`. It goes on where the `last` one ended. `reading` makes the model.
     """
+
+    _carried = ("radius", "label_radius", "total", "exact")
 
     def __init__(  # noqa: PLR0913 - what is summed, and how
         self,
@@ -99,6 +102,13 @@ class MomentSums(SumRun):
         self.session = self._sums.session
         self.total: RowTotal | None = None if last is None else last.total
         self.exact: ExactMoments | None = None if last is None else last.exact
+
+    def carried(self) -> SimpleNamespace:
+        """The sums so far, without the log of the session that they come from."""
+        found = super().carried()
+        if found.total is not None:
+            found.total = replace(found.total, result=None)
+        return found
 
     def read(self) -> Moments:
         """Mean and covariance of all rows so far, in the units of the data."""

@@ -98,6 +98,8 @@ class Recipe:
 class Training(SumRun):
     """A model between rounds, with the session in which they are carried out."""
 
+    _carried = ("weights",)
+
     def __init__(
         self,
         setting: Setting,

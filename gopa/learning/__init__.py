@@ -29,6 +29,7 @@ from gopa.learning.data import (
     quadratics,
     ratings,
     stacked,
+    users_of,
 )
 from gopa.learning.datasets import DataNotFound, from_csv, from_sklearn, load
 from gopa.learning.history import History, Recorder
@@ -68,6 +69,7 @@ __all__ = [
     "require_seed",
     "stacked",
     "told",
+    "users_of",
     "whole",
     "worst",
 ]

@@ -129,9 +129,10 @@ class FederatedEstimator(Estimator):
         del setting
         return 1 if fit or self.rounds is None else self.rounds
 
-    def _labels(self, y: npt.NDArray[Any], *, first: bool) -> npt.NDArray[Any]:
+    def _table(self, x: Floats, y: npt.NDArray[Any], *, first: bool) -> Users:
+        """One user of all rows, with labels as the algorithm reads them."""
         del first
-        return y
+        return Users(Table(x, y, "given to fit"), (np.arange(len(x)),))
 
     _has_labels, _has_numbers = False, False
 
@@ -140,14 +141,13 @@ class FederatedEstimator(Estimator):
         if self._has_labels:
             numeric = self._has_numbers
             x, y = validate_data(self, X, y, dtype=np.float64, reset=first, y_numeric=numeric)
-            labels = self._labels(y, first=first)
         else:
             x = validate_data(self, X, dtype=np.float64, reset=first)
-            labels = np.zeros(len(x))
+            y = np.zeros(len(x))
         if groups is None and not self._may_be_alone():
             raise UnfitData(_NO_GROUPS, "groups")
         owners = np.arange(len(x)) if groups is None else np.asarray(groups)
-        problem = natural(Table(x, labels, "given to fit"), owners)
+        problem = natural(self._table(x, y, first=first).table, owners)
         if first:
             if len(problem) < _FEWEST:
                 message = (

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa.learning.clipping import length
-from gopa.learning.data import Users
+from gopa.learning.data import ClassWeight, Table, Users, class_numbers, class_weighted
 from gopa.learning.estimators import UnfitData
 from gopa.learning.federated.clusters import Clusters, nearest
 from gopa.learning.federated.estimator_base import FederatedEstimator
@@ -32,7 +32,8 @@ try:
         RegressorMixin,
         TransformerMixin,
     )
-    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import _check_sample_weight
 except ImportError:
     raise missing("learning") from None
 
@@ -50,6 +51,7 @@ class _InRounds(FederatedEstimator):
     warm_start: bool = False
 
     _named: Any = None
+    _weights: Any = None
 
     def _rounds(self, setting: Setting, *, fit: bool) -> int:
         del fit
@@ -60,11 +62,12 @@ class _InRounds(FederatedEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FederatedLogisticRegression(ClassifierMixin, _InRounds):  # type: ignore[misc]
-    """A linear classifier of two classes, trained by federated averaging.
+    """A linear classifier, trained by federated averaging; a softmax of more than two classes.
 
-    Which two classes there are is public. With `weighted=False` parties count alike, and
-    `most_rows` is not needed. `local_steps=0` sends gradients, which `unit="record"` needs. See
-    `Recipe` for the other numbers, and `FederatedEstimator` for the rest.
+    Which classes there are is public. `class_weight` has a number for each; "balanced" is for
+    `epsilon=None`, where their counts need not be hidden. With `weighted=False` parties count
+    alike, and `most_rows` is not needed. `local_steps=0` sends gradients, which `unit="record"`
+    needs. See `Recipe` for the other numbers, and `FederatedEstimator` for the rest.
     """
 
     local_steps: int = 20
@@ -74,6 +77,7 @@ class FederatedLogisticRegression(ClassifierMixin, _InRounds):  # type: ignore[m
     intercept: float = 0.2
     weighted: bool = True
     tol: float = 1e-3
+    class_weight: ClassWeight = None
 
     _has_labels = True
 
@@ -81,50 +85,68 @@ class FederatedLogisticRegression(ClassifierMixin, _InRounds):  # type: ignore[m
     def _weighted(self) -> bool:
         return self.weighted
 
-    def partial_fit(self, X: Any, y: Any = None, groups: Any = None, classes: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
+        """Fits to rows X and labels y of the parties `groups`, in a new session."""
+        self._weights = sample_weight
+        try:
+            return super().fit(X, y, groups)
+        finally:
+            self._weights = None
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,
+        classes: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """One round; the first call names all `classes`, and noise is made for `rounds` calls."""
-        self._named = classes
+        self._named, self._weights = classes, sample_weight
         try:
             return super().partial_fit(X, y, groups)
         finally:
-            self._named = None
+            self._named = self._weights = None
 
     def decision_function(self, X: Any) -> Floats:
-        """How far on the side of the second class each row lies."""
-        return np.asarray(self._given(X) @ self.coef_[0] + self.intercept_[0])
+        """How far on the side of the second class each row lies, or a number for each class."""
+        found = np.asarray(self._given(X) @ self.coef_.T + self.intercept_)
+        return found if len(self.classes_) > 2 else found[:, 0]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of each row."""
-        second = self.decision_function(X) > 0
-        return np.asarray(self.classes_[second.astype(int)])
+        found = self.decision_function(X)
+        place = found.argmax(axis=1) if found.ndim > 1 else (found > 0).astype(int)
+        return np.asarray(self.classes_[place])
 
     def predict_proba(self, X: Any) -> Floats:
         """The chance of each class, by the logistic model."""
-        chance = 1 / (1 + np.exp(-np.clip(self.decision_function(X), -700, 700)))
-        return np.stack([1 - chance, chance], axis=1)
+        found = self.decision_function(X)
+        scores = found if found.ndim > 1 else np.stack([np.zeros(len(found)), found], axis=1)
+        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = self.epsilon is not None  # few rows drown
         return tags
 
-    def _labels(self, y: npt.NDArray[Any], *, first: bool) -> npt.NDArray[Any]:
+    def _table(self, x: Floats, y: npt.NDArray[Any], *, first: bool) -> Users:
         check_classification_targets(y)
+        if self._weights is not None:
+            weights = _check_sample_weight(self._weights, x, ensure_non_negative=True)
+        alone = Users(
+            Table(x, y, "given to fit", weights=None if self._weights is None else weights),
+            (np.arange(len(x)),),
+        )
+        alone = class_weighted(alone, self.class_weight, may_count=self.epsilon is None)
+        known = self._named if first else vars(self)["classes_"]
+        if first and known is None and len(np.unique(y)) < 2:
+            raise UnfitData("there are rows of one class only: two are needed", "y")
+        alone, found = class_numbers(alone, known)
         if first:
-            found = np.unique(y if self._named is None else np.asarray(self._named))
-            if len(found) > 2:
-                message = (
-                    "Only binary classification is supported. The type of the target is "
-                    f"{type_of_target(y)}."
-                )
-                raise UnfitData(message, "y")
-            if len(found) < 2:
-                raise UnfitData("there are rows of one class only: two are needed", "y")
             self.classes_ = found
-        if not np.isin(y, self.classes_).all():
-            raise UnfitData(f"labels are {self.classes_.tolist()}", "y")
-        return np.where(y == self.classes_[1], 1.0, -1.0)
+        return alone
 
     def _start(self, problem: Users, setting: Setting, rounds: int, last: Any) -> Training:
         recipe = Recipe(
@@ -135,13 +157,15 @@ class FederatedLogisticRegression(ClassifierMixin, _InRounds):  # type: ignore[m
             clip=self.clip,
             weighted=self.weighted,
             tol=self.tol,
+            classes=len(self.classes_),
         )
         start = None if last is None else last.weights
         return Training(setting, recipe, problem, rounds=rounds, start=start)
 
     def _show(self, model: dict[str, Any], x: Floats) -> None:
         del x
-        self.coef_, self.intercept_ = np.array([model["coef"]]), np.array([model["intercept"]])
+        self.coef_ = np.atleast_2d(model["coef"])
+        self.intercept_ = np.atleast_1d(model["intercept"])
 
 
 @dataclass(eq=False, repr=False)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.calls import algorithm
 from gopa.learning.clipping import clip, length
 from gopa.learning.data import Users
 from gopa.learning.federated.exact_moments import (
@@ -275,6 +276,7 @@ def line_sums(setting: Setting, problem: Users, ridge: float, **more: Any) -> Mo
     )
 
 
+@algorithm(more=SumOptions.__annotations__, labels="unread")
 def pca(
     problem: Users, *, components: int, radius: float | None = None, **asked: Unpack[SumOptions]
 ) -> Outcome:
@@ -286,6 +288,7 @@ def pca(
     return component_sums(Setting(**asked), problem, components, radius).carried_out(problem, 1)
 
 
+@algorithm(more=SumOptions.__annotations__)
 def least_squares(
     problem: Users,
     *,

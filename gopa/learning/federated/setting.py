@@ -13,6 +13,8 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, Literal, Required, TypeAlias, TypedDict
 
+import numpy as np
+
 import gopa
 from gopa import Aggregator, LocalAggregator, Plan, UsageError
 from gopa.learning.checks import encoded, require_seed, whole
@@ -141,8 +143,8 @@ class Setting:
         """
         if not self.before:
             return self.seed
-        digest = sha256(encoded((self.seed, len(self.before)))).digest()
-        return int.from_bytes(digest[:16], "big")
+        digest = sha256(encoded((self.seed, self.before))).digest()
+        return int.from_bytes(bytes(digest[:16]), "big")
 
     @property
     def unit(self) -> Unit:
@@ -159,7 +161,7 @@ class Setting:
                 "which rows do not count"
             )
             raise UsageError(message, "most_rows")
-        return max(1, int(problem.counts.max()))
+        return max(1, int(np.ceil(problem.masses.max())))
 
     @property
     def run(self) -> dict[str, Any]:

@@ -176,7 +176,6 @@ class SumSession:
             model,
             history=history,
             spent=self.spent(),
-            charged=self.charged,
             messages=messages,
             bytes=size,
             transcript=tuple(transcripts) or None,

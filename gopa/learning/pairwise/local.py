@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import number, whole
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
-from gopa.learning.pairwise.kernels import Kernel, Places, TablePairs, points_of
+from gopa.learning.pairwise.kernels import NAMED_KERNELS, Kernel, Places, TablePairs, points_of
 from gopa.learning.privacy import Charge, Privacy
 from gopa.noise import RandomisedResponse, randomised_response, subseed
 from gopa.support.arrays import Floats
@@ -215,6 +216,7 @@ def require_local(privacy: Privacy | None, problem: Users) -> Privacy:
     return privacy
 
 
+@algorithm(named={"kernel": (Kernel, NAMED_KERNELS)}, labels="signs", points=True)
 def fit_local(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,

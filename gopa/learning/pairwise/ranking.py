@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
@@ -130,6 +131,7 @@ def exact_tree_variance(above: Places, below: Places, depth: int, epsilon: float
     return one + other + both + float(lower[above].sum())
 
 
+@algorithm(labels="signs", points=True)
 def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,

@@ -14,13 +14,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from gopa import UsageError
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import whole
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
 from gopa.learning.pairwise.answers import PrivateAnswers, WholeKernel
-from gopa.learning.pairwise.kernels import Kernel, Places, points_of
+from gopa.learning.pairwise.kernels import NAMED_KERNELS, Kernel, Places, points_of
 from gopa.learning.pairwise.local import require_local
 from gopa.learning.pairwise.subsampling import PublicLaw, answers_within, best_rounds, pairings
 from gopa.learning.privacy import Charge, Privacy
@@ -69,6 +70,7 @@ def in_this_process(run: PairRun) -> int:
     return garbler.result
 
 
+@algorithm(named={"kernel": (Kernel, NAMED_KERNELS)}, labels="signs", points=True)
 def fit_two_party(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,

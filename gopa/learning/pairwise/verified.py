@@ -12,11 +12,12 @@ import numpy as np
 
 import gopa
 from gopa import UsageError
+from gopa.learning.calls import algorithm
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
-from gopa.learning.pairwise.kernels import Kernel, points_of
+from gopa.learning.pairwise.kernels import NAMED_KERNELS, Kernel, points_of
 from gopa.learning.pairwise.local import (
     Cells,
     chosen_cells,
@@ -29,6 +30,7 @@ from gopa.noise import subseed
 from gopa.support.arrays import Floats
 
 
+@algorithm(named={"kernel": (Kernel, NAMED_KERNELS)}, labels="signs", points=True)
 def fit_verified(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import whole
 from gopa.learning.clipping import DEVIATION, clip, on_grid, within
 from gopa.learning.data import Table, Users
@@ -37,6 +38,7 @@ _COIN: Final = Coin(0.1)
 Labels = npt.NDArray[Any]
 
 
+@algorithm()
 def fit_without_replacement(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,
@@ -88,6 +90,7 @@ def fit_without_replacement(  # noqa: PLR0913 - every algorithm is called like t
     return network.outcome(f"SGD without replacement ({policy.name})")
 
 
+@algorithm()
 def fit_with_replacement(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,
@@ -297,7 +300,9 @@ def _require_kept(privacy: Privacy) -> None:
     if not isinstance(privacy, Privacy):
         raise UsageError("a Privacy, such as Privacy(1.0, 1e-6, unit='record'), or None", "privacy")
     if privacy.unit != "record" or privacy.view != "everything":
-        raise UsageError("it hides one record from whoever sees all public models", "privacy")
+        raise UsageError(
+            'it hides one record from whoever sees all public models: unit="record"', "privacy"
+        )
     if privacy.relation != "replace-one":
         raise UsageError("a record is replaced: the number of rows is known", "privacy")
 

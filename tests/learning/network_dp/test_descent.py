@@ -41,7 +41,7 @@ def descent(
 def accepted() -> dict[str, object]:
     """A call that is not refused."""
     right: dict[str, object] = {"problem": users(), "privacy": NEAR, "seed": 1, "steps": 100}
-    fit_sgd(**right)  # type: ignore[arg-type]
+    fit_sgd(**right)
     return right
 
 
@@ -219,7 +219,7 @@ def test_what_is_refused(
     accepted: dict[str, object], change: dict[str, object], field: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        fit_sgd(**{**accepted, **change})  # type: ignore[arg-type]
+        fit_sgd(**{**accepted, **change})
     assert caught.value.field == field
 
 

@@ -214,9 +214,13 @@ def test_parts_that_do_not_fit_are_refused(change: dict[str, Any], field: str) -
 
 
 def test_labels_that_are_no_sides_are_refused() -> None:
-    among = scored(40, 1)
-    for labels in (np.abs(among.table.labels), (among.table.labels + 1) // 2):
+    among, asked = scored(40, 1), {"privacy": Privacy(1.0), "seed": 1, "depth": 3}
+    right = fit_ranking(among, **asked)
+    for same in ((among.table.labels + 1) // 2, np.where(among.table.labels > 0, "yes", "no")):
+        other = replace(among, table=replace(among.table, labels=same))
+        assert fit_ranking(other, **asked).model == right.model
+    for labels in (np.abs(among.table.labels), np.arange(40)):
         other = replace(among, table=replace(among.table, labels=labels))
         with pytest.raises(UsageError) as caught:
-            fit_ranking(other, privacy=Privacy(1.0), seed=1, depth=3)
+            fit_ranking(other, **asked)
         assert caught.value.field == "problem"

@@ -1,0 +1,142 @@
+"""The one way in to all algorithms: data in any form, names of objects, keywords as people know."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import wraps
+from inspect import signature
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from gopa import UsageError
+from gopa.graph import complete, path, ring, star
+from gopa.learning.data import class_numbers, users_of
+from gopa.learning.keywords import refuse_unknown
+from gopa.learning.outcome import Outcome
+
+GRAPHS: Final = {"ring": ring, "complete": complete, "path": path, "star": star}
+"""Graphs that follow from the number of users."""
+
+_ALSO: Final = {
+    "random_state": ("seed",),
+    "max_iter": ("rounds", "steps", "iterations"),
+    "verbose": ("progress",),
+}
+"""Keywords that mean the first of these that an algorithm has."""
+
+Named = Mapping[str, tuple[type, Mapping[str, Any]]]
+
+
+def algorithm(
+    *,
+    named: Named | None = None,
+    more: Iterable[str] = (),
+    labels: Literal["unread", "as they are", "signs"] = "as they are",
+    points: bool = False,
+) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
+    """Makes a function of users one of data in whichever form people have them.
+
+    Its data are those of `users_of`, with y, `groups` and `sample_weight`. Graphs may be named, and
+    whatever `named` has names for, by keyword. `more` are keywords beyond the signature. With
+    labels as "signs" two classes of any kind become -1 and 1, where the loss or the kernel reads
+    signs. Of `points` only the first column counts: the outcome says so where there are others.
+    """
+
+    def made(fit: Callable[..., Outcome]) -> Callable[..., Outcome]:
+        way = _WayIn(fit, named or {}, frozenset(more), labels, points)
+
+        @wraps(fit)
+        def called(problem: Any, y: Any = None, groups: Any = None, **asked: Any) -> Outcome:
+            return way(problem, y, groups, asked)
+
+        return called
+
+    return made
+
+
+class _WayIn:
+    """One algorithm, and what is done with its arguments and its outcome."""
+
+    def __init__(
+        self,
+        fit: Callable[..., Outcome],
+        named: Named,
+        more: frozenset[str],
+        labels: str,
+        points: bool,
+    ) -> None:
+        self._fit, self._named, self._labels, self._points = fit, named, labels, points
+        self._parameters = dict(list(signature(fit).parameters.items())[1:])
+        kept = [n for n, each in self._parameters.items() if each.kind is each.KEYWORD_ONLY]
+        self._known = [*kept, *more]
+        self._open = len(kept) < len(self._parameters) and not more
+        """Whether keywords go on to somebody who refuses those that are wrong."""
+
+    def __call__(self, problem: Any, y: Any, groups: Any, asked: dict[str, Any]) -> Outcome:
+        weights = asked.pop("sample_weight", None)
+        _rename(self._fit.__name__, self._known, asked)
+        if not self._open:
+            known = [*self._known, "groups", "sample_weight"]
+            refuse_unknown(self._fit.__name__, known, asked)
+        users = users_of(problem, y, groups, weights, labelled=self._labels != "unread")
+        if users.table.weights is not None and "class_weight" not in self._known:
+            raise UsageError("all rows count alike here: fedavg weighs them", "sample_weight")
+        for name, (kind, objects) in self._named.items():
+            if name in asked:
+                asked[name] = _object(name, asked[name], kind, objects)
+        if isinstance(asked.get("graph"), str):
+            asked["graph"] = _graph(asked["graph"], len(users))
+        classes = None
+        if self._labels == "signs" and self._reads_signs(asked):
+            kinds = len(np.unique(users.table.labels))
+            users, classes = class_numbers(users) if kinds == 2 else (users, None)
+        return self._noted(self._fit(users, **asked), classes, users.table.features.shape[1])
+
+    def _reads_signs(self, asked: Mapping[str, Any]) -> bool:
+        """Whether labels are two kinds, by the loss or the kernel that is asked for."""
+        for name, kind in (("loss", "signs"), ("kernel", "public")):
+            if name in self._parameters:
+                chosen = asked.get(name, self._parameters[name].default)
+                return getattr(chosen, "labels", None) == kind
+        return True
+
+    def _noted(self, outcome: Outcome, classes: Any, columns: int) -> Outcome:
+        if classes is not None:
+            outcome = replace(outcome, classes=classes)
+        if self._points and columns > 1:
+            said = f"a point is the first of {columns} columns: the others do not count"
+            outcome = replace(outcome, warnings=(*outcome.warnings, said))
+        return outcome
+
+
+def _rename(caller: str, known: list[str], asked: dict[str, Any]) -> None:
+    """Keywords by their own names, and a seed from the system where None is asked for."""
+    for name, others in _ALSO.items():
+        own = next((each for each in others if each in known), None)
+        if name in asked and own is not None and name not in known:
+            if own in asked:
+                raise TypeError(f"{caller}() got {name!r} and {own!r}, which mean the same")
+            value = asked.pop(name)
+            asked[own] = bool(value) if name == "verbose" else value
+    if "seed" in asked and asked["seed"] is None:
+        asked["seed"] = int.from_bytes(os.urandom(16), "big")
+
+
+def _object(name: str, value: Any, kind: type, objects: Mapping[str, Any]) -> Any:
+    if isinstance(value, str) and value in objects:
+        return objects[value]
+    if not isinstance(value, kind):
+        message = f"a {kind.__name__}(..) of your own, or one of {', '.join(map(repr, objects))}"
+        raise UsageError(message, name)
+    return value
+
+
+def _graph(name: str, users: int) -> Any:
+    if name not in GRAPHS:
+        listed = ", ".join(map(repr, GRAPHS))
+        message = f"one of {listed}, or a Graph, such as from_edges(..) of gopa.graph"
+        raise UsageError(message, "graph")
+    return GRAPHS[name](users)

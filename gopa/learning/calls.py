@@ -88,7 +88,7 @@ class _WayIn:
             if name in asked:
                 asked[name] = _object(name, asked[name], kind, objects)
         if isinstance(asked.get("graph"), str):
-            asked["graph"] = _graph(asked["graph"], len(users))
+            asked["graph"] = named_graph(asked["graph"], len(users))
         classes = None
         if self._labels == "signs" and self._reads_signs(asked):
             kinds = len(np.unique(users.table.labels))
@@ -134,7 +134,8 @@ def _object(name: str, value: Any, kind: type, objects: Mapping[str, Any]) -> An
     return value
 
 
-def _graph(name: str, users: int) -> Any:
+def named_graph(name: str, users: int) -> Any:
+    """The graph of so many users that has this name."""
     if name not in GRAPHS:
         listed = ", ".join(map(repr, GRAPHS))
         message = f"one of {listed}, or a Graph, such as from_edges(..) of gopa.graph"

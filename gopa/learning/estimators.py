@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import signature
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -32,8 +32,6 @@ class UnfitData(UsageError, ValueError):
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that says what to write instead of a keyword that it does not have."""
-
-    __metadata_request__fit: ClassVar = {"groups": True}
 
     def __new__(cls, *_: Any, **asked: Any) -> Self:
         """Refuses keywords that nobody reads, by what is there instead."""

@@ -12,12 +12,14 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.checks import whole
 from gopa.learning.clipping import Norm, finite, length, require_norm
 from gopa.learning.rows import AgentRows, widening
 from gopa.support.arrays import Floats
@@ -300,6 +302,36 @@ class Boosting(_OnRows):
         top = exponents.max(axis=-1)
         top = np.where(np.isfinite(top), top, 0.0)
         return top, np.exp(exponents - top[..., None])
+
+
+Predictors: TypeAlias = Callable[[Floats], Floats]
+"""Maps rows (rows, columns) to outputs (rows, predictors) from -1 to 1."""
+
+
+def with_one(rows: Floats) -> Floats:
+    """The rows with a one behind them, which gives linear models an intercept."""
+    return np.hstack([rows, np.ones((len(rows), 1))])
+
+
+def stumps(low: Floats, high: Floats, count: int) -> Predictors:
+    """`count` stumps on every column: -1 below a threshold, 1 from it on, evenly between two ends.
+
+    Ends that are taken from data tell something about them.
+    """
+    first, last = finite(np.atleast_1d(low), "low"), finite(np.atleast_1d(high), "high")
+    if first.shape != last.shape or not (first <= last).all():
+        raise UsageError("two ends for each column, the lower one first", "high")
+    shares = np.arange(1, whole(count, "count") + 1) / (count + 1)
+    thresholds = first[:, None] + shares * (last - first)[:, None]
+
+    return partial(_sides, thresholds)
+
+
+def _sides(thresholds: Floats, rows: Floats) -> Floats:
+    """On which side of its threshold each stump has each row."""
+    if rows.ndim != 2 or rows.shape[1] != len(thresholds):
+        raise UsageError(f"rows of {len(thresholds)} numbers", "rows")
+    return np.where(rows[:, :, None] >= thresholds, 1.0, -1.0).reshape(len(rows), -1)
 
 
 class Quadratic:

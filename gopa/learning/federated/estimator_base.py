@@ -74,6 +74,7 @@ class FederatedEstimator(Estimator):
     progress: Progress = None
     callback: Callback | None = None
 
+    __metadata_request__fit: ClassVar = {"groups": True}
     __metadata_request__partial_fit: ClassVar = {"groups": True}
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:

@@ -87,7 +87,7 @@ class Recipe:
         ridge = self.ridge if self.local_steps else 0.0
         if self.classes == 2:
             return Linear(self.loss, rows, ridge=ridge)
-        if self.loss is not LOGISTIC:
+        if self.loss != LOGISTIC:
             message = f"two classes, and these are {self.classes}: the logistic loss takes several"
             raise UsageError(message, "loss")
         return Softmax(rows, self.classes, ridge=ridge)

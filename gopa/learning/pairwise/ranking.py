@@ -199,11 +199,20 @@ def cells_of(scores: npt.ArrayLike, depth: int, low: float = 0.0, high: float = 
 
 def area_under_curve(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """The exact AUC, ties counting nothing, however many pairs there are."""
+    return concordance(scores, np.asarray(labels) > 0)
+
+
+def concordance(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+    """The part of the pairs of unlike labels that scores have in this order; ties count nothing."""
     numbers, kinds = finite(scores, "scores"), np.asarray(labels)
-    if kinds.shape != numbers.shape or not 0 < (kinds > 0).sum() < len(kinds):
-        raise UsageError("one for each score, and some of both kinds", "labels")
-    above, below = numbers[kinds > 0], np.sort(numbers[kinds <= 0])
-    return float(np.searchsorted(below, above, "left").mean() / len(below))
+    if kinds.shape != numbers.shape or len(np.unique(kinds)) < 2:
+        raise UsageError("one for each score, and two of them unlike", "labels")
+    right = many = 0
+    for kind in np.unique(kinds)[1:]:
+        above, below = numbers[kinds == kind], np.sort(numbers[kinds < kind])
+        right += int(np.searchsorted(below, above, "left").sum())
+        many += len(above) * len(below)
+    return right / many
 
 
 def _ones(cells: Places) -> Places:

@@ -17,7 +17,7 @@ import gopa
 from gopa import Report, Unattributed, UsageError
 from gopa.graph import Graph
 from gopa.learning.checks import encoded, require_seed, whole
-from gopa.learning.clipping import finite
+from gopa.learning.clipping import finite, numbers
 from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.privacy import Privacy, Spent
@@ -278,25 +278,27 @@ class Outcome:
 
 def predicted(model: Any, classes: Any, rows: Floats, user: int | None = None) -> Any:
     """The classes or numbers that a model of coefficients, or of centres, has for rows."""
-    own = model if isinstance(model, dict) else {"coef": model}
-    if "models" in own:
-        own = {"coef": own["models"]}
-    coef = np.asarray(own.get("coef", own.get("centres", 0.0)), dtype=np.float64)
-    if user is not None and coef.ndim == 2 and "intercept" not in own:
+    own = model if isinstance(model, dict) else {"models": model}
+    kinds = 1 if classes is None or len(classes) == 2 else len(classes)
+    found: Any = own.get("coef", own.get("centres", own.get("models", 0.0)))
+    coef = numbers(found, "model")
+    if "models" in own and coef.ndim == 2:
+        if user is None:
+            raise UsageError(f"say whose model, by a number below {len(coef)}", "user")
         coef = coef[whole(user, "user", 0, len(coef) - 1)]
-    single = coef.ndim == 1 or ("intercept" in own or "centres" in own)
-    if not coef.ndim or not single:
-        message = "say whose model: user=" if coef.ndim == 2 else "this outcome is no model of rows"
-        raise UsageError(message, "user" if coef.ndim == 2 else "model")
+    if "models" in own and coef.ndim == 1 and kinds > 1:
+        coef = coef.reshape(kinds, -1)
+    if coef.ndim not in {1, 2}:
+        raise UsageError("this outcome is no model of rows", "model")
     if rows.ndim != 2 or rows.shape[1] != coef.shape[-1]:
-        raise UsageError(f"rows of {coef.shape[-1]} numbers", "rows")
+        message = f"rows of {coef.shape[-1]} numbers, the last 1 where models have an intercept"
+        raise UsageError(message, "rows")
     if "centres" in own:
         return ((rows[:, None] - coef) ** 2).sum(axis=-1).argmin(axis=1)
     scores = np.einsum("rd,...d->r...", rows, coef) + own.get("intercept", 0.0)
     if classes is None:
         return scores
-    place = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
-    return classes[np.asarray(place, dtype=np.int64)]
+    return classes[scores.argmax(axis=1) if kinds > 1 else (scores > 0).astype(int)]
 
 
 def _frozen(model: Any) -> Any:

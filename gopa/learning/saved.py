@@ -13,6 +13,7 @@ import os
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,7 +67,7 @@ class _Writer:
             return {type(value).__name__: [self.of(each, finite=finite) for each in value]}
         if type(value) is dict and all(type(name) is str for name in value):
             return {"dict": {name: self.of(each, finite=finite) for name, each in value.items()}}
-        if type(value).__name__ in _records():
+        if type(value).__name__ in _RECORDS:
             own = {each.name: getattr(value, each.name) for each in fields(value)}
             return {type(value).__name__: self.of(own, finite=finite)}
         raise UsageError(f"a {type(value).__name__} is not kept in files", "model")
@@ -86,11 +87,8 @@ def _npy(values: Any) -> bytes:
     return file.getvalue()
 
 
-def _records() -> Mapping[str, type]:
-    """Models that are objects with fields, by name."""
-    from gopa.learning.without_replacement.models import Trained
-
-    return {"Trained": Trained}
+_RECORDS: Final = {"Trained": "gopa.learning.without_replacement.models"}
+"""Models that are objects with fields, and where they are."""
 
 
 def write(outcome: Any, path: str | Path) -> Path:
@@ -189,8 +187,8 @@ class _Reader:
             )
         if kind == "dict" and isinstance(body, dict):
             return {name: self.of(each, finite=finite) for name, each in body.items()}
-        if kind in _records():
-            return _records()[kind](**self.of(body, finite=finite))
+        if kind in _RECORDS:
+            return getattr(import_module(_RECORDS[kind]), kind)(**self.of(body, finite=finite))
         raise ValueError(f"no {kind} is kept in files")
 
     def _array(self, tree: Mapping[str, Any], *, finite: bool) -> Any:

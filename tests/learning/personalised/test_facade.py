@@ -246,7 +246,8 @@ def test_rows_come_with_the_names_of_their_users(users: Users) -> None:
     assert copied.predict(every, whose).tolist() == apart
     parts = {name: (x[names == name], words[names == name]) for name in np.unique(names).tolist()}
     assert np.array_equal(Personalised(graph=graph, seed=1).fit(parts).models_, named.models_)
-    assert named.outcome_.predict(every, 0).tolist() != []
+    widened = np.column_stack([every, np.ones(5)])
+    assert named.outcome_.predict(widened, 0).tolist() == named.predict(every, names[0]).tolist()
     with pytest.raises(UsageError) as caught:
         named.predict(every, "a stranger")
     assert caught.value.field == "user"
@@ -262,6 +263,8 @@ def test_several_classes_are_hidden_by_one_budget() -> None:
     plain = Personalised(graph="ring").fit(x, words, groups=owners)
     assert plain.score(x, words, owners) > 0.95
     assert plain.decision_function(x, owners).shape == (240, 3)
+    widened = np.column_stack([x, np.ones(240)])
+    assert plain.outcome_.predict(widened, 2).tolist() == plain.predict(x, 2).tolist()
     asked = Privacy(8.0, 1e-4, unit="record")
     hidden = Personalised(graph="ring", privacy=asked, row_bound=1.5, steps=60)
     assert hidden.fit(x, words, groups=owners).outcome_.spent.within(asked)

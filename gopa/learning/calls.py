@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from functools import wraps
-from inspect import signature
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
+from inspect import Parameter, signature
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -36,6 +36,7 @@ def algorithm(
     more: Iterable[str] = (),
     labels: Literal["unread", "as they are", "signs"] = "as they are",
     points: bool = False,
+    ready: str = "",
 ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
     """Makes a function of users one of data in whichever form people have them.
 
@@ -43,10 +44,11 @@ def algorithm(
     whatever `named` has names for, by keyword. `more` are keywords beyond the signature. With
     labels as "signs" two classes of any kind become -1 and 1, where the loss or the kernel reads
     signs. Of `points` only the first column counts: the outcome says so where there are others.
+    What has a method of the name `ready` is no data, and stays as it is.
     """
 
     def made(fit: Callable[..., Outcome]) -> Callable[..., Outcome]:
-        way = _WayIn(fit, named or {}, frozenset(more), labels, points)
+        way = _WayIn(fit, named or {}, frozenset(more), labels, points, ready)
 
         @wraps(fit)
         def called(problem: Any, y: Any = None, groups: Any = None, **asked: Any) -> Outcome:
@@ -57,56 +59,65 @@ def algorithm(
     return made
 
 
+@dataclass(frozen=True)
 class _WayIn:
     """One algorithm, and what is done with its arguments and its outcome."""
 
-    def __init__(
-        self,
-        fit: Callable[..., Outcome],
-        named: Named,
-        more: frozenset[str],
-        labels: str,
-        points: bool,
-    ) -> None:
-        self._fit, self._named, self._labels, self._points = fit, named, labels, points
-        self._parameters = dict(list(signature(fit).parameters.items())[1:])
-        kept = [n for n, each in self._parameters.items() if each.kind is each.KEYWORD_ONLY]
-        self._known = [*kept, *more]
-        self._open = len(kept) < len(self._parameters) and not more
-        """Whether keywords go on to somebody who refuses those that are wrong."""
+    fit: Callable[..., Outcome]
+    named: Named
+    more: frozenset[str]
+    labels: str
+    points: bool
+    ready: str
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """What the function takes by keyword."""
+        found = signature(self.fit).parameters.items()
+        return {name: each for name, each in found if each.kind is each.KEYWORD_ONLY}
+
+    @cached_property
+    def known(self) -> list[str]:
+        """All keywords, and none where they go on to somebody who refuses those that are wrong."""
+        others = [each.kind for each in signature(self.fit).parameters.values()]
+        closed = self.more or Parameter.VAR_KEYWORD not in others
+        return [*self.parameters, *self.more] if closed else []
 
     def __call__(self, problem: Any, y: Any, groups: Any, asked: dict[str, Any]) -> Outcome:
         weights = asked.pop("sample_weight", None)
-        _rename(self._fit.__name__, self._known, asked)
-        if not self._open:
-            known = [*self._known, "groups", "sample_weight"]
-            refuse_unknown(self._fit.__name__, known, asked)
-        users = users_of(problem, y, groups, weights, labelled=self._labels != "unread")
-        if users.table.weights is not None and "class_weight" not in self._known:
-            raise UsageError("all rows count alike here: fedavg weighs them", "sample_weight")
-        for name, (kind, objects) in self._named.items():
+        _rename(self.fit.__name__, [*self.parameters, *self.more], asked)
+        if self.known:
+            refuse_unknown(self.fit.__name__, [*self.known, "groups", "sample_weight"], asked)
+        for name, (kind, objects) in self.named.items():
             if name in asked:
                 asked[name] = _object(name, asked[name], kind, objects)
+        if self.ready and hasattr(problem, self.ready):
+            if isinstance(asked.get("graph"), str):
+                asked["graph"] = named_graph(asked["graph"], problem.agents)
+            return self.fit(problem, **asked)
+        users = users_of(problem, y, groups, weights, labelled=self.labels != "unread")
+        if users.table.weights is not None and "class_weight" not in self.parameters:
+            raise UsageError("all rows count alike here: fedavg weighs them", "sample_weight")
         if isinstance(asked.get("graph"), str):
             asked["graph"] = named_graph(asked["graph"], len(users))
         classes = None
-        if self._labels == "signs" and self._reads_signs(asked):
+        if self.labels == "signs" and self._reads_signs(asked):
             kinds = len(np.unique(users.table.labels))
             users, classes = class_numbers(users) if kinds == 2 else (users, None)
-        return self._noted(self._fit(users, **asked), classes, users.table.features.shape[1])
+        return self._noted(self.fit(users, **asked), classes, users.table.features.shape[1])
 
     def _reads_signs(self, asked: Mapping[str, Any]) -> bool:
         """Whether labels are two kinds, by the loss or the kernel that is asked for."""
         for name, kind in (("loss", "signs"), ("kernel", "public")):
-            if name in self._parameters:
-                chosen = asked.get(name, self._parameters[name].default)
+            if name in self.parameters:
+                chosen = asked.get(name, self.parameters[name].default)
                 return getattr(chosen, "labels", None) == kind
         return True
 
     def _noted(self, outcome: Outcome, classes: Any, columns: int) -> Outcome:
         if classes is not None:
             outcome = replace(outcome, classes=classes)
-        if self._points and columns > 1:
+        if self.points and columns > 1:
             said = f"a point is the first of {columns} columns: the others do not count"
             outcome = replace(outcome, warnings=(*outcome.warnings, said))
         return outcome

@@ -265,6 +265,18 @@ class Softmax(_OnRows):
         return np.asarray(odds / odds.sum(axis=-1, keepdims=True) - _of(self._hot, agents))
 
 
+def mean_of_rows(
+    loss: RowLoss, rows: AgentRows, classes: int, *, ridge: npt.ArrayLike = 0.0
+) -> Linear | Softmax:
+    """The mean of a loss over rows, which for more classes than two is that of a softmax."""
+    if classes == 2:
+        return Linear(loss, rows, ridge=ridge)
+    if loss != LOGISTIC:
+        message = f"two classes, and these are {classes}: the logistic loss takes several"
+        raise UsageError(message, "loss")
+    return Softmax(rows, classes, ridge=ridge)
+
+
 LOSSES: Final = {each.name: each for each in (LOGISTIC, HINGE, SQUARED)}
 """Losses of rows by their names."""
 

@@ -32,7 +32,7 @@ from gopa.learning.federated.row_sums import LengthVotes
 from gopa.learning.federated.setting import Mode, Setting
 from gopa.learning.federated.sums import Callback, SumRun, SumSession
 from gopa.learning.ledger import LedgerEntry, PrivacyLedger
-from gopa.learning.objectives import LOGISTIC, LOSSES, Linear, RowLoss, Softmax
+from gopa.learning.objectives import LOGISTIC, LOSSES, Linear, RowLoss, Softmax, mean_of_rows
 from gopa.learning.outcome import Outcome, Progress, require_neither
 from gopa.learning.privacy import Charge, Privacy
 from gopa.learning.rows import AgentRows
@@ -85,12 +85,7 @@ class Recipe:
         pairs = [(self.widened(x), y) for x, y in problem.pairs()]
         rows = AgentRows.of(pairs, problem.weights)
         ridge = self.ridge if self.local_steps else 0.0
-        if self.classes == 2:
-            return Linear(self.loss, rows, ridge=ridge)
-        if self.loss != LOGISTIC:
-            message = f"two classes, and these are {self.classes}: the logistic loss takes several"
-            raise UsageError(message, "loss")
-        return Softmax(rows, self.classes, ridge=ridge)
+        return mean_of_rows(self.loss, rows, self.classes, ridge=ridge)
 
     def split(self, weights: Floats) -> dict[str, Any]:
         """The model in words: what is multiplied with features, and what is added."""

@@ -24,14 +24,12 @@ from gopa.learning.data import Table, Users, class_numbers, natural, users_of
 from gopa.learning.estimators import Estimator, UnfitData, seed_of, value_errors
 from gopa.learning.ledger import BudgetExceeded
 from gopa.learning.objectives import (
-    LOGISTIC,
     LOSSES,
     Boosting,
-    Linear,
     Objective,
     Predictors,
     RowLoss,
-    Softmax,
+    mean_of_rows,
     with_one,
 )
 from gopa.learning.outcome import Progress
@@ -96,7 +94,7 @@ class Personalised(ClassifierMixin, Estimator):  # type: ignore[misc]
     learning: GraphSteps | None = None
     noise: Noise = "gaussian"
     shares: BudgetShares | None = None
-    seed: int = 0
+    seed: int | None = 0
     random_state: Any = None
     progress: Progress = None
 
@@ -114,7 +112,8 @@ class Personalised(ClassifierMixin, Estimator):  # type: ignore[misc]
             self._pairs: list[tuple[Floats, Floats]] = []
             users, names = self._users(X, y, groups)
             self.users_, self._graph = names, self._given_graph(len(users))
-            self._seed = seed_of(self.seed if self.random_state is None else self.random_state)
+            drawn = self.seed is None or self.random_state is not None
+            self._seed: int = seed_of(self.random_state) if drawn else self.seed
             method = self._method()
             if len(np.unique(users.table.labels)) < 2:
                 raise UnfitData("rows of one class: nothing tells them apart", "labels")
@@ -320,12 +319,7 @@ class Personalised(ClassifierMixin, Estimator):  # type: ignore[misc]
         loss = LOSSES.get(self.loss, self.loss) if isinstance(self.loss, str) else self.loss
         if not isinstance(loss, RowLoss):
             raise UsageError(f"a RowLoss, or one of {', '.join(map(repr, LOSSES))}", "loss")
-        if len(self.classes_) == 2:
-            local: Linear | Softmax = Linear(loss, rows, ridge=ridge)
-        elif loss == LOGISTIC:
-            local = Softmax(rows, len(self.classes_), ridge=ridge)
-        else:
-            raise UsageError("two classes: the logistic loss takes several", "loss")
+        local = mean_of_rows(loss, rows, len(self.classes_), ridge=ridge)
         return self._together(local, own_bends=self.privacy is None)
 
     def _together(self, local: Objective, *, own_bends: bool = False) -> Collaboration:

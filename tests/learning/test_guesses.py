@@ -171,7 +171,8 @@ def test_noise_that_cancels_takes_data() -> None:
     asked: dict[str, Any] = {"seed": 1, "iterations": 60, "noise": 0.1}
     words = np.where(Y > 0, "yes", "no")
     found = fit_correlated(X, words, PARTIES, graph="ring", loss="logistic", ridge=0.1, **asked)
-    objective = Linear(LOGISTIC, AgentRows.of(PAIRS), ridge=0.1)
+    longest = max(1.0, float(np.linalg.norm(X, axis=1).max())) * (1 + 1e-8)
+    objective = Linear(LOGISTIC, AgentRows.of(PAIRS).clipped(2, longest), ridge=0.1)
     same = fit_correlated(objective, graph=ring(6), **asked)
     assert np.array_equal(found.model, same.model)
     assert (found.predict(X) == words).mean() > 0.9

@@ -17,7 +17,7 @@ from gopa.accounting import gaussian_sigma
 from gopa.graph import Graph, MixingMatrix
 from gopa.learning.calls import algorithm
 from gopa.learning.checks import require_seed, whole
-from gopa.learning.clipping import DEVIATION, finite, within
+from gopa.learning.clipping import DEVIATION, finite, length, within
 from gopa.learning.correlated.disclosure import disclosure
 from gopa.learning.correlated.disguises import (
     Disguise,
@@ -142,7 +142,8 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
     """Minimises the sum of all agents' functions; the model is the average of all agents'.
 
     An `Objective` is minimised as it is. Of data in another form it is the mean of `loss` over an
-    agent's rows, with a `ridge`; a softmax for several classes. Rows are shortened to `row_bound`.
+    agent's rows, with a `ridge`; a softmax for several classes. Rows are shortened to `row_bound`,
+    which has to be said with `privacy`.
 
     With `privacy` it stops before the step that would show one neighbour, or a coalition of
     neighbours, more than was asked for. What is claimed ends when a model is published, and is
@@ -156,6 +157,8 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
         raise UsageError("all agents act in every step: None", "clock")
     classes = None
     if isinstance(problem, Users):
+        if privacy is not None and row_bound is None:
+            raise UsageError("with privacy it is public: say how long a row may be", "row_bound")
         problem, classes = mean_loss(problem, loss, ridge=ridge, row_bound=row_bound)
     iterations = whole(iterations, "iterations")
     ledger = PrivacyLedger(privacy, assumptions=_ASSUMED)
@@ -200,8 +203,8 @@ def mean_loss(
     if loss.labels == "signs":
         users, classes = class_numbers(users)
     rows = AgentRows.of(users.pairs())
-    if row_bound is not None:
-        rows = rows.clipped(2, row_bound)
+    longest = float(length(rows.x, 2).max()) * (1 + 1e-9)
+    rows = rows.clipped(2, max(1.0, longest) if row_bound is None else row_bound)
     many = 2 if classes is None else len(classes)
     return mean_of_rows(loss, rows, many, ridge=ridge), classes
 

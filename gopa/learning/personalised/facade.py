@@ -113,7 +113,7 @@ class Personalised(ClassifierMixin, Estimator):  # type: ignore[misc]
             users, names = self._users(X, y, groups)
             self.users_, self._graph = names, self._given_graph(len(users))
             drawn = self.seed is None or self.random_state is not None
-            self._seed: int = seed_of(self.random_state) if drawn else self.seed
+            self._seed: Any = seed_of(self.random_state) if drawn else self.seed
             method = self._method()
             if len(np.unique(users.table.labels)) < 2:
                 raise UnfitData("rows of one class: nothing tells them apart", "labels")

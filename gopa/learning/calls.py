@@ -14,8 +14,7 @@ import numpy as np
 from gopa import UsageError
 from gopa.graph import complete, path, ring, star
 from gopa.learning.data import class_numbers, users_of
-from gopa.learning.keywords import refuse_unknown
-from gopa.learning.outcome import Outcome
+from gopa.learning.outcome import Outcome, require_neither
 
 GRAPHS: Final = {"ring": ring, "complete": complete, "path": path, "star": star}
 """Graphs that follow from the number of users."""
@@ -30,13 +29,14 @@ _ALSO: Final = {
 Named = Mapping[str, tuple[type, Mapping[str, Any]]]
 
 
-def algorithm(
+def algorithm(  # noqa: PLR0913 - what an algorithm takes
     *,
     named: Named | None = None,
     more: Iterable[str] = (),
     labels: Literal["unread", "as they are", "signs"] = "as they are",
     points: bool = False,
     ready: str = "",
+    alone: str = "",
 ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
     """Makes a function of users one of data in whichever form people have them.
 
@@ -44,11 +44,12 @@ def algorithm(
     whatever `named` has names for, by keyword. `more` are keywords beyond the signature. With
     labels as "signs" two classes of any kind become -1 and 1, where the loss or the kernel reads
     signs. Of `points` only the first column counts: the outcome says so where there are others.
-    What has a method of the name `ready` is no data, and stays as it is.
+    What has a method of the name `ready` is no data, and stays as it is. `alone` says why an
+    algorithm has neither graph nor clock: None is taken for both.
     """
 
     def made(fit: Callable[..., Outcome]) -> Callable[..., Outcome]:
-        way = _WayIn(fit, named or {}, frozenset(more), labels, points, ready)
+        way = _WayIn(fit, named or {}, frozenset(more), labels, points, ready, alone)
 
         @wraps(fit)
         def called(problem: Any, y: Any = None, groups: Any = None, **asked: Any) -> Outcome:
@@ -69,6 +70,7 @@ class _WayIn:
     labels: str
     points: bool
     ready: str
+    alone: str
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
@@ -85,6 +87,8 @@ class _WayIn:
 
     def __call__(self, problem: Any, y: Any, groups: Any, asked: dict[str, Any]) -> Outcome:
         weights = asked.pop("sample_weight", None)
+        if self.alone:
+            require_neither(asked.pop("graph", None), asked.pop("clock", None), self.alone)
         _rename(self.fit.__name__, [*self.parameters, *self.more], asked)
         if self.known:
             refuse_unknown(self.fit.__name__, [*self.known, "groups", "sample_weight"], asked)
@@ -152,3 +156,61 @@ def named_graph(name: str, users: int) -> Any:
         message = f"one of {listed}, or a Graph, such as from_edges(..) of gopa.graph"
         raise UsageError(message, "graph")
     return GRAPHS[name](users)
+
+
+_INSTEAD: Final = {
+    "epsilon": ("privacy=Privacy(epsilon, delta)",),
+    "delta": ("privacy=Privacy(epsilon, delta)",),
+    "privacy": ("epsilon=, delta=, unit=",),
+    "seed": ("random_state=",),
+    "random_state": ("seed=",),
+    "max_iter": ("rounds=", "steps=", "iterations="),
+    "n_iter": ("rounds=", "steps=", "iterations="),
+    "epochs": ("local_steps=", "rounds=", "steps="),
+    "learning_rate": ("rate=", "step=", "steps=Steps(..)"),
+    "lr": ("rate=", "step=", "steps=Steps(..)"),
+    "eta0": ("rate=", "step=", "steps=Steps(..)"),
+    "optimizer": ("rate= and local_steps=", "steps="),
+    "solver": ("rate= and local_steps=", "method="),
+    "C": ("ridge=1 / (C * rows)",),
+    "alpha": ("ridge=",),
+    "l2": ("ridge=",),
+    "penalty": ("ridge=",),
+    "verbose": ("progress=True",),
+    "callbacks": ("callback=",),
+    "early_stopping": (
+        "callback=, which may raise StopIteration", "progress=f, which may raise StopIteration",
+    ),
+    "tol": ("callback=, which may raise StopIteration",),
+    "warm_start": ("start=",),
+    "model": ("start=",),
+    "init": ("start=", "centres="),
+    "n_jobs": ('session={"jobs": n}',),
+    "clients_per_round": ('session={"dropout": part}: everybody who is there takes part',),
+    "fraction_fit": ('session={"dropout": part}: everybody who is there takes part',),
+    "batch_size": ("batch=", "local_steps=: each takes all rows of a user"),
+    "n_clusters": ("clusters=",),
+    "n_components": ("components=",),
+    "fit_intercept": ("intercept=0 for none",),
+    "regularization": ("ridge=",),
+}  # fmt: skip
+"""The first of them whose own keyword is there is named."""
+
+
+def instead(name: str, known: Iterable[str]) -> str | None:
+    """What stands for a keyword where these are known, or None."""
+    there = set(known)
+    for each in _INSTEAD.get(name, ()):
+        if each.partition("=")[0] in there:
+            return each
+    return None
+
+
+def refuse_unknown(caller: str, known: Iterable[str], asked: Iterable[str]) -> None:
+    """Raises `TypeError` for the first keyword that is not known, and says what is."""
+    listed = list(known)
+    for name in asked:
+        if name not in listed:
+            found = instead(name, listed)
+            hint = f"write {found}" if found else f"it has {', '.join(listed)}"
+            raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}: {hint}")

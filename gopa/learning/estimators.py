@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from gopa import UsageError
-from gopa.learning.keywords import refuse_unknown
+from gopa.learning.calls import refuse_unknown
 from gopa.support.arrays import Floats
 from gopa.support.extras import missing
 

@@ -18,6 +18,7 @@ from gopa.graph import Graph, MixingMatrix
 from gopa.learning.calls import algorithm
 from gopa.learning.checks import require_seed, whole
 from gopa.learning.clipping import DEVIATION, finite, length, within
+from gopa.learning.clocks import Steps, harmonic
 from gopa.learning.correlated.disclosure import disclosure
 from gopa.learning.correlated.disguises import (
     Disguise,
@@ -33,7 +34,6 @@ from gopa.learning.objectives import LOGISTIC, LOSSES, Objective, RowLoss, mean_
 from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Charge, Privacy
 from gopa.learning.rows import AgentRows
-from gopa.learning.steps import Steps, harmonic
 from gopa.noise import rounded_gaussian
 from gopa.support.arrays import Floats
 

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import Aggregator, UsageError
-from gopa.graph import Graph
 from gopa.learning.calls import algorithm
 from gopa.learning.checks import number, whole
 from gopa.learning.clipping import clip, finite, length
@@ -33,7 +32,7 @@ from gopa.learning.federated.setting import Mode, Setting
 from gopa.learning.federated.sums import Callback, SumRun, SumSession
 from gopa.learning.ledger import LedgerEntry, PrivacyLedger
 from gopa.learning.objectives import LOGISTIC, LOSSES, Linear, RowLoss, Softmax, mean_of_rows
-from gopa.learning.outcome import Outcome, Progress, require_neither
+from gopa.learning.outcome import Outcome, Progress
 from gopa.learning.privacy import Charge, Privacy
 from gopa.learning.rows import AgentRows
 from gopa.support.arrays import Floats
@@ -271,13 +270,15 @@ class Training(SumRun):
         return found
 
 
-@algorithm(named={"loss": (RowLoss, LOSSES)}, more=[each.name for each in fields(Recipe)])
+@algorithm(
+    named={"loss": (RowLoss, LOSSES)},
+    more=[each.name for each in fields(Recipe)],
+    alone=_NO_NETWORK,
+)
 def fedavg(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,
     privacy: Privacy | None,
-    graph: Graph | None = None,
-    clock: Any = None,
     seed: int,
     progress: Progress = None,
     rounds: int = 5,
@@ -310,7 +311,6 @@ def fedavg(  # noqa: PLR0913 - every algorithm is called like this
         BudgetExceeded: the ledger does not cover the session, or nothing is left after `start`.
         UsageError: anything else about the arguments; `field` names it.
     """
-    require_neither(graph, clock, _NO_NETWORK)
     private = privacy is not None or aggregator is not None
     problem = class_weighted(problem, class_weight, may_count=not private)
     asked, named = Recipe(**recipe), None

@@ -12,7 +12,7 @@ from gopa.graph import Graph
 from gopa.learning.calls import algorithm
 from gopa.learning.checks import generator, number, whole
 from gopa.learning.clipping import within
-from gopa.learning.clocks import Clock, ClockLaw, require_law
+from gopa.learning.clocks import Clock, ClockLaw, Steps, constant, require_law
 from gopa.learning.data import Table
 from gopa.learning.data import Users as Problem
 from gopa.learning.network_dp.counting import WALKED, claimed, outcome, require_supported
@@ -22,7 +22,6 @@ from gopa.learning.objectives import LOGISTIC, LOSSES, Linear, RowLoss
 from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Privacy
 from gopa.learning.rows import AgentRows
-from gopa.learning.steps import Steps, constant
 from gopa.support.arrays import Floats
 
 _LOOKS: Final = 20

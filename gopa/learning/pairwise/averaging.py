@@ -18,6 +18,7 @@ from gopa.graph import Graph
 from gopa.learning.calls import algorithm
 from gopa.learning.checks import number, require_seed, whole
 from gopa.learning.clipping import within
+from gopa.learning.clocks import Steps, root
 from gopa.learning.data import Users
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
@@ -26,7 +27,6 @@ from gopa.learning.pairwise.kernels import Places
 from gopa.learning.pairwise.losses import PAIR_LOSSES, RANKING, MeanLoss, PairLoss, rows_of
 from gopa.learning.pairwise.private_rows import PrivateRows
 from gopa.learning.privacy import Privacy
-from gopa.learning.steps import Steps, root
 from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.pairwise.kernels import AUC, Places, points_of
 from gopa.learning.pairwise.local import require_local
 from gopa.learning.pairwise.subsampling import shared_out
@@ -131,13 +131,11 @@ def exact_tree_variance(above: Places, below: Places, depth: int, epsilon: float
     return one + other + both + float(lower[above].sum())
 
 
-@algorithm(labels="signs", points=True)
+@algorithm(labels="signs", points=True, alone="everybody reports once: leave graph and clock out")
 def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,
     privacy: Privacy | None,
-    graph: Any = None,
-    clock: Any = None,
     seed: int,
     progress: Progress = None,
     depth: int = 10,
@@ -154,7 +152,6 @@ def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
     Raises:
         UsageError: parts do not fit together.
     """
-    require_neither(graph, clock, "everybody reports once: leave graph and clock out")
     asked, many = require_local(privacy, problem), len(problem)
     whole(depth, "depth", 1, _DEEPEST)
     if patience is not None and not patience > 1:

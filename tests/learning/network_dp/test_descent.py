@@ -10,13 +10,12 @@ import pytest
 from gopa import UsageError
 from gopa.graph import grid, ring
 from gopa.learning import Privacy, Users, iid, linear_models, stacked
-from gopa.learning.clocks import InTurn, Poisson
+from gopa.learning.clocks import InTurn, Poisson, Steps, constant, root
 from gopa.learning.data import Table
 from gopa.learning.network_dp import Walk, carry, fit_sgd, local_sigma, sgd_law
 from gopa.learning.network_dp.descent import Descent
 from gopa.learning.objectives import HINGE, LOGISTIC, SQUARED, Linear, RowLoss
 from gopa.learning.rows import AgentRows
-from gopa.learning.steps import Steps, constant, root
 
 NEAR = Privacy(4.0, 1e-5, view="neighbour")
 

@@ -84,6 +84,9 @@ class FederatedEstimator(Estimator):
             last = self.__dict__.get("_run") if goes_on else None
             if goes_on and self._begun and last is None and self.epsilon is not None:
                 raise BudgetExceeded(_NO_ACCOUNT, math.inf, 0)
+            if last is not None and self._alone and groups is not None:
+                # Of parties with more rows what was spent before hides nothing.
+                raise UnfitData("the model it goes on from took each row for a party", "groups")
             problem = self._problem(X, y, groups, first=last is None)
             setting = self._setting(groups, last)
             rounds = self._rounds(setting, fit=True)

@@ -127,6 +127,13 @@ def test_another_fit_goes_on_and_is_charged_beside_the_first() -> None:
     for each in (copied, copy(copied)):
         with pytest.raises(BudgetExceeded):
             each.fit(X, Y, groups=GROUPS)
+    rows = FederatedLogisticRegression(warm_start=True, random_state=1).fit(X, Y)
+    rows.set_params(epsilon=2.0, delta=3e-5)
+    assert rows.fit(X, Y).outcome_.spent.within(Privacy(2.0, 3e-5, unit="record"))
+    rows.set_params(epsilon=4.0, delta=9e-5, most_rows=8)
+    with pytest.raises(UnfitData) as caught:
+        rows.fit(X, Y, groups=GROUPS)
+    assert caught.value.field == "groups"
     exact = FederatedLogisticRegression(warm_start=True, rounds=1, **EXACT)
     exact.fit(X, Y, groups=GROUPS)
     exact.set_params(epsilon=40.0, most_rows=8)

@@ -7,12 +7,11 @@ from functools import partial
 import numpy as np
 
 from bench.measure import Numbers, Scale, cpu_time, require
-from gopa.learning.clocks import Poisson
+from gopa.learning.clocks import Poisson, constant
 from gopa.learning.network_dp import Visits, Walk, carry
 from gopa.learning.network_dp.descent import Descent
 from gopa.learning.objectives import LOGISTIC
 from gopa.learning.rows import AgentRows
-from gopa.learning.steps import constant
 
 USERS, ROWS, COLUMNS, CAP, STEPS = 2000, 8, 8, 12, 20_000
 STEEPEST, SIGMA, LENGTH = 0.4, 0.4, 0.1

@@ -15,10 +15,10 @@ import numpy as np
 
 from gopa.graph import fixed, grid, random_regular, ring
 from gopa.learning import History, quadratics
+from gopa.learning.clocks import constant
 from gopa.learning.correlated import Method, descend, disclosure
 from gopa.learning.experiments import FigureRun, FigureSet
 from gopa.learning.objectives import Quadratic
-from gopa.learning.steps import constant
 
 figures = FigureSet(__doc__.partition("\n")[0])
 

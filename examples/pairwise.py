@@ -19,6 +19,7 @@ import gopa
 from gopa.accounting import gaussian_sigma
 from gopa.graph import Graph, complete, grid, ring, watts_strogatz
 from gopa.learning import History, Privacy, Recorder, Table, Users, generator, load, ratings
+from gopa.learning.clocks import root
 from gopa.learning.experiments import FigureRun, FigureSet
 from gopa.learning.pairwise import (
     AUC,
@@ -44,7 +45,6 @@ from gopa.learning.pairwise.gossip import Method
 from gopa.learning.pairwise.local import kernels_between
 from gopa.learning.pairwise.ranking import CountTree, cells_of, exact_tree_variance, ordered_pairs
 from gopa.learning.pairwise.verified import from_counts
-from gopa.learning.steps import root
 from gopa.noise import subseed
 
 figures = FigureSet(__doc__.partition("\n")[0])

@@ -32,7 +32,7 @@ from gopa.learning import (
 )
 from gopa.learning.clocks import InTurn
 from gopa.learning.experiments import FigureRun, FigureSet
-from gopa.learning.objectives import LOGISTIC, Boosting, Linear, RowLoss
+from gopa.learning.objectives import LOGISTIC, Boosting, Linear, Predictors, RowLoss, with_one
 from gopa.learning.personalised import (
     Accounts,
     Collaboration,
@@ -47,7 +47,6 @@ from gopa.learning.personalised import (
     propagated,
     stumps,
 )
-from gopa.learning.personalised.facade import Predictors, with_one
 from gopa.learning.rows import AgentRows
 
 Floats = npt.NDArray[np.float64]

@@ -24,8 +24,8 @@ from gopa.learning import (
     load,
     stacked,
 )
+from gopa.learning.clocks import constant
 from gopa.learning.experiments import FigureRun, FigureSet
-from gopa.learning.steps import constant
 from gopa.learning.without_replacement import (
     ALWAYS,
     Coin,

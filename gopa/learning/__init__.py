@@ -1,8 +1,8 @@
 """What learning algorithms share; these are clients of the library and use public names only.
 
 An algorithm is a function `fit(problem, *, privacy, graph, clock, seed, progress)` that returns an
-`Outcome`. Read `privacy` (what is asked), `ledger` (what is spent), `data`, `outcome`, then
-`steps`, `clocks` and `objectives`; the algorithms are in packages of their own below.
+`Outcome`. Read `privacy` (what is asked), `ledger` (what is spent), `data`, `outcome`, `calls` (the
+way in), then `clocks` and `objectives`; the algorithms are in packages of their own below.
 
     >>> from gopa.learning import Charge, Privacy, PrivacyLedger
     >>> ledger = PrivacyLedger(Privacy(1.0, 1e-5))
@@ -29,6 +29,7 @@ from gopa.learning.data import (
     quadratics,
     ratings,
     stacked,
+    users_of,
 )
 from gopa.learning.datasets import DataNotFound, from_csv, from_sklearn, load
 from gopa.learning.history import History, Recorder
@@ -68,6 +69,7 @@ __all__ = [
     "require_seed",
     "stacked",
     "told",
+    "users_of",
     "whole",
     "worst",
 ]

@@ -80,6 +80,8 @@ def finite(values: npt.ArrayLike, field: str) -> Floats:
 
 def numbers(values: npt.ArrayLike, field: str) -> Floats:
     """An array of numbers; text that looks like numbers and complex numbers are none."""
+    if hasattr(values, "toarray"):
+        raise UsageError("a sparse matrix: every number is needed, so give its toarray()", field)
     try:
         found = np.asarray(values)
         if found.dtype.kind in "biufO":

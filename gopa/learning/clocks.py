@@ -8,6 +8,7 @@ decide nothing. Specification: `specs/17-graphs-and-clocks.md`, section 4.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -263,3 +264,40 @@ def _require_counts(steps: int, runs: int, size: int) -> None:
     whole(steps, "steps", 0)
     whole(runs, "runs")
     whole(size, "size")
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The length of step k = 1, 2, ..: scale / (k + offset)^power."""
+
+    scale: float
+    power: float = 0.0
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale < math.inf:
+            raise UsageError("a step is positive and finite", "scale")
+        if not (0 <= self.power < math.inf and 0 <= self.offset < math.inf):
+            raise UsageError("a step never grows: no negative power or offset", "power")
+
+    def __call__(self, k: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The length of each of these steps."""
+        number = np.asarray(k, dtype=np.float64)
+        if not (number >= 1).all():
+            raise UsageError("steps are counted from 1", "k")
+        return np.asarray(self.scale / (number + self.offset) ** self.power)
+
+
+def constant(scale: float) -> Steps:
+    """Every step as long as the first."""
+    return Steps(scale)
+
+
+def harmonic(scale: float, offset: float = 0.0) -> Steps:
+    """Step k is scale / (k + offset)."""
+    return Steps(scale, 1.0, offset)
+
+
+def root(scale: float) -> Steps:
+    """Step k is scale / sqrt(k)."""
+    return Steps(scale, 0.5)

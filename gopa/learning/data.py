@@ -6,9 +6,9 @@ beside them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,16 +25,17 @@ Rows: TypeAlias = npt.NDArray[np.int64]
 class Table:
     """Rows of features with a label each; `source` says where they come from.
 
-    `groups` says whom a row belongs to by nature, where it belongs to somebody. Labels and groups
-    are numbers or text. NaN and infinities are refused; a column that is constant is data like
-    any other.
+    `groups` says whom a row belongs to by nature, where it belongs to somebody, and `weights` how
+    much it counts, 1 if nobody says. Labels and groups are numbers or text. NaN and infinities are
+    refused; a column that is constant is data like any other.
     """
 
     features: Floats
     labels: npt.NDArray[Any]
-    source: str
+    source: str = "given"
     groups: npt.NDArray[Any] | None = None
     names: tuple[str, ...] = ()
+    weights: Floats | None = None
 
     def __post_init__(self) -> None:
         found = numbers(self.features, "features")
@@ -48,6 +49,11 @@ class Table:
         object.__setattr__(self, "labels", _column(self.labels, len(found), "labels"))
         if self.groups is not None:
             object.__setattr__(self, "groups", _column(self.groups, len(found), "groups"))
+        if self.weights is not None:
+            weights = finite(self.weights, "sample_weight")
+            if weights.shape != (len(found),) or not (weights >= 0).all():
+                raise UsageError("a number for each row, none negative", "sample_weight")
+            object.__setattr__(self, "weights", weights)
 
     def __len__(self) -> int:
         return len(self.features)
@@ -62,9 +68,11 @@ class Table:
             chosen = np.flatnonzero(chosen)
         chosen = _rows_of(chosen, len(self), "rows")
         groups = None if self.groups is None else self.groups[chosen]
+        weights = None if self.weights is None else self.weights[chosen]
         return replace(
-            self, features=self.features[chosen], labels=self.labels[chosen], groups=groups
-        )
+            self, features=self.features[chosen], labels=self.labels[chosen], groups=groups,
+            weights=weights,
+        )  # fmt: skip
 
     def split(self, share: float, seed: int) -> tuple[Table, Table]:
         """A part to train on, and the rest, drawn at random."""
@@ -122,6 +130,18 @@ class Users:
     def counts(self) -> Rows:
         """How many rows each user has."""
         return np.array([len(each) for each in self.rows])
+
+    @property
+    def weights(self) -> list[Floats] | None:
+        """How much the rows of each user count, or None if all are alike."""
+        weights = self.table.weights
+        return None if weights is None else [weights[each] for each in self.rows]
+
+    @property
+    def masses(self) -> Floats:
+        """How many rows each user has, counted by their weights."""
+        weights = self.weights
+        return np.array(self.counts if weights is None else [each.sum() for each in weights], float)
 
     def of(self, user: int) -> Table:
         """The rows of one user."""
@@ -186,7 +206,162 @@ def stacked(parts: Sequence[tuple[Floats, npt.NDArray[Any]]], source: str, **tru
     return Users(Table(features, labels, source), rows, truth)
 
 
+def users_of(
+    data: Any, labels: Any = None, groups: Any = None, weights: Any = None, *, labelled: bool = True
+) -> Users:
+    """The users of data in whichever form people have them.
+
+    That is `Users`; a list or a dict of (features, labels), a pair for each user, and weights
+    behind them if rows do not count alike; a `Table`, or features with `labels`, and `groups` that
+    say whose each row is. Features may be a DataFrame, of which `labels` and `groups` may name
+    columns. Where nothing is `labelled`, features alone will do.
+
+    >>> from gopa.learning import users_of
+    >>> users_of({"a": ([[0.0], [1.0]], ["no", "yes"]), "b": ([[2.0]], ["yes"])})
+    <Users: 2 with 1 to 2 rows, given>
+
+    Raises:
+        UsageError: it is something else, or does not say whose each row is.
+    """
+    if isinstance(data, Users):
+        if labels is not None or groups is not None:
+            raise UsageError("users have their rows already: leave labels and groups out", "groups")
+        return (
+            data if weights is None else replace(data, table=replace(data.table, weights=weights))
+        )
+    if isinstance(data, Table):
+        table = data if weights is None else replace(data, weights=weights)
+        if groups is None and data.groups is None:
+            message = "whose each row is: iid(table, users, seed), or natural(table, groups)"
+            raise UsageError(message, "problem")
+        return natural(table, groups)
+    if labels is None and weights is None and groups is None:
+        parts = list(data.values()) if isinstance(data, Mapping) else data
+        if isinstance(parts, list | tuple) and parts and all(map(_is_part, parts)):
+            names = list(data) if isinstance(data, Mapping) else None
+            return _of_parts(parts, names)
+        if isinstance(data, tuple) and 2 <= len(data) <= 4:
+            return users_of(*data, labelled=labelled)
+    return _of_columns(data, labels, groups, weights, labelled=labelled)
+
+
+def _is_part(part: Any) -> bool:
+    """Whether it is the features and labels of one user: a row of numbers is not."""
+    if not isinstance(part, tuple | list) or len(part) not in {2, 3}:
+        return False
+    first = part[0]
+    nested = isinstance(first, tuple | list) and (
+        not first or isinstance(first[0], list | tuple | np.ndarray)
+    )
+    return nested or len(getattr(first, "shape", ())) == 2
+
+
+def _of_parts(parts: Sequence[Any], names: list[Any] | None) -> Users:
+    pairs, weights = [], []
+    for user, (features, labels, *more) in enumerate(parts):
+        x = numbers(features, f"problem[{user}]")
+        y = np.asarray(labels)
+        if x.ndim != 2 or y.shape != x.shape[:1]:
+            raise UsageError("a table of rows, and one label for each", f"problem[{user}]")
+        pairs.append((x, y))
+        weights += [finite(more[0], "sample_weight") if more else np.ones(len(y))]
+    if len({y.dtype.kind in "biuf" for _, y in pairs if len(y)}) > 1:
+        raise UsageError("numbers for all users, or text for all", "labels")
+    users = stacked(pairs, "given")
+    if names is not None:
+        owners = np.repeat(np.asarray(names), users.counts)
+        users = replace(users, table=replace(users.table, groups=owners))
+    if any(len(each) == 3 for each in parts):
+        users = replace(users, table=replace(users.table, weights=np.concatenate(weights)))
+    return users
+
+
+def _of_columns(data: Any, labels: Any, groups: Any, weights: Any, *, labelled: bool) -> Users:
+    """Users of a table, of which some columns may be named."""
+    frame, given = data, []
+    for each in (labels, groups, weights):
+        named = isinstance(each, str) and hasattr(frame, "columns")
+        given.append(np.asarray(data[each]) if named else each)
+        frame = frame.drop(columns=each) if named else frame
+    labels, groups, weights = given
+    x = numbers(frame, "problem")
+    if x.ndim != 2:
+        message = "Users, a list or dict of (features, labels), or features with y= and groups="
+        raise UsageError(message, "problem")
+    if labels is None and labelled:
+        raise UsageError("a label for each row: give X, y and groups", "problem")
+    if groups is None:
+        message = (
+            "say whose each row is: groups=parties, or groups=range(len(X)) if each row is a user "
+            "of its own"
+        )
+        raise UsageError(message, "groups")
+    names = tuple(map(str, getattr(frame, "columns", ())))
+    table = Table(
+        x, np.zeros(len(x)) if labels is None else labels, "given", groups, names, weights
+    )
+    return natural(table)
+
+
+def class_numbers(
+    users: Users, classes: npt.ArrayLike | None = None
+) -> tuple[Users, npt.NDArray[Any]]:
+    """Users whose labels are -1 and 1, or from 0 on for more than two classes; and all classes.
+
+    Which classes there are is public. Labels -1 and 1 stay, whichever of them there are.
+    """
+    labels = users.table.labels
+    found = np.unique(labels if classes is None else _column(classes, np.size(classes), "classes"))
+    if found.dtype.kind in "iuf" and np.isin(found, (-1, 1)).all():
+        found = np.array([-1, 1])
+    if len(found) < 2:
+        raise UsageError("rows of one class: nothing tells them apart", "labels")
+    if not np.isin(labels, found).all():
+        raise UsageError(f"of the classes {found.tolist()}", "labels")
+    if found.tolist() == [-1, 1]:
+        return users, found
+    places = np.searchsorted(found, labels)
+    coded = 2 * places - 1 if len(found) == 2 else places
+    return replace(users, table=replace(users.table, labels=coded)), found
+
+
+ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
+"""How much rows of each class count; "balanced": as if all classes had equally many."""
+
+
+def class_weighted(users: Users, asked: ClassWeight, *, may_count: bool) -> Users:
+    """Users whose rows count by their classes, too.
+
+    Raises:
+        UsageError: it has no weight for a class, or counts would have to be hidden.
+    """
+    if asked is None:
+        return users
+    labels, own = users.table.labels, users.table.weights
+    found, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    if isinstance(asked, str):
+        if asked != "balanced":
+            raise UsageError('a dict of classes and their weights, or "balanced"', "class_weight")
+        if not may_count:
+            # Nobody charges for the counts of all labels, which such weights give away.
+            message = (
+                "counts of classes stay private here: give a dict of public weights, such as those "
+                "that follow from a noisy `contingency_table`"
+            )
+            raise UsageError(message, "class_weight")
+        each = len(labels) / (len(found) * counts)
+    else:
+        missing = [label for label in found.tolist() if label not in asked]
+        if missing:
+            raise UsageError(f"there is none for {missing[0]!r}", "class_weight")
+        each = np.array([float(asked[label]) for label in found.tolist()])
+    weights = each[places] * (1.0 if own is None else own)
+    return replace(users, table=replace(users.table, weights=weights))
+
+
 def _check(table: Table, users: int) -> None:
+    if not isinstance(table, Table):
+        raise UsageError("a Table, such as Table(X, y)", "table")
     if whole(users, "users") > len(table):
         message = f"there are {len(table)} rows, and everybody has one: ask for fewer"
         raise UsageError(message, "users")

@@ -12,12 +12,14 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.checks import whole
 from gopa.learning.clipping import Norm, finite, length, require_norm
 from gopa.learning.rows import AgentRows, widening
 from gopa.support.arrays import Floats
@@ -120,10 +122,13 @@ class _OnRows:
     _bend: float
     """Of the loss of a row: its second derivative along a row of length 1, at most."""
 
+    _classes = 1
+    """So many vectors of weights has a model, one after the other."""
+
     def __init__(self, rows: AgentRows, ridge: npt.ArrayLike, lasso: float) -> None:
         self.rows = rows
-        self._regulariser = _Regulariser(len(rows.x), rows.x.shape[2], ridge, lasso)
-        self._present = rows.present
+        self._regulariser = _Regulariser(len(rows.x), self.dimension, ridge, lasso)
+        self._present, self._shares = rows.present, rows.shares
 
     @property
     def agents(self) -> int:
@@ -133,7 +138,7 @@ class _OnRows:
     @property
     def dimension(self) -> int:
         """How many numbers a model has."""
-        return int(self.rows.x.shape[2])
+        return int(self.rows.x.shape[2]) * self._classes
 
     def row_gradient_bound(self, norm: Norm = 2, radius: float = math.inf) -> float:
         """No gradient of a row's loss is longer, at models that are no longer than `radius`."""
@@ -165,10 +170,13 @@ class Linear(_OnRows):
         self, loss: RowLoss, rows: AgentRows, *, ridge: npt.ArrayLike = 0.0, lasso: float = 0.0
     ) -> None:
         if loss.labels == "signs" and not (np.abs(rows.y[rows.present]) == 1).all():
-            raise UsageError(f"the {loss.name} loss takes labels -1 and 1", "rows")
+            message = (
+                f"the {loss.name} loss takes labels -1 and 1; several classes are for fedavg, "
+                "Personalised and fit_without_replacement"
+            )
+            raise UsageError(message, "rows")
         super().__init__(rows, ridge, lasso)
         self.loss, self._bend = loss, loss.bend
-        self._shares = rows.present / np.maximum(rows.counts, 1)[:, None]
 
     def value(self, models: Floats, agents: Which = None) -> Floats:
         """The values of agents' functions at models (.., agents, dimension): (.., agents)."""
@@ -193,6 +201,84 @@ class Linear(_OnRows):
         """No gradient of a row's loss is longer, at models that are no longer than `radius`."""
         row = self.rows.bound(norm)
         return self.loss.steepest(row * _reach(radius), self.rows.label_bound) * row
+
+
+class Softmax(_OnRows):
+    """The softmax loss of several classes averaged over an agent's rows, with regularisers.
+
+    F(w) = mean of ln sum_k exp(x w_k) - x w_y + ridge / 2 |w|^2 + lasso |w|_1. Labels are numbers
+    of classes from 0 on. All weights are one vector, so one budget hides what a row does to all.
+    """
+
+    def __init__(
+        self, rows: AgentRows, classes: int, *, ridge: npt.ArrayLike = 0.0, lasso: float = 0.0
+    ) -> None:
+        found = rows.y[rows.present]
+        if classes < 2 or not np.isin(found, np.arange(classes)).all():
+            raise UsageError(f"numbers of classes from 0 to {classes - 1}", "labels")
+        self._classes = classes
+        super().__init__(rows, ridge, lasso)
+        self._hot = (rows.y[..., None] == np.arange(classes)) * rows.present[..., None]
+
+    def value(self, models: Floats, agents: Which = None) -> Floats:
+        """The values of agents' functions at models (.., agents, dimension): (.., agents)."""
+        z = self._scores(models, agents)
+        losses = np.logaddexp.reduce(z, axis=-1) - (z * _of(self._hot, agents)).sum(axis=-1)
+        mean = (losses * _of(self._shares, agents)).sum(axis=-1)
+        return np.asarray(mean + self._regulariser.value(models, agents))
+
+    def gradient(self, models: Floats, agents: Which = None) -> Floats:
+        """The gradients, in the shape of the models."""
+        slopes = self._slopes(models, agents) * _of(self._shares, agents)[..., None]
+        mean = np.einsum("...mk,...md->...kd", slopes, _of(self.rows.x, agents))
+        flat = mean.reshape(*mean.shape[:-2], self.dimension)
+        return np.asarray(flat + self._regulariser.gradient(models, agents))
+
+    def row_gradients(self, models: Floats, agents: Which = None) -> Floats:
+        """The gradient of each row's loss alone: (.., agents, rows, dimension), padding 0."""
+        slopes, x = self._slopes(models, agents), _of(self.rows.x, agents)
+        each = (slopes * _of(self._present, agents)[..., None])[..., None] * x[..., None, :]
+        return np.asarray(each.reshape(*each.shape[:-2], self.dimension))
+
+    def row_gradient_bound(self, norm: Norm = 2, radius: float = math.inf) -> float:
+        """No gradient of a row's loss is longer, at whichever models."""
+        del radius
+        # Of probabilities less a one: at most 2 in moduli, sqrt(2) in length, 1 in each number.
+        return math.pow(2, 1 / norm) * self.rows.bound(norm)
+
+    def smoothness(self, norm: Norm = 2) -> Floats:
+        """The factor by which each agent's gradients differ at most, by models' difference."""
+        # The bend of ln sum exp is a covariance of ones: at most 1/2 in length, else at most 1.
+        bend = (0.5 if norm == 2 else 1.0) * self.rows.bound(norm) ** 2
+        return bend + self._regulariser.smoothness(norm)
+
+    def _scores(self, models: Floats, agents: Which) -> Floats:
+        x = _of(self.rows.x, agents)
+        if models.shape[-1] != self.dimension:
+            raise UsageError(f"a model has {self.dimension} numbers", "models")
+        each = models.reshape(*models.shape[:-1], self._classes, x.shape[-1])
+        return np.asarray(np.einsum("...md,...kd->...mk", x, each))
+
+    def _slopes(self, models: Floats, agents: Which) -> Floats:
+        z = self._scores(models, agents)
+        odds = np.exp(z - z.max(axis=-1, keepdims=True))
+        return np.asarray(odds / odds.sum(axis=-1, keepdims=True) - _of(self._hot, agents))
+
+
+def mean_of_rows(
+    loss: RowLoss, rows: AgentRows, classes: int, *, ridge: npt.ArrayLike = 0.0
+) -> Linear | Softmax:
+    """The mean of a loss over rows, which for more classes than two is that of a softmax."""
+    if classes == 2:
+        return Linear(loss, rows, ridge=ridge)
+    if loss != LOGISTIC:
+        message = f"two classes, and these are {classes}: the logistic loss takes several"
+        raise UsageError(message, "loss")
+    return Softmax(rows, classes, ridge=ridge)
+
+
+LOSSES: Final = {each.name: each for each in (LOGISTIC, HINGE, SQUARED)}
+"""Losses of rows by their names."""
 
 
 class Boosting(_OnRows):
@@ -228,6 +314,36 @@ class Boosting(_OnRows):
         top = exponents.max(axis=-1)
         top = np.where(np.isfinite(top), top, 0.0)
         return top, np.exp(exponents - top[..., None])
+
+
+Predictors: TypeAlias = Callable[[Floats], Floats]
+"""Maps rows (rows, columns) to outputs (rows, predictors) from -1 to 1."""
+
+
+def with_one(rows: Floats) -> Floats:
+    """The rows with a one behind them, which gives linear models an intercept."""
+    return np.hstack([rows, np.ones((len(rows), 1))])
+
+
+def stumps(low: Floats, high: Floats, count: int) -> Predictors:
+    """`count` stumps on every column: -1 below a threshold, 1 from it on, evenly between two ends.
+
+    Ends that are taken from data tell something about them.
+    """
+    first, last = finite(np.atleast_1d(low), "low"), finite(np.atleast_1d(high), "high")
+    if first.shape != last.shape or not (first <= last).all():
+        raise UsageError("two ends for each column, the lower one first", "high")
+    shares = np.arange(1, whole(count, "count") + 1) / (count + 1)
+    thresholds = first[:, None] + shares * (last - first)[:, None]
+
+    return partial(_sides, thresholds)
+
+
+def _sides(thresholds: Floats, rows: Floats) -> Floats:
+    """On which side of its threshold each stump has each row."""
+    if rows.ndim != 2 or rows.shape[1] != len(thresholds):
+        raise UsageError(f"rows of {len(thresholds)} numbers", "rows")
+    return np.where(rows[:, :, None] >= thresholds, 1.0, -1.0).reshape(len(rows), -1)
 
 
 class Quadratic:

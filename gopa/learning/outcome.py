@@ -6,18 +6,22 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 import gopa
 from gopa import Report, Unattributed, UsageError
 from gopa.graph import Graph
 from gopa.learning.checks import encoded, require_seed, whole
+from gopa.learning.clipping import finite, numbers
 from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.privacy import Privacy, Spent
+from gopa.support.arrays import Floats
 from gopa.support.progress import Advance, bar_if_slow
 
 Bytes: TypeAlias = bytes
@@ -108,6 +112,7 @@ class Outcome:
     Arrays of the model are copied and read-only. Equal seeds give equal `to_bytes`: seconds and
     transcripts are left out of it. `noise` is about which part of the model's squared length is
     noise, by the law of the noise; None where nobody worked that out.
+    `classes` are the labels that a model tells apart.
     """
 
     model: Any
@@ -122,13 +127,15 @@ class Outcome:
     algorithm: str = ""
     warnings: tuple[str, ...] = ()
     noise: float | None = None
+    classes: Any = None
 
     def __post_init__(self) -> None:
         for name in ("messages", "bytes"):
             object.__setattr__(self, name, whole(getattr(self, name), name, 0))
         if self.transcript is not None and not self.transcript:
             raise UsageError("None where no session ran", "transcript")
-        object.__setattr__(self, "model", _frozen(self.model))
+        for name in ("model", "classes"):
+            object.__setattr__(self, name, _frozen(getattr(self, name)))
 
     def to_bytes(self) -> Bytes:
         """Everything that the seed decides, in one way only: model, history, spent, traffic."""
@@ -141,6 +148,7 @@ class Outcome:
                 self.spent,
                 None if self.spent.curve is None else self.spent.curve.columns,
                 (self.messages, self.bytes, self.converged, self.warnings, self.noise),
+                self.classes,
                 0 if self.transcript is None else len(self.transcript),
             )
         )
@@ -190,6 +198,47 @@ class Outcome:
             _require_readable(sessions[session].log(), session)
         return AuditedRounds(tuple(reports.values()), len(rounds), missing)
 
+    def predict(self, rows: npt.ArrayLike, user: int | None = None) -> npt.NDArray[Any]:
+        """What a linear model says of rows, or the nearest of its centres.
+
+        A class where it was trained on classes, else a number. Where each user has a model of its
+        own, `user` says whose, by its place.
+
+        Raises:
+            UsageError: it is no model of rows, such as a statistic.
+        """
+        if hasattr(self.model, "predict"):
+            return np.asarray(self.model.predict(rows, node=user))
+        return np.asarray(predicted(self.model, self.classes, finite(rows, "rows"), user))
+
+    def plot(self, *names: str, **options: Any) -> Any:
+        """Draws its history: `history.plot`."""
+        return self.history.plot(*names, **options)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes it to one file, of JSON and arrays: all but the logs of sessions.
+
+        Raises:
+            UsageError: the model has a number that is not finite, or parts that have no bytes.
+        """
+        from gopa.learning import saved
+
+        return saved.write(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Reads what `save` wrote; its digest is that of what was saved.
+
+        `start=` of an algorithm goes on from it, and charges what it cost beside the rest.
+
+        Raises:
+            UsageError: the file is anything else.
+        """
+        from gopa.learning import saved
+
+        found: Self = saved.read(cls, path)
+        return found
+
     def lines(self) -> Iterator[tuple[str, str]]:
         """What a person wants to know: a name, a text."""
         if self.converged is False:
@@ -225,6 +274,31 @@ class Outcome:
         row = Markup("<tr><th>{}</th><td style='text-align:left'>{}</td></tr>")
         rows = Markup().join(row.format(name, text) for name, text in self.lines())
         return str(Markup("<table>{}</table>").format(rows))
+
+
+def predicted(model: Any, classes: Any, rows: Floats, user: int | None = None) -> Any:
+    """The classes or numbers that a model of coefficients, or of centres, has for rows."""
+    own = model if isinstance(model, dict) else {"models": model}
+    kinds = 1 if classes is None or len(classes) == 2 else len(classes)
+    found: Any = own.get("coef", own.get("centres", own.get("models", 0.0)))
+    coef = numbers(found, "model")
+    if "models" in own and coef.ndim == 2:
+        if user is None:
+            raise UsageError(f"say whose model, by a number below {len(coef)}", "user")
+        coef = coef[whole(user, "user", 0, len(coef) - 1)]
+    if "models" in own and coef.ndim == 1 and kinds > 1:
+        coef = coef.reshape(kinds, -1)
+    if coef.ndim not in {1, 2}:
+        raise UsageError("this outcome is no model of rows", "model")
+    if rows.ndim != 2 or rows.shape[1] != coef.shape[-1]:
+        message = f"rows of {coef.shape[-1]} numbers, the last 1 where models have an intercept"
+        raise UsageError(message, "rows")
+    if "centres" in own:
+        return ((rows[:, None] - coef) ** 2).sum(axis=-1).argmin(axis=1)
+    scores = np.einsum("rd,...d->r...", rows, coef) + own.get("intercept", 0.0)
+    if classes is None:
+        return scores
+    return classes[scores.argmax(axis=1) if kinds > 1 else (scores > 0).astype(int)]
 
 
 def _frozen(model: Any) -> Any:

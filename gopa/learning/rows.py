@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,8 @@ from gopa.support.arrays import Floats
 class AgentRows:
     """The data of all agents, padded to equal length: x (agents, rows, d), y, counts.
 
-    `bounds` says what was declared about the length of rows, by norm, and `label_bound` about
-    labels. An agent may have no row at all.
+    `weights` say how much rows count, all alike without. `bounds` says what was declared about the
+    length of rows, by norm, and `label_bound` about labels. An agent may have no row at all.
     """
 
     x: Floats
@@ -30,6 +30,7 @@ class AgentRows:
     counts: npt.NDArray[np.int64]
     bounds: Mapping[Norm, float] = field(default_factory=dict)
     label_bound: float = math.inf
+    weights: Floats | None = None
 
     def __post_init__(self) -> None:
         agents, rows, _ = self.x.shape
@@ -43,12 +44,17 @@ class AgentRows:
                 raise UsageError("some rows are longer than declared: use `clipped`", "bounds")
         if not (np.abs(self.y) <= self.label_bound).all():
             raise UsageError("some labels are larger than declared", "label_bound")
+        if self.weights is not None and self.weights.shape != self.y.shape:
+            raise UsageError("one for each row", "weights")
         for array in (self.x, self.y, self.counts):
             array.flags.writeable = False
 
     @staticmethod
-    def of(datasets: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> AgentRows:
-        """One pair for each agent: rows of features, and as many labels."""
+    def of(
+        datasets: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]],
+        weights: Sequence[Floats] | None = None,
+    ) -> AgentRows:
+        """One pair for each agent: rows of features, and as many labels; `weights` for each."""
         if not len(datasets):
             raise UsageError("there is at least one agent", "datasets")
         parts = [_dataset(x, y, f"datasets[{i}]") for i, (x, y) in enumerate(datasets)]
@@ -63,12 +69,24 @@ class AgentRows:
         y = np.zeros(x.shape[:2])
         for i, (rows, labels) in enumerate(parts):
             x[i, : len(labels)], y[i, : len(labels)] = rows, labels
-        return AgentRows(x, y, counts)
+        padded = None
+        if weights is not None:
+            padded = np.zeros(y.shape)
+            for i, each in enumerate(weights):
+                padded[i, : len(each)] = each
+        return AgentRows(x, y, counts, weights=padded)
 
     @property
     def present(self) -> npt.NDArray[np.bool_]:
         """Which rows are no padding."""
         return np.arange(self.y.shape[1]) < self.counts[:, None]
+
+    @property
+    def shares(self) -> Floats:
+        """How much each row counts in the mean of its agent: together 1, or 0 without rows."""
+        each = self.present if self.weights is None else self.weights
+        total = each.sum(axis=1, keepdims=True)
+        return np.asarray(each / np.where(total > 0, total, 1.0))
 
     def clipped(self, norm: Norm, bound: float, *, labels: float = math.inf) -> AgentRows:
         """Rows no longer than `bound`, labels of no larger modulus; both count as declared."""
@@ -76,9 +94,10 @@ class AgentRows:
             raise UsageError("a bound is positive", "labels")
         bounds = {**self.bounds, norm: min(bound, self.bounds.get(norm, math.inf))}
         y = np.clip(self.y, -labels, labels)
-        return AgentRows(
-            clip(self.x, norm, bound), y, self.counts, bounds, min(labels, self.label_bound)
-        )
+        return replace(
+            self, x=clip(self.x, norm, bound), y=y, bounds=bounds,
+            label_bound=min(labels, self.label_bound),
+        )  # fmt: skip
 
     def bound(self, norm: Norm) -> float:
         """How long a row is at most, by what was declared in this norm or another."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -238,7 +239,7 @@ def programs_of(page: str) -> list[str]:
 
 @pytest.mark.slow
 def test_its_program_runs_and_keeps_to_its_budget() -> None:
-    (program,) = programs_of(PAGE)
+    program, _ = programs_of(PAGE)
     assert len(ast.parse(program).body) <= 10
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -247,6 +248,21 @@ def test_its_program_runs_and_keeps_to_its_budget() -> None:
     assert (room, within) == ("0", "True")
     assert any("epsilon 1" in line for line in said)
     assert any("simulation" in line for line in said)
+
+
+def test_data_come_in_any_form_as_the_page_says(tmp_path: Path) -> None:
+    _, program = programs_of(PAGE)
+    assert len(ast.parse(program).body) <= 12
+    place = {**os.environ, "PYTHONPATH": str(PAGES.parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True, text=True, check=True, cwd=tmp_path, env=place,
+    )  # fmt: skip
+    equal, right, loaded = done.stdout.splitlines()
+    assert equal == "True"
+    assert float(right) > 0.95
+    assert set(re.findall("[a-z]+", loaded)) <= {"sick", "well"}
+    assert (tmp_path / "model.gopa").exists()
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from gopa.learning.objectives import (
     Objective,
     Quadratic,
     RowLoss,
+    Softmax,
 )
 from gopa.learning.rows import AgentRows
 
@@ -47,12 +48,20 @@ def linear(loss: RowLoss, seed: int = 1, **regularisers: Any) -> Linear:
     return Linear(loss, rows, **regularisers)
 
 
+def softmax(classes: int, width: int, **regularisers: Any) -> Softmax:
+    """Of classes that are numbered in order."""
+    made = [(x, np.arange(len(x)) % classes) for x, _ in datasets(6, width, True)]
+    return Softmax(AgentRows.of(made).clipped(2, 2.0, labels=LABEL * 2), classes, **regularisers)
+
+
 OBJECTIVES: dict[str, Objective] = {
     "logistic": linear(LOGISTIC),
     "logistic, ridge": linear(LOGISTIC, ridge=[0.1, 0.0, 2.0, 0.5]),
     "squared": linear(SQUARED, ridge=0.3),
     "hinge": linear(HINGE, ridge=0.1),
     "hinge, lasso": linear(HINGE, lasso=0.7),
+    "softmax": softmax(2, 2),
+    "softmax, ridge": softmax(4, 1, ridge=[0.1, 0.0, 2.0, 0.5]),
     "boosting": Boosting(AgentRows.of(datasets(2, 4, True)), ridge=0.2),
     "boosting, lasso": Boosting(AgentRows.of(datasets(2, 4, True)), lasso=0.2),
     "quadratic": Quadratic(np.random.default_rng(3).standard_normal((4, 4)), scale=1.5),
@@ -353,3 +362,35 @@ def test_wrong_regularisers_are_refused(wrong: dict[str, Any]) -> None:
         rows.clipped(2, 1.0, labels=0.0)
     with pytest.raises(UsageError):
         Quadratic(X, scale=0.0)
+
+
+def test_a_softmax_of_two_classes_is_the_logistic_loss_of_their_difference() -> None:
+    made = datasets(3, 4, True)
+    rows = AgentRows.of(made).clipped(2, 2.0)
+    coded = AgentRows.of([(x, (y + 1) / 2) for x, y in made]).clipped(2, 2.0)
+    models = np.random.default_rng(8).standard_normal((4, 8))
+    apart = models[:, 4:] - models[:, :4]
+    one, other = Linear(LOGISTIC, rows), Softmax(coded, 2)
+    assert other.value(models) == pytest.approx(one.value(apart))
+    slope = one.gradient(apart)
+    assert other.gradient(models) == pytest.approx(np.hstack([-slope, slope]))
+    for wrong in (rows, AgentRows.of([(np.eye(2), [0, 2])])):
+        with pytest.raises(UsageError) as caught:
+            Softmax(wrong, 2)
+        assert caught.value.field == "labels"
+    with pytest.raises(UsageError):
+        other.value(apart)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_no_gradient_of_a_row_is_longer_than_the_bound_of_a_softmax(norm: float) -> None:
+    """Noise is measured by it: what a row adds to the weights of all classes together."""
+    found, rng = softmax(3, 4), np.random.default_rng(9)
+    longest = 0.0
+    for scale in (0.1, 1.0, 30.0):
+        gradients = found.row_gradients(scale * rng.standard_normal((40, 4, 12)))
+        longest = max(longest, float(length(gradients, norm).max()))
+        mean = (gradients * found.rows.shares[..., None]).sum(axis=-2)
+        assert mean.shape == (40, 4, 12)
+    bound = found.row_gradient_bound(norm)
+    assert 0.3 * bound < longest <= bound

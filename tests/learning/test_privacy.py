@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as arrays
 from gopa import UsageError
 from gopa.learning import History, Privacy, Spent, worst
 from gopa.learning.clipping import clip, length
-from gopa.learning.steps import Steps, constant, harmonic, root
+from gopa.learning.clocks import Steps, constant, harmonic, root
 
 ASKED = Privacy(1.0, 1e-6)
 

@@ -15,8 +15,10 @@ import numpy as np
 from gopa import UsageError
 from gopa.accounting import gaussian_sigma
 from gopa.graph import Graph, MixingMatrix
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import require_seed, whole
-from gopa.learning.clipping import DEVIATION, finite, within
+from gopa.learning.clipping import DEVIATION, finite, length, within
+from gopa.learning.clocks import Steps, harmonic
 from gopa.learning.correlated.disclosure import disclosure
 from gopa.learning.correlated.disguises import (
     Disguise,
@@ -26,11 +28,12 @@ from gopa.learning.correlated.disguises import (
     require_fitting,
 )
 from gopa.learning.correlated.optimum import mean_gradient, mean_value
+from gopa.learning.data import Users, class_numbers
 from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
-from gopa.learning.objectives import Objective
+from gopa.learning.objectives import LOGISTIC, LOSSES, Objective, RowLoss, mean_of_rows
 from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Charge, Privacy
-from gopa.learning.steps import Steps, harmonic
+from gopa.learning.rows import AgentRows
 from gopa.noise import rounded_gaussian
 from gopa.support.arrays import Floats
 
@@ -116,8 +119,9 @@ def _iterates(
         number += 1
 
 
+@algorithm(named={"loss": (RowLoss, LOSSES)}, ready="gradient")
 def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
-    problem: Objective,
+    problem: Objective | Users,
     *,
     privacy: Privacy | None = None,
     graph: Graph,
@@ -131,8 +135,15 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
     radius: float = math.inf,
     iterations: int = 1000,
     runs: int = 1,
+    loss: RowLoss = LOGISTIC,
+    ridge: float = 0.0,
+    row_bound: float | None = None,
 ) -> Outcome:
     """Minimises the sum of all agents' functions; the model is the average of all agents'.
+
+    An `Objective` is minimised as it is. Of data in another form it is the mean of `loss` over an
+    agent's rows, with a `ridge`; a softmax for several classes. Rows are shortened to `row_bound`,
+    which has to be said with `privacy`.
 
     With `privacy` it stops before the step that would show one neighbour, or a coalition of
     neighbours, more than was asked for. What is claimed ends when a model is published, and is
@@ -144,6 +155,11 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
     """
     if clock is not None:
         raise UsageError("all agents act in every step: None", "clock")
+    classes = None
+    if isinstance(problem, Users):
+        if privacy is not None and row_bound is None:
+            raise UsageError("with privacy it is public: say how long a row may be", "row_bound")
+        problem, classes = mean_loss(problem, loss, ridge=ridge, row_bound=row_bound)
     iterations = whole(iterations, "iterations")
     ledger = PrivacyLedger(privacy, assumptions=_ASSUMED)
     run = AlgorithmRun(seed=seed, progress=progress, ledger=ledger)
@@ -175,7 +191,22 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
         bytes=_NUMBER_BYTES * problem.dimension * sent + _KEY_BYTES * keys,
         converged=bool((_left(problem, average, radius) + spread < _CLOSE).all()),
         warnings=warnings,
+        classes=classes,
     )
+
+
+def mean_loss(
+    users: Users, loss: RowLoss, *, ridge: float, row_bound: float | None
+) -> tuple[Objective, Any]:
+    """The mean loss of each user's rows, and the classes that labels are of."""
+    classes = None
+    if loss.labels == "signs":
+        users, classes = class_numbers(users)
+    rows = AgentRows.of(users.pairs())
+    longest = float(length(rows.x, 2).max()) * (1 + 1e-9)
+    rows = rows.clipped(2, max(1.0, longest) if row_bound is None else row_bound)
+    many = 2 if classes is None else len(classes)
+    return mean_of_rows(loss, rows, many, ridge=ridge), classes
 
 
 _ASSUMED: Final = (

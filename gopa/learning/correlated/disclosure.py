@@ -19,11 +19,11 @@ from gopa.accounting import Loss
 from gopa.graph import Graph, MixingMatrix
 from gopa.learning.checks import whole
 from gopa.learning.clipping import DEVIATION, length
+from gopa.learning.clocks import Steps
 from gopa.learning.correlated.disguises import Method, require_fitting
 from gopa.learning.objectives import Linear, Objective, Quadratic
 from gopa.learning.outcome import Progress, told
 from gopa.learning.privacy import Unit, View
-from gopa.learning.steps import Steps
 from gopa.support.arrays import Floats
 
 _MOST_COALITIONS: Final = 5_000

@@ -13,8 +13,8 @@ import numpy as np
 from gopa import UsageError
 from gopa.graph import MixingMatrix
 from gopa.learning.clipping import within
+from gopa.learning.clocks import Steps
 from gopa.learning.objectives import Objective
-from gopa.learning.steps import Steps
 from gopa.support.arrays import Floats
 
 _PATIENCE: Final = 200_000

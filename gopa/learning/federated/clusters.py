@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import generator, whole
 from gopa.learning.clipping import clip, finite, length
 from gopa.learning.data import Users
@@ -34,6 +35,8 @@ class Clusters(SumRun):
     it has converged when no centre moves by more than `tol`, or by that part of the largest of
     their numbers.
     """
+
+    _carried = ("radius", "centres")
 
     def __init__(  # noqa: PLR0913 - what is clustered, and how
         self,
@@ -152,6 +155,7 @@ def nearest(rows: Floats, centres: Floats) -> npt.NDArray[np.int64]:
     return np.asarray(apart.argmin(axis=1))
 
 
+@algorithm(more=SumOptions.__annotations__, labels="unread")
 def kmeans(  # noqa: PLR0913 - what is clustered, and how
     problem: Users,
     *,

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import math
-import os
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import validate_data
 
-from gopa import UsageError
 from gopa.learning.data import Table, Users, natural
+from gopa.learning.estimators import Estimator, UnfitData, seed_of, value_errors
 from gopa.learning.federated.setting import Mode, Setting
 from gopa.learning.federated.sums import Callback, SumRun
 from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
 from gopa.learning.outcome import Outcome, Progress
 from gopa.learning.privacy import Privacy, Unit
 from gopa.support.arrays import Floats
-from gopa.support.extras import missing
-
-try:
-    from sklearn.base import BaseEstimator
-    from sklearn.utils import check_random_state
-    from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError:
-    raise missing("learning") from None
-
 
 _FEWEST: Final = 3
 _LATER: Final = 1000
@@ -39,37 +30,44 @@ _NO_GROUPS: Final = (
     "party of its own. Searches, cross_val_score and pipelines pass it on after "
     "sklearn.set_config(enable_metadata_routing=True); without that they keep it to themselves"
 )
-_EACH_ROW: Final = "no groups were given: each of the {} rows is a party of its own"
+_EACH_ROW: Final = (
+    "no groups were given: each of the {} rows is a party of its own, and no more than one record "
+    "is hidden"
+)
 _SCALED: Final = (
     "columns have {} over the rows of all parties: what scaled them saw all rows in the clear, and "
     "nothing here accounts for that. Scale by public ranges, or by what `variance` publishes"
 )
 _NEAR: Final = 1e-8
-
-
-class UnfitData(UsageError, ValueError):
-    """Data that do not fit; a ValueError, too, as other estimators raise."""
+_NO_ACCOUNT: Final = (
+    "it is a copy of an estimator that has spent its budget, and the account stayed with that: "
+    "fit without warm_start, or go on with the first one"
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
+class FederatedEstimator(Estimator):
     """The common part of these estimators.
 
-    `groups` says whose each row is, and is asked for wherever scikit-learn routes metadata. Only
-    the arithmetic alone, `epsilon=None` with mode "off", takes each row for a party without it.
-    `epsilon=None` adds no noise: the sums of all rounds come out as they are. See `Privacy` for
-    `epsilon`, `delta` and `unit`, and `Setting` for `most_rows`, `mode`, `session` and `ledger`.
-    Who knows `random_state`, an integer, knows all noise of this simulation. `callback` hears the
-    number of each round of `fit` and its model, and may raise `StopIteration`: then `partial_fit`
-    goes on with the rounds of the session that are left, which were charged.
+    `groups` says whose each row is, and is asked for wherever scikit-learn routes metadata. Without
+    it each row is a party of its own, in the arithmetic alone, and what is claimed is for one
+    record. Whatever says that parties have more rows, or are to be hidden whole (`unit="user"`,
+    `most_rows`, a mode with a log, a `ledger`), makes `groups` necessary.
+
+    By default `unit` is "user", and `mode` "signed". `epsilon=None` adds no noise: the sums of all
+    rounds come out as they are. See `Privacy` for `epsilon`, `delta` and `unit`, and `Setting` for
+    `most_rows`, `mode`, `session` and `ledger`. Who knows `random_state`, an integer, knows all
+    noise of this simulation. `callback` hears the number of each round of `fit` and its model, and
+    may raise `StopIteration`: then `partial_fit` goes on with the rounds of the session that are
+    left, which were charged.
     """
 
     epsilon: float | None = 1.0
     delta: float = 1e-5
-    unit: Unit = "user"
+    unit: Unit | None = None
     rounds: int | None = None
     most_rows: int | None = None
-    mode: Mode = "signed"
+    mode: Mode | None = None
     session: Mapping[str, Any] | None = None
     ledger: PrivacyLedger | None = None
     random_state: Any = None
@@ -81,12 +79,22 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Fits to rows X, and y where it is used, of the parties `groups`, in a new session."""
-        problem = self._problem(X, y, groups, first=True)
-        setting = self._setting()
-        rounds = self._rounds(setting, fit=True)
-        self._begin(problem, groups, setting, rounds, None)
-        found = self._run.carried_out(problem, rounds, self.progress, self.callback, goes_on=True)
-        return self._shown(found, problem)
+        with value_errors():
+            goes_on = getattr(self, "warm_start", False)
+            last = self.__dict__.get("_run") if goes_on else None
+            if goes_on and self._begun and last is None and self.epsilon is not None:
+                raise BudgetExceeded(_NO_ACCOUNT, math.inf, 0)
+            if last is not None and self._alone and groups is not None:
+                # Of parties with more rows what was spent before hides nothing.
+                raise UnfitData("the model it goes on from took each row for a party", "groups")
+            problem = self._problem(X, y, groups, first=last is None)
+            setting = self._setting(groups, last)
+            rounds = self._rounds(setting, fit=True)
+            self._begin(problem, groups, setting, rounds, last)
+            found = self._run.carried_out(
+                problem, rounds, self.progress, self.callback, goes_on=True
+            )
+            return self._shown(found, problem)
 
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """One more round of one session; noise is made for `rounds` calls.
@@ -97,17 +105,20 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
             BudgetExceeded: all rounds of the session are spent, and another session would spend
                 as much again.
         """
-        problem = self._problem(X, y, groups, first="_run" not in self.__dict__)
-        run = self.__dict__.get("_run")
-        if run is None or not run.session.rounds_left:
-            if self._begun and (run is None or self.epsilon is not None):
-                message = "its session is over, and another one would spend as much again: fit anew"
-                raise BudgetExceeded(message, math.inf, 0)
-            setting = self._setting()
-            rounds = _LATER if setting.privacy is None else self._rounds(setting, fit=False)
-            self._begin(problem, groups, setting, rounds, run)
-        self._run.round(problem)
-        return self._shown(self._run.outcome(), problem)
+        with value_errors():
+            run = self.__dict__.get("_run")
+            problem = self._problem(X, y, groups, first=run is None)
+            if run is None or not run.session or not run.session.rounds_left:
+                if self._begun and self.epsilon is not None:
+                    message = (
+                        "its session is over, and another one would spend as much again: fit anew"
+                    )
+                    raise BudgetExceeded(message, math.inf, 0)
+                setting = self._setting(groups, None)
+                rounds = _LATER if setting.privacy is None else self._rounds(setting, fit=False)
+                self._begin(problem, groups, setting, rounds, run)
+            self._run.round(problem)
+            return self._shown(self._run.outcome(), problem)
 
     @abstractmethod
     def _start(self, problem: Users, setting: Setting, rounds: int, last: Any) -> SumRun:
@@ -122,9 +133,10 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
         del setting
         return 1 if fit or self.rounds is None else self.rounds
 
-    def _labels(self, y: npt.NDArray[Any], *, first: bool) -> npt.NDArray[Any]:
+    def _table(self, x: Floats, y: npt.NDArray[Any], *, first: bool) -> Users:
+        """One user of all rows, with labels as the algorithm reads them."""
         del first
-        return y
+        return Users(Table(x, y, "given to fit"), (np.arange(len(x)),))
 
     _has_labels, _has_numbers = False, False
 
@@ -133,15 +145,13 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
         if self._has_labels:
             numeric = self._has_numbers
             x, y = validate_data(self, X, y, dtype=np.float64, reset=first, y_numeric=numeric)
-            labels = self._labels(y, first=first)
         else:
             x = validate_data(self, X, dtype=np.float64, reset=first)
-            labels = np.zeros(len(x))
-        if groups is None and not (self.epsilon is None and self.mode == "off"):
-            # Else what a search kept to itself would leave a row hidden where a party was meant.
+            y = np.zeros(len(x))
+        if groups is None and not self._may_be_alone():
             raise UnfitData(_NO_GROUPS, "groups")
         owners = np.arange(len(x)) if groups is None else np.asarray(groups)
-        problem = natural(Table(x, labels, "given to fit"), owners)
+        problem = natural(self._table(x, y, first=first).table, owners)
         if first:
             if len(problem) < _FEWEST:
                 message = (
@@ -158,45 +168,64 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return problem
 
-    def _setting(self) -> Setting:
+    def _may_be_alone(self) -> bool:
+        """Whether nothing that is asked for says that parties have more rows than one."""
+        # Else what a search kept to itself would leave a row hidden where a party was meant.
+        of_parties = self.unit == "user" or self.most_rows not in {None, 1} or not self._weighted
+        hides = self.epsilon is not None and (of_parties or self.ledger is not None)
+        return not hides and self.mode in {None, "off"}
+
+    @property
+    def _weighted(self) -> bool:
+        return True
+
+    def _setting(self, groups: Any, last: SumRun | None) -> Setting:
+        alone = groups is None
         privacy = None
         if self.epsilon is not None:
-            privacy = Privacy(self.epsilon, self.delta, unit=self.unit)
-        state = self.random_state
-        if state is None:
-            seed = int.from_bytes(os.urandom(16), "big")
-        elif isinstance(state, int | np.integer):
-            seed = int(state)
-        else:
-            seed = int(check_random_state(state).randint(2**31))
-        return Setting(privacy, seed, self.most_rows, self.mode, self.session, self.ledger)
+            unit = "user" if alone or self.unit is None else self.unit
+            privacy = Privacy(self.epsilon, self.delta, unit=unit)
+        return Setting(
+            privacy,
+            seed_of(self.random_state),
+            1 if alone and privacy is not None else self.most_rows,
+            self.mode or ("off" if alone else "signed"),
+            self.session,
+            self.ledger,
+            before=() if last is None else last.charged,
+            each_one=alone,
+        )
+
+    def _public(self, value: float | None) -> float | None:
+        """A public length: with privacy 1 if nobody says; without, the data are asked."""
+        return 1.0 if value is None and self.epsilon is not None else value
 
     def _begin(
         self, problem: Users, groups: Any, setting: Setting, rounds: int, last: SumRun | None
     ) -> None:
         self._run = self._start(problem, setting, rounds, last)
-        self._begun = True
+        self._begun, self._alone = True, groups is None
         found = scaled_by_all(problem.table.features)
         if found:
             self._run.session.warn(_SCALED.format(found))
         if groups is None:
             self._run.session.warn(_EACH_ROW.format(len(problem)))
 
-    _begun = False
+    _begun, _alone = False, False
 
     def _shown(self, outcome: Outcome, problem: Users) -> Self:
+        if self._alone and outcome.spent.hides:
+            # Who has one row is hidden with it; of parties with more nothing is claimed.
+            outcome = replace(outcome, spent=replace(outcome.spent, unit="record"))
         self.outcome_, self.n_iter_ = outcome, len(outcome.history)
         self._show(outcome.model, problem.table.features)
         return self
 
-    def _given(self, X: Any) -> Floats:
-        """Rows of which a fitted estimator is asked something."""
-        check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
-
     def __getstate__(self) -> Any:
         state = dict(super().__getstate__())
-        state.pop("_run", None)  # a copy that went on by itself would spend twice
+        run = state.pop("_run", None)
+        if run is not None and self.epsilon is None:
+            state["_run"] = run.carried()  # nothing is spent that a copy could spend twice
         return state
 
 

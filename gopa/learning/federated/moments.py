@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, Final, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.calls import algorithm
 from gopa.learning.clipping import clip, length
 from gopa.learning.data import Users
 from gopa.learning.federated.exact_moments import (
@@ -50,6 +52,8 @@ class MomentSums(SumRun):
     With `labelled` a row is its features, shortened to `radius`, beside its label, moved to at
     most `label_radius`. It goes on where the `last` one ended. `reading` makes the model.
     """
+
+    _carried = ("radius", "label_radius", "total", "exact")
 
     def __init__(  # noqa: PLR0913 - what is summed, and how
         self,
@@ -99,6 +103,13 @@ class MomentSums(SumRun):
         self.session = self._sums.session
         self.total: RowTotal | None = None if last is None else last.total
         self.exact: ExactMoments | None = None if last is None else last.exact
+
+    def carried(self) -> SimpleNamespace:
+        """The sums so far, without the log of the session that they come from."""
+        found = super().carried()
+        if found.total is not None:
+            found.total = replace(found.total, result=None)
+        return found
 
     def read(self) -> Moments:
         """Mean and covariance of all rows so far, in the units of the data."""
@@ -265,6 +276,7 @@ def line_sums(setting: Setting, problem: Users, ridge: float, **more: Any) -> Mo
     )
 
 
+@algorithm(more=SumOptions.__annotations__, labels="unread")
 def pca(
     problem: Users, *, components: int, radius: float | None = None, **asked: Unpack[SumOptions]
 ) -> Outcome:
@@ -276,6 +288,7 @@ def pca(
     return component_sums(Setting(**asked), problem, components, radius).carried_out(problem, 1)
 
 
+@algorithm(more=SumOptions.__annotations__)
 def least_squares(
     problem: Users,
     *,

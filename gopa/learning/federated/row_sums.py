@@ -107,13 +107,10 @@ class RowSums:
         result = self.session.sum([self.vector(each) for each in rows])
         found, stderr = np.asarray(result.sum), float(np.max(result.sum_stderr))
         scale = self.most if self._counted else math.nan
-        return RowTotal(
-            self.most * found[: self.width],
-            self.most * stderr,
-            scale * float(found[-1]),
-            scale * stderr,
-            result,
-        )
+        counted, blur = scale * float(found[-1]), scale * stderr
+        if self.session.setting.each_one:
+            counted, blur = float(sum(len(rows[each]) for each in result.included)), 0.0
+        return RowTotal(self.most * found[: self.width], self.most * stderr, counted, blur, result)
 
     def vector(self, rows: Floats) -> Floats:
         """What a user with these rows sends."""

@@ -8,15 +8,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, Final, Literal, Required, TypeAlias, TypedDict
+
+import numpy as np
 
 import gopa
 from gopa import Aggregator, LocalAggregator, Plan, UsageError
-from gopa.learning.checks import require_seed, whole
+from gopa.learning.checks import encoded, require_seed, whole
 from gopa.learning.data import Users
-from gopa.learning.ledger import PrivacyLedger
+from gopa.learning.ledger import BudgetExceeded, LedgerEntry, PrivacyLedger
 from gopa.learning.privacy import Privacy, Unit
 
 Mode: TypeAlias = Literal["full", "signed", "off"]
@@ -56,7 +59,9 @@ class Setting:
     `most_rows` is public: how many rows a user has at most; who has more counts as so many.
     `session` has keywords of `gopa.plan` (corrupt, dropout, charged, attempts, recovery, steps)
     and of `gopa.LocalAggregator` (storage, script, executor, jobs). `ledger` is
-    an account beyond this run, which is charged first.
+    an account beyond this run, which is charged first. `before` is what the model has cost that it
+    starts from: `privacy` is for all of it together. With `each_one` each user has one row, and
+    everybody knows of how many there are rows in a round.
 
     Between processes `aggregator` is one of a session that was opened for this algorithm: the users
     are those of this process, `mode` and `session` are the session's, and everybody gives the same
@@ -70,6 +75,8 @@ class Setting:
     session: Mapping[str, Any] | None = None
     ledger: PrivacyLedger | None = None
     aggregator: Aggregator | None = None
+    before: tuple[LedgerEntry, ...] = ()
+    each_one: bool = False
 
     def __post_init__(self) -> None:
         require_seed(self.seed)
@@ -104,6 +111,42 @@ class Setting:
                 raise UsageError(message, f"session[{name!r}]")
 
     @property
+    def left(self) -> Privacy | None:
+        """What is left of `privacy` after all that was before, by basic composition.
+
+        Raises:
+            BudgetExceeded: nothing is left, or what was before hides nothing.
+        """
+        if self.privacy is None or not self.before:
+            return self.privacy
+        if any(each.charge.law != "guarantee" for each in self.before):
+            message = (
+                "the model that it starts from hides nothing: give its numbers if these are public"
+            )
+            raise BudgetExceeded(message, math.inf, 0)
+        parts = [[each.times * n for n in each.charge.numbers] for each in self.before]
+        epsilon, delta = (math.fsum(column) for column in zip(*parts, strict=True))
+        left = self.privacy.epsilon - epsilon, self.privacy.delta - delta
+        if not min(left) > 0:
+            message = (
+                f"epsilon {epsilon:.4g} and delta {delta:.2g} were spent on the model that it "
+                f"starts from, of {self.privacy}: ask for more of both, for all of it together"
+            )
+            raise BudgetExceeded(message, epsilon, 0, delta)
+        return replace(self.privacy, epsilon=left[0], delta=left[1])
+
+    @property
+    def noise_seed(self) -> int:
+        """The seed of the session: another one after each session before.
+
+        With the same one their noise would be the same, and cancel in the difference of two sums.
+        """
+        if not self.before:
+            return self.seed
+        digest = sha256(encoded((self.seed, self.before))).digest()
+        return int.from_bytes(bytes(digest[:16]), "big")
+
+    @property
     def unit(self) -> Unit:
         """The unit of privacy: what is hidden."""
         return "user" if self.privacy is None else self.privacy.unit
@@ -118,7 +161,7 @@ class Setting:
                 "which rows do not count"
             )
             raise UsageError(message, "most_rows")
-        return max(1, int(problem.counts.max()))
+        return max(1, int(np.ceil(problem.masses.max())))
 
     @property
     def run(self) -> dict[str, Any]:
@@ -138,7 +181,8 @@ class Setting:
             UsageError: there is no such plan, or it allows for fewer that collude than are asked
                 to be no danger.
         """
-        asked = None if self.privacy is None else (self.privacy.epsilon, self.privacy.delta)
+        left = self.left
+        asked = None if left is None else (left.epsilon, left.delta)
         given = sorted((self.session or {}).items())
         options = tuple(each for each in given if each[0] in _PLANNED)
         sums = _Sums(users, width, half, rounds, asked, self.mode, options)
@@ -164,7 +208,7 @@ class Setting:
         require_room(given, width, half)
         if given.rounds_left < rounds:
             raise UsageError(f"the session has {given.rounds_left} rounds left", "rounds")
-        asked, kept = self.privacy, (terms.epsilon, terms.delta)
+        asked, kept = self.left, (terms.epsilon, terms.delta)
         if asked is None or terms.exact:
             enough = asked is None and terms.exact
         else:

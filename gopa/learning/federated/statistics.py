@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import number, whole
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
@@ -30,6 +31,7 @@ _MOST_LEVELS: Final = 16
 _OUTSIDE: Final = "rows outside of the range were moved to its ends"
 
 
+@algorithm(more=SumOptions.__annotations__, labels="unread")
 def variance(
     problem: Users, *, low: npt.ArrayLike, high: npt.ArrayLike, **asked: Unpack[SumOptions]
 ) -> Outcome:
@@ -41,6 +43,7 @@ def variance(
     return _averaged("variance", problem, low, high, Setting(**asked), squares=True)
 
 
+@algorithm(more=SumOptions.__annotations__, labels="unread")
 def mean(
     problem: Users, *, low: npt.ArrayLike, high: npt.ArrayLike, **asked: Unpack[SumOptions]
 ) -> Outcome:
@@ -87,6 +90,7 @@ def _averaged(  # noqa: PLR0913 - what both have in common
     return _once(sums, [row(each) for each, _ in problem.pairs()], read)
 
 
+@algorithm(more=SumOptions.__annotations__, labels="unread")
 def histogram(
     problem: Users, *, edges: npt.ArrayLike, column: int = 0, **asked: Unpack[SumOptions]
 ) -> Outcome:
@@ -109,6 +113,7 @@ def histogram(
     return _once(sums, rows, lambda found: _model(found, found.total, edges=ends))
 
 
+@algorithm(more=SumOptions.__annotations__)
 def contingency_table(
     problem: Users,
     *,
@@ -137,6 +142,7 @@ def contingency_table(
     return _once(sums, rows, lambda found: _model(found, found.total.reshape(shape)))
 
 
+@algorithm(more=SumOptions.__annotations__, labels="unread")
 def quantiles(  # noqa: PLR0913 - what is asked, of whom, how
     problem: Users,
     *,

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, Final, Self, TypeAlias
+from types import SimpleNamespace
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from gopa.learning.checks import whole
 from gopa.learning.data import Users
 from gopa.learning.federated.setting import Setting
 from gopa.learning.history import History, Recorder
-from gopa.learning.ledger import PrivacyLedger
+from gopa.learning.ledger import LedgerEntry, PrivacyLedger
 from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Charge, Privacy, Spent
 from gopa.support.arrays import Floats
@@ -87,16 +88,16 @@ class SumSession:
         corrupt, parties = self.terms.corrupt, self.terms.parties
         assumed = [f"at most {corrupt} of {parties} users collude", *assumed]
         assumed += [_VOUCHED.format(f"one {setting.unit}")] if vouched else []
-        self._ledger = PrivacyLedger(setting.privacy, assumptions=assumed)
+        self._ledger = PrivacyLedger(setting.privacy, assumptions=assumed, entries=setting.before)
         for ledger in (setting.ledger, self._ledger):
             if ledger is not None:
                 ledger.charge(
-                    _price(setting.privacy, self.terms.epsilon), note=f"{name}, {rounds} rounds"
+                    _price(setting.left, self.terms.epsilon), note=f"{name}, {rounds} rounds"
                 )
         self._aggregator: Aggregator = given or gopa.LocalAggregator(
             self.terms,
             mode=setting.mode,
-            seed=setting.seed,
+            seed=setting.noise_seed,
             progress=False,
             vouched=vouched,
             **setting.run,
@@ -183,6 +184,11 @@ class SumSession:
             noise=None if noise is None or not hidden else min(noise, 1.0),
         )
 
+    @property
+    def charged(self) -> tuple[LedgerEntry, ...]:
+        """All charges that the model rests on, those before this session among them."""
+        return self._ledger.entries
+
     def spent(self) -> Spent:
         """All that was charged; its curve says what of it the rounds so far have used."""
         found = self._ledger.spent()
@@ -191,7 +197,8 @@ class SumSession:
         if self._plan is None:
             return found
         used = np.ceil(np.array(self._plan.epsilon_by_round()[: self._begun]) * 1e6) / 1e6
-        epsilons = np.concatenate([[0.0], np.minimum(used, found.epsilon)])
+        first = sum(each.times * each.charge.numbers[0] for each in self.setting.before)
+        epsilons = np.minimum(np.concatenate([[0.0], used]) + first, found.epsilon)
         curve = History({"round": range(len(epsilons)), "epsilon": epsilons})
         return replace(found, curve=curve)
 
@@ -290,6 +297,18 @@ class SumRun(ABC):
             warnings=self._warnings(),
             noise=self._noise(),
         )
+
+    @property
+    def charged(self) -> tuple[LedgerEntry, ...]:
+        """What another session is charged beside, if it goes on from here."""
+        return self.session.charged
+
+    def carried(self) -> SimpleNamespace:
+        """What another run needs of this one to go on, without its session."""
+        parts = {name: getattr(self, name) for name in self._carried}
+        return SimpleNamespace(**parts, session=None, charged=self.charged)
+
+    _carried: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def _round(self, problem: Users) -> None: ...

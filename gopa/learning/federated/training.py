@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from gopa import Aggregator, UsageError
-from gopa.graph import Graph
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import number, whole
-from gopa.learning.clipping import clip, length
-from gopa.learning.data import Users
+from gopa.learning.clipping import clip, finite, length
+from gopa.learning.data import ClassWeight, Users, class_numbers, class_weighted
 from gopa.learning.federated.rounds import (
     AdaptiveClip,
     Clipping,
@@ -29,10 +30,10 @@ from gopa.learning.federated.rounds import (
 from gopa.learning.federated.row_sums import LengthVotes
 from gopa.learning.federated.setting import Mode, Setting
 from gopa.learning.federated.sums import Callback, SumRun, SumSession
-from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
-from gopa.learning.outcome import Outcome, Progress, require_neither
-from gopa.learning.privacy import Privacy
+from gopa.learning.ledger import LedgerEntry, PrivacyLedger
+from gopa.learning.objectives import LOGISTIC, LOSSES, Linear, RowLoss, Softmax, mean_of_rows
+from gopa.learning.outcome import Outcome, Progress
+from gopa.learning.privacy import Charge, Privacy
 from gopa.learning.rows import AgentRows
 from gopa.support.arrays import Floats
 
@@ -48,7 +49,8 @@ class Recipe:
     updates are shortened, or an `AdaptiveClip`; it also sets how fine the grid of a sum is. None
     shortens nothing, and the grid follows from the longest update, which every round asks for
     beforehand: without noise, where nothing else needs a bound. `weighted` counts each user by its
-    rows, else all alike. Without noise a mean update no longer than `tol` ends the run.
+    rows, or their weights, else all alike. Without noise a mean update no longer than `tol` ends
+    the run. More `classes` than two are told apart by a softmax, in place of the logistic loss.
     """
 
     loss: RowLoss = LOGISTIC
@@ -59,6 +61,7 @@ class Recipe:
     clip: Clipping = 2.0
     weighted: bool = True
     tol: float = 0.0
+    classes: int = 2
 
     def __post_init__(self) -> None:
         whole(self.local_steps, "local_steps", 0)
@@ -76,17 +79,40 @@ class Recipe:
             return math.inf
         return self.clip.bound if isinstance(self.clip, AdaptiveClip) else self.clip
 
-    def objective(self, problem: Users) -> Linear:
+    def objective(self, problem: Users) -> Linear | Softmax:
         """What users minimise, with the column of the intercept."""
-        rows = [(self.widened(x), y) for x, y in problem.pairs()]
+        pairs = [(self.widened(x), y) for x, y in problem.pairs()]
+        rows = AgentRows.of(pairs, problem.weights)
         ridge = self.ridge if self.local_steps else 0.0
-        return Linear(self.loss, AgentRows.of(rows), ridge=ridge)
+        return mean_of_rows(self.loss, rows, self.classes, ridge=ridge)
 
     def split(self, weights: Floats) -> dict[str, Any]:
         """The model in words: what is multiplied with features, and what is added."""
+        each = weights if self.classes == 2 else weights.reshape(self.classes, -1)
         if not self.intercept:
-            return {"coef": weights, "intercept": 0.0}
-        return {"coef": weights[:-1], "intercept": float(self.intercept * weights[-1])}
+            return {"coef": each, "intercept": 0.0}
+        added = self.intercept * each[..., -1]
+        return {"coef": each[..., :-1], "intercept": added if added.ndim else float(added)}
+
+    def joined(self, start: Any, columns: int, classes: Any) -> Floats:
+        """The weights of a model to begin with, which fits these columns and classes."""
+        model = start.model if isinstance(start, Outcome) else start
+        own = start.classes if isinstance(start, Outcome) else None
+        if own is not None and not np.array_equal(own, classes):
+            raise UsageError(f"a model of the classes {classes}, and this is one of {own}", "start")
+        if not isinstance(model, Mapping) or not {"coef", "intercept"} <= set(model):
+            raise UsageError("an outcome of fedavg, or a dict of coef and intercept", "start")
+        shape = (columns,) if self.classes == 2 else (self.classes, columns)
+        coef = finite(model["coef"], "start")
+        added = finite(np.atleast_1d(model["intercept"]), "start")
+        if coef.shape != shape or added.shape not in {(1,), shape[:-1]}:
+            raise UsageError(f"coefficients {shape}, and as many intercepts", "start")
+        if not self.intercept:
+            if added.any():
+                raise UsageError("it has an intercept: give intercept=0.2", "start")
+            return coef.ravel()
+        each = np.broadcast_to(added / self.intercept, shape[:-1] or (1,))
+        return np.column_stack([np.atleast_2d(coef), each]).ravel()
 
     def widened(self, x: Floats) -> Floats:
         """Rows with the column of the intercept."""
@@ -97,6 +123,8 @@ class Recipe:
 
 class Training(SumRun):
     """A model between rounds, with the session in which they are carried out."""
+
+    _carried = ("weights",)
 
     def __init__(
         self,
@@ -112,6 +140,8 @@ class Training(SumRun):
         if by_record and recipe.local_steps:
             message = "one record changes several steps: take fedsgd or local_steps=0, or users"
             raise UsageError(message, "privacy")
+        if by_record and problem.weights is not None:
+            raise UsageError("a record that counts more would be hidden less", "sample_weight")
         dimension = recipe.objective(problem).dimension
         self.weights = np.zeros(dimension) if start is None else start
         if self.weights.shape != (dimension,):
@@ -156,7 +186,7 @@ class Training(SumRun):
     def _round(self, problem: Users) -> None:
         shape, recipe, bound = self._shape, self._recipe, self._bound
         objective = recipe.objective(problem)
-        counts = objective.rows.counts
+        counts = problem.masses
         self._over = max(self._over, int((counts > shape.most).sum()))
         updates, kept = self._updates(objective)
         if self._votes is not None:
@@ -195,7 +225,7 @@ class Training(SumRun):
         parts, stderrs = np.array(self._shares).T
         return float(parts.mean()), float(np.sqrt((stderrs**2).sum())) / len(parts)
 
-    def _updates(self, objective: Linear) -> tuple[Floats, Floats | None]:
+    def _updates(self, objective: Linear | Softmax) -> tuple[Floats, Floats | None]:
         """What each user would change, and of which part of its records that is the whole."""
         recipe, kept = self._recipe, None
         models = np.broadcast_to(self.weights, (objective.agents, objective.dimension)).copy()
@@ -211,9 +241,10 @@ class Training(SumRun):
         if not np.isfinite(updates).all():
             raise UsageError("the model ran away: take shorter steps", "rate")
         # Who has no rows has nothing to say.
-        return np.where(objective.rows.counts[:, None] > 0, updates, 0.0), kept
+        has_some: Any = objective.rows.shares.any(axis=1)
+        return np.where(has_some[:, None], updates, 0.0), kept
 
-    def _by_record(self, objective: Linear, models: Floats) -> tuple[Floats, Floats]:
+    def _by_record(self, objective: Linear | Softmax, models: Floats) -> tuple[Floats, Floats]:
         slopes = -objective.row_gradients(models)
         whole = (length(slopes, 2) <= self._bound) & objective.rows.present
         many = np.maximum(objective.rows.counts, 1)
@@ -239,12 +270,15 @@ class Training(SumRun):
         return found
 
 
+@algorithm(
+    named={"loss": (RowLoss, LOSSES)},
+    more=[each.name for each in fields(Recipe)],
+    alone=_NO_NETWORK,
+)
 def fedavg(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,
     privacy: Privacy | None,
-    graph: Graph | None = None,
-    clock: Any = None,
     seed: int,
     progress: Progress = None,
     rounds: int = 5,
@@ -255,31 +289,69 @@ def fedavg(  # noqa: PLR0913 - every algorithm is called like this
     ledger: PrivacyLedger | None = None,
     aggregator: Aggregator | None = None,
     callback: Callback | None = None,
+    start: Outcome | Mapping[str, Any] | None = None,
+    classes: npt.ArrayLike | None = None,
+    class_weight: ClassWeight = None,
     **recipe: Any,
 ) -> Outcome:
     """Trains a linear model by federated averaging, in `rounds` verified rounds.
 
-    Labels are -1 and 1 for the logistic loss. Further keywords are those of `Recipe`. The noise
-    is made for `planned` rounds, as many as `rounds` unless somebody says: more of them are
-    not begun, and the outcome says so. `most_rows`, `mode`, `session`, `ledger` and
-    `aggregator` are those of `Setting`. Its model has `coef` and `intercept`; after each round
-    `callback` hears the number of the round and the model, and `StopIteration` from it ends the
-    run early: all that was planned is spent.
+    With the logistic loss labels are of any kind, and several classes are told apart by a softmax;
+    which `classes` there are is public, and between processes everybody names the same. Further
+    keywords are those of `Recipe`. The noise is made for `planned` rounds, as many as `rounds`
+    unless somebody says: more of them are not begun, and the outcome says so. `most_rows`, `mode`,
+    `session`, `ledger` and `aggregator` are those of `Setting`. Its model has `coef` and
+    `intercept`; after each round `callback` hears the number of the round and the model, and
+    `StopIteration` from it ends the run early: all that was planned is spent.
+
+    It goes on from `start`: an outcome, whose privacy is charged beside this run's, `privacy` being
+    for both; or a model that is public, as a dict of `coef` and `intercept`.
 
     Raises:
-        BudgetExceeded: the ledger does not cover the session.
+        BudgetExceeded: the ledger does not cover the session, or nothing is left after `start`.
         UsageError: anything else about the arguments; `field` names it.
     """
-    require_neither(graph, clock, _NO_NETWORK)
-    setting = Setting(privacy, seed, most_rows, mode, session, ledger, aggregator)
+    private = privacy is not None or aggregator is not None
+    problem = class_weighted(problem, class_weight, may_count=not private)
+    asked, named = Recipe(**recipe), None
+    if asked.loss.labels == "signs":
+        if classes is None and aggregator is not None and not _are_signs(problem):
+            raise UsageError("everybody names the same: what others have is not known", "classes")
+        problem, named = class_numbers(problem, classes)
+        asked = replace(asked, classes=len(named))
+    before = before_of(start, privacy) if isinstance(start, Outcome) else ()
+    setting = Setting(privacy, seed, most_rows, mode, session, ledger, aggregator, before)
     covered = rounds if planned is None else planned
-    training = Training(setting, Recipe(**recipe), problem, rounds=covered)
-    return training.carried_out(problem, rounds, progress, callback)
+    begun = None if start is None else asked.joined(start, problem.table.features.shape[1], named)
+    training = Training(setting, asked, problem, rounds=covered, start=begun)
+    return replace(training.carried_out(problem, rounds, progress, callback), classes=named)
 
 
-def fedsgd(problem: Users, *, rounds: int = 20, **asked: Any) -> Outcome:
+def _are_signs(problem: Users) -> bool:
+    labels = problem.table.labels
+    return labels.dtype.kind in "iuf" and bool(np.isin(labels, (-1, 1)).all())
+
+
+def before_of(start: Outcome, privacy: Privacy | None) -> tuple[LedgerEntry, ...]:
+    """What an outcome has cost, as whoever goes on from it is charged.
+
+    `UsageError` where that was about other neighbours, or against others who look.
+    """
+    spent = start.spent
+    if not spent.hides:
+        return (LedgerEntry(Charge.exact(), 1, start.algorithm),)
+    known = (privacy is None or spent.unit in {"user", privacy.unit}) and spent.view == "everything"
+    if not known or spent.relation != "replace-one":
+        # A claim for one record, or against a neighbour, says nothing of what is asked for here.
+        raise UsageError(f"its privacy is of another kind than {privacy}: {spent}", "start")
+    return (LedgerEntry(Charge.guarantee(spent.epsilon, spent.delta), 1, start.algorithm),)
+
+
+def fedsgd(
+    problem: Any, y: Any = None, groups: Any = None, *, rounds: int = 20, **asked: Any
+) -> Outcome:
     """Trains a linear model by gradients: `fedavg`, with its keywords, but without local steps.
 
     With unit "record" the gradients of single records are shortened, before users add them up.
     """
-    return fedavg(problem, rounds=rounds, local_steps=0, **asked)
+    return fedavg(problem, y, groups, rounds=rounds, local_steps=0, **asked)

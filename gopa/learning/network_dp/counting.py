@@ -12,6 +12,7 @@ from scipy.special import bdtrc
 from gopa import UsageError
 from gopa.accounting import Loss
 from gopa.graph import Graph
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import generator, number, whole
 from gopa.learning.clocks import Clock, ClockLaw, require_law
 from gopa.learning.data import Users as Problem
@@ -37,6 +38,7 @@ _CLAIMS: Final = {
 }
 
 
+@algorithm(labels="unread")
 def fit_sum(  # noqa: PLR0913 - every algorithm is called like this
     problem: Problem,
     *,
@@ -73,6 +75,7 @@ def fit_sum(  # noqa: PLR0913 - every algorithm is called like this
     return outcome(run, name, sums[:, 0] / _expected(walk, len(sigma)), spent, messages)
 
 
+@algorithm()
 def fit_histogram(  # noqa: PLR0913 - every algorithm is called like this
     problem: Problem,
     *,

@@ -9,19 +9,19 @@ import numpy as np
 
 from gopa import UsageError
 from gopa.graph import Graph
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import generator, number, whole
 from gopa.learning.clipping import within
-from gopa.learning.clocks import Clock, ClockLaw, require_law
+from gopa.learning.clocks import Clock, ClockLaw, Steps, constant, require_law
 from gopa.learning.data import Table
 from gopa.learning.data import Users as Problem
 from gopa.learning.network_dp.counting import WALKED, claimed, outcome, require_supported
 from gopa.learning.network_dp.laws import WalkLaw, central_sigma, graph_law, local_sigma, sgd_law
 from gopa.learning.network_dp.walks import Flags, GraphWalk, Users, Walk, carry
-from gopa.learning.objectives import LOGISTIC, Linear, RowLoss
+from gopa.learning.objectives import LOGISTIC, LOSSES, Linear, RowLoss
 from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Privacy
 from gopa.learning.rows import AgentRows
-from gopa.learning.steps import Steps, constant
 from gopa.support.arrays import Floats
 
 _LOOKS: Final = 20
@@ -108,6 +108,7 @@ class Descent:
         self._first, self._lengths = step, lengths.tolist()
 
 
+@algorithm(named={"loss": (RowLoss, LOSSES)}, labels="signs")
 def fit_sgd(  # noqa: PLR0913 - every algorithm is called like this
     problem: Problem,
     *,

@@ -12,6 +12,7 @@ import numpy as np
 import gopa
 from gopa import UsageError
 from gopa.graph import Graph, MixingMatrix, metropolis, require_connected
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import generator, whole
 from gopa.learning.data import Users as Problem
 from gopa.learning.ledger import PrivacyLedger
@@ -48,6 +49,7 @@ def gossip_shifts(mixing: MixingMatrix, rounds: int, observer: int) -> Floats:
     return np.asarray(np.minimum((known**2).sum(axis=0), 1.0))
 
 
+@algorithm(labels="unread")
 def fit_gossip(  # noqa: PLR0913 - every algorithm is called like this
     problem: Problem,
     *,
@@ -97,6 +99,7 @@ def fit_gossip(  # noqa: PLR0913 - every algorithm is called like this
     )
 
 
+@algorithm(labels="unread")
 def fit_groups(  # noqa: PLR0913 - every algorithm is called like this
     problem: Problem,
     *,

@@ -21,7 +21,7 @@ from scipy.special import log_ndtr
 from gopa import UsageError
 from gopa.accounting import Loss, Rdp, gaussian_sigma
 from gopa.learning.checks import whole
-from gopa.learning.steps import Steps
+from gopa.learning.clocks import Steps
 from gopa.support.arrays import Floats
 
 _POINTS: Final = 2**13

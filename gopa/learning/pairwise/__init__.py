@@ -14,6 +14,8 @@ reports), `two_party` (circuits of two users), `verified` (histograms), `averagi
 Specification: `specs/23-pairwise.md`; how to use it: `docs/learning/pairwise.md`.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from gopa.learning.pairwise.answers import PrivateAnswers, WholeKernel
 from gopa.learning.pairwise.averaging import OpenRows, Prox, dual_averages, fit_dual_averaging
 from gopa.learning.pairwise.gossip import estimates, expected_estimates, fit_pairwise
@@ -43,6 +45,9 @@ from gopa.learning.pairwise.subsampling import (
 from gopa.learning.pairwise.two_party import PairRun, Transport, fit_two_party, in_this_process
 from gopa.learning.pairwise.verified import fit_verified
 
+if TYPE_CHECKING:
+    from gopa.learning.pairwise.scorer import PairwiseScorer
+
 __all__ = [
     "AUC",
     "GINI",
@@ -60,6 +65,7 @@ __all__ = [
     "PairLoss",
     "PairRun",
     "Pairs",
+    "PairwiseScorer",
     "PrivateAnswers",
     "Prox",
     "PublicLaw",
@@ -84,3 +90,11 @@ __all__ = [
     "shared_out",
     "statistic",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "PairwiseScorer":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gopa.learning.pairwise import scorer
+
+    return scorer.PairwiseScorer

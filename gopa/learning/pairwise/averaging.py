@@ -15,17 +15,18 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.graph import Graph
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import number, require_seed, whole
 from gopa.learning.clipping import within
+from gopa.learning.clocks import Steps, root
 from gopa.learning.data import Users
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.pairwise.gossip import NUMBER_BYTES, exchanges, marked, require_gossip
 from gopa.learning.pairwise.kernels import Places
-from gopa.learning.pairwise.losses import RANKING, MeanLoss, PairLoss, rows_of
+from gopa.learning.pairwise.losses import PAIR_LOSSES, RANKING, MeanLoss, PairLoss, rows_of
 from gopa.learning.pairwise.private_rows import PrivateRows
 from gopa.learning.privacy import Privacy
-from gopa.learning.steps import Steps, root
 from gopa.support.arrays import Floats
 from gopa.support.draws import Draws
 
@@ -201,6 +202,7 @@ def gradient_bias(rows: OpenRows, found: DualIterate) -> Floats:
     return np.asarray(total)
 
 
+@algorithm(named={"loss": (PairLoss, PAIR_LOSSES)})
 def fit_dual_averaging(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,

@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.graph import Graph
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import require_seed, whole
 from gopa.learning.clocks import EdgeClock
 from gopa.learning.data import Users
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
-from gopa.learning.pairwise.kernels import Between, Kernel, Pairs, Places
+from gopa.learning.pairwise.kernels import NAMED_KERNELS, Between, Kernel, Pairs, Places
 from gopa.learning.pairwise.local import Cells, reports_of
 from gopa.learning.privacy import Privacy
 from gopa.noise import subseed
@@ -166,6 +167,7 @@ def expected_estimates(pairs: Between, graph: Graph, steps: int) -> Floats:
     return found
 
 
+@algorithm(named={"kernel": (Kernel, NAMED_KERNELS)}, labels="signs", points=True)
 def fit_pairwise(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,

@@ -106,6 +106,10 @@ KENDALL: Final = Kernel("Kendall's tau", _concordant, -1, 1, labels="secret")
 """Its second number is the label, which is as secret as the first."""
 
 KERNELS: Final = (GINI, VARIANCE, RENYI, AUC, WILCOXON, KENDALL)
+NAMED_KERNELS: Final = {
+    "gini": GINI, "variance": VARIANCE, "renyi": RENYI, "auc": AUC, "wilcoxon": WILCOXON,
+    "kendall": KENDALL,
+}  # fmt: skip
 
 
 def renyi_entropy(collisions: float) -> float:

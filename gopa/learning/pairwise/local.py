@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import number, whole
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
-from gopa.learning.pairwise.kernels import Kernel, Places, TablePairs, points_of
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
+from gopa.learning.pairwise.kernels import NAMED_KERNELS, Kernel, Places, TablePairs, points_of
 from gopa.learning.privacy import Charge, Privacy
 from gopa.noise import RandomisedResponse, randomised_response, subseed
 from gopa.support.arrays import Floats
@@ -215,13 +216,17 @@ def require_local(privacy: Privacy | None, problem: Users) -> Privacy:
     return privacy
 
 
+@algorithm(
+    named={"kernel": (Kernel, NAMED_KERNELS)},
+    labels="signs",
+    points=True,
+    alone="everybody reports once: leave graph and clock out",
+)
 def fit_local(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,
     kernel: Kernel,
     privacy: Privacy | None,
-    graph: Any = None,
-    clock: Any = None,
     seed: int,
     progress: Progress = None,
     cells: Cells | None = None,
@@ -233,7 +238,6 @@ def fit_local(  # noqa: PLR0913 - every algorithm is called like this
     Raises:
         UsageError: parts do not fit together.
     """
-    require_neither(graph, clock, "everybody reports once: leave graph and clock out")
     ledger = PrivacyLedger(privacy, assumptions=kernel.assumptions)
     with AlgorithmRun(seed=seed, progress=progress, ledger=ledger, stops=False) as run:
         run.advance("reports", 0, 1)

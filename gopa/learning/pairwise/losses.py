@@ -82,6 +82,10 @@ METRIC: Final = PairLoss(
 """Weights of squared differences, and last a threshold: rows of one label are to be nearer."""
 
 
+PAIR_LOSSES: Final = {each.name: each for each in (RANKING, METRIC)}
+"""Losses of pairs by their names."""
+
+
 def rows_of(users: Users) -> Floats:
     """Features and label of each user's only row."""
     if (users.counts != 1).any():

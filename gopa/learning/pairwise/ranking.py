@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.pairwise.kernels import AUC, Places, points_of
 from gopa.learning.pairwise.local import require_local
 from gopa.learning.pairwise.subsampling import shared_out
@@ -130,12 +131,11 @@ def exact_tree_variance(above: Places, below: Places, depth: int, epsilon: float
     return one + other + both + float(lower[above].sum())
 
 
+@algorithm(labels="signs", points=True, alone="everybody reports once: leave graph and clock out")
 def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,
     privacy: Privacy | None,
-    graph: Any = None,
-    clock: Any = None,
     seed: int,
     progress: Progress = None,
     depth: int = 10,
@@ -152,7 +152,6 @@ def fit_ranking(  # noqa: PLR0913 - every algorithm is called like this
     Raises:
         UsageError: parts do not fit together.
     """
-    require_neither(graph, clock, "everybody reports once: leave graph and clock out")
     asked, many = require_local(privacy, problem), len(problem)
     whole(depth, "depth", 1, _DEEPEST)
     if patience is not None and not patience > 1:
@@ -197,11 +196,20 @@ def cells_of(scores: npt.ArrayLike, depth: int, low: float = 0.0, high: float = 
 
 def area_under_curve(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """The exact AUC, ties counting nothing, however many pairs there are."""
+    return concordance(scores, np.asarray(labels) > 0)
+
+
+def concordance(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+    """The part of the pairs of unlike labels that scores have in this order; ties count nothing."""
     numbers, kinds = finite(scores, "scores"), np.asarray(labels)
-    if kinds.shape != numbers.shape or not 0 < (kinds > 0).sum() < len(kinds):
-        raise UsageError("one for each score, and some of both kinds", "labels")
-    above, below = numbers[kinds > 0], np.sort(numbers[kinds <= 0])
-    return float(np.searchsorted(below, above, "left").mean() / len(below))
+    if kinds.shape != numbers.shape or len(np.unique(kinds)) < 2:
+        raise UsageError("one for each score, and two of them unlike", "labels")
+    right = many = 0
+    for kind in np.unique(kinds)[1:]:
+        above, below = numbers[kinds == kind], np.sort(numbers[kinds < kind])
+        right += int(np.searchsorted(below, above, "left").sum())
+        many += len(above) * len(below)
+    return right / many
 
 
 def _ones(cells: Places) -> Places:

@@ -9,18 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from gopa import UsageError
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import whole
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.pairwise.answers import PrivateAnswers, WholeKernel
-from gopa.learning.pairwise.kernels import Kernel, Places, points_of
+from gopa.learning.pairwise.kernels import NAMED_KERNELS, Kernel, Places, points_of
 from gopa.learning.pairwise.local import require_local
 from gopa.learning.pairwise.subsampling import PublicLaw, answers_within, best_rounds, pairings
 from gopa.learning.privacy import Charge, Privacy
@@ -69,13 +70,17 @@ def in_this_process(run: PairRun) -> int:
     return garbler.result
 
 
+@algorithm(
+    named={"kernel": (Kernel, NAMED_KERNELS)},
+    labels="signs",
+    points=True,
+    alone="an aggregator draws pairs: leave graph and clock out",
+)
 def fit_two_party(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,
     kernel: Kernel,
     privacy: Privacy | None,
-    graph: Any = None,
-    clock: Any = None,
     seed: int,
     progress: Progress = None,
     low: float = 0.0,
@@ -95,7 +100,6 @@ def fit_two_party(  # noqa: PLR0913 - every algorithm is called like this
     Raises:
         UsageError: parts do not fit together.
     """
-    require_neither(graph, clock, "an aggregator draws pairs: leave graph and clock out")
     asked = require_local(privacy, problem)
     run = AlgorithmRun(seed=seed, progress=progress, stops=False)
     if not (transport is None or callable(transport)):

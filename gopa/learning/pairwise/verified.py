@@ -12,11 +12,12 @@ import numpy as np
 
 import gopa
 from gopa import UsageError
+from gopa.learning.calls import algorithm
 from gopa.learning.data import Users
 from gopa.learning.history import History
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
-from gopa.learning.pairwise.kernels import Kernel, points_of
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
+from gopa.learning.pairwise.kernels import NAMED_KERNELS, Kernel, points_of
 from gopa.learning.pairwise.local import (
     Cells,
     chosen_cells,
@@ -29,13 +30,17 @@ from gopa.noise import subseed
 from gopa.support.arrays import Floats
 
 
+@algorithm(
+    named={"kernel": (Kernel, NAMED_KERNELS)},
+    labels="signs",
+    points=True,
+    alone="a session makes its own: leave graph and clock out",
+)
 def fit_verified(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,
     *,
     kernel: Kernel,
     privacy: Privacy | None,
-    graph: Any = None,
-    clock: Any = None,
     seed: int,
     progress: Progress = None,
     cells: Cells | None = None,
@@ -49,7 +54,6 @@ def fit_verified(  # noqa: PLR0913 - every algorithm is called like this
     Raises:
         UsageError: parts do not fit together.
     """
-    require_neither(graph, clock, "a session makes its own: leave graph and clock out")
     asked = require_local(privacy, problem)
     run = AlgorithmRun(seed=seed, progress=progress, stops=False)
     if options.get("mode") == "off":

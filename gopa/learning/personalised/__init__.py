@@ -16,6 +16,9 @@ Users send their models to those whom a weighted graph joins them with, and nobo
 Specification: `specs/20-personalised.md`; how to use it: `docs/learning/personalised.md`.
 """
 
+from typing import TYPE_CHECKING, Any
+
+from gopa.learning.objectives import stumps
 from gopa.learning.personalised.admm import fit_admm
 from gopa.learning.personalised.alternating import (
     BudgetShares,
@@ -24,7 +27,6 @@ from gopa.learning.personalised.alternating import (
     fit_jointly,
 )
 from gopa.learning.personalised.descent import Member
-from gopa.learning.personalised.facade import Personalised, stumps
 from gopa.learning.personalised.graph_learning import (
     GossipPeers,
     GraphLearner,
@@ -42,6 +44,9 @@ from gopa.learning.personalised.objective import (
 )
 from gopa.learning.personalised.release import Accounts
 from gopa.learning.personalised.warm import private_alone, propagated
+
+if TYPE_CHECKING:
+    from gopa.learning.personalised.facade import Personalised
 
 __all__ = [
     "Accounts",
@@ -67,3 +72,11 @@ __all__ = [
     "propagated",
     "stumps",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Personalised":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gopa.learning.personalised import facade
+
+    return facade.Personalised

@@ -19,7 +19,7 @@ from gopa.graph import Graph
 from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
 from gopa.learning.clocks import Clock, ClockLaw, Poisson, events
-from gopa.learning.objectives import Linear
+from gopa.learning.objectives import Linear, Softmax
 from gopa.learning.personalised.moves import lengths, pace
 from gopa.learning.personalised.objective import Collaboration, Links, Places
 from gopa.learning.personalised.release import (
@@ -173,7 +173,7 @@ class GradientNoise:
         self.taken[now.runs, now.users] += 1
         return np.asarray((number <= last) & (reach > 0))
 
-    def gradient(self, local: Linear, models: Floats, now: Turns) -> Floats:
+    def gradient(self, local: Linear | Softmax, models: Floats, now: Turns) -> Floats:
         """The noisy gradient of each user's loss; regularisers tell nothing and have no noise."""
         reach = self.reaches[now.runs, now.users, self.taken[now.runs, now.users] - 1]
         rows = local.row_gradients(models, now.users)

@@ -6,140 +6,228 @@ How to use it: `docs/learning/personalised.md`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal, Self, TypeAlias
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.graph import Graph
-from gopa.learning.checks import generator, whole
+from gopa.learning.calls import named_graph
+from gopa.learning.checks import generator
 from gopa.learning.clipping import finite, length
 from gopa.learning.clocks import Clock
-from gopa.learning.data import Users
+from gopa.learning.data import Table, Users, class_numbers, natural, users_of
+from gopa.learning.estimators import Estimator, UnfitData, seed_of, value_errors
 from gopa.learning.ledger import BudgetExceeded
-from gopa.learning.objectives import LOGISTIC, Boosting, Linear, RowLoss
+from gopa.learning.objectives import (
+    LOSSES,
+    Boosting,
+    Objective,
+    Predictors,
+    RowLoss,
+    mean_of_rows,
+    with_one,
+)
 from gopa.learning.outcome import Progress
 from gopa.learning.personalised.alternating import BudgetShares, GraphSteps
 from gopa.learning.personalised.graph_learning import GraphLearner, graph_of
-from gopa.learning.personalised.methods import ROUNDS, MethodName, Task, method_for
+from gopa.learning.personalised.methods import (
+    METHODS,
+    ROUNDS,
+    MethodName,
+    PersonalMethod,
+    Task,
+    method_for,
+)
 from gopa.learning.personalised.objective import Collaboration, GraphRegulariser
 from gopa.learning.personalised.release import Noise
 from gopa.learning.privacy import Privacy
 from gopa.learning.rows import AgentRows
 from gopa.support.arrays import Floats
+from gopa.support.extras import missing
+
+try:
+    from sklearn.base import ClassifierMixin
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import validate_data
+except ImportError:
+    raise missing("learning") from None
 
 Pair: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
-Predictors: TypeAlias = Callable[[Floats], Floats]
-"""Maps rows (rows, columns) to outputs (rows, predictors) from -1 to 1."""
+@dataclass(eq=False, repr=False)
+class Personalised(ClassifierMixin, Estimator):  # type: ignore[misc]
+    """A model of its own for each user: linear, or of base predictors for two classes.
 
+    `graph` is a `Graph` with weights, the name of one, or "learn". With `predictors`, such as
+    `stumps`, models are combinations of their outputs, and what users minimise is the loss of
+    l1-Adaboost; without, models are linear, with an `intercept`, and the loss is `loss` with a
+    `ridge`, by default 2 by the number of a user's rows; several classes are told apart by a
+    softmax. With `privacy` rows are shortened to `row_bound`. `random_state` is another name of
+    `seed`.
 
-class Personalised:
-    """A model of its own for each user: two classes, linear or of base predictors.
-
-    `graph` is a `Graph` with weights, or "learn". With `predictors`, such as `stumps`, models are
-    combinations of their outputs, and what users minimise is the loss of l1-Adaboost; without,
-    models are linear, with an `intercept`, and the loss is `loss` with a `ridge`, by default 2 by
-    the number of a user's rows. With `privacy` rows are shortened to `row_bound`.
-
-    After `fit`: `models_` (users, p), `graph_`, `classes_`, `users_` (their numbers), `outcome_`,
-    and `problem_`, the `Collaboration` that was minimised.
+    After `fit`: `models_` (users, p), `graph_`, `classes_`, `users_` (their names, or numbers),
+    `outcome_`, and `problem_`, the `Collaboration` that was minimised.
     """
 
-    def __init__(  # noqa: PLR0913 - a method has many parts
-        self,
-        method: MethodName = "cd",
-        *,
-        privacy: Privacy | None = None,
-        graph: Graph | Literal["learn"] = "learn",
-        clock: Clock | None = None,
-        pull: float = 1.0,
-        weight: float | None = None,
-        regulariser: GraphRegulariser | None = None,
-        predictors: Predictors | None = None,
-        radius: float = 10.0,
-        loss: RowLoss = LOGISTIC,
-        ridge: float | None = None,
-        row_bound: float = 1.0,
-        intercept: bool = True,
-        steps: int | None = None,
-        every: int | None = None,
-        learning: GraphSteps | None = None,
-        noise: Noise = "gaussian",
-        shares: BudgetShares | None = None,
-        seed: int = 0,
-        progress: Progress = None,
-    ) -> None:
-        if not (graph == "learn" or isinstance(graph, Graph)):
-            raise UsageError('a Graph, or "learn"', "graph")
-        self._method = method_for(
-            method, combines=predictors is not None, learns=not isinstance(graph, Graph),
-            private=privacy is not None,
-        )  # fmt: skip
-        self.method, self.privacy, self.graph, self.clock = method, privacy, graph, clock
-        self.predictors, self.radius, self.loss, self.ridge = predictors, radius, loss, ridge
-        self.row_bound, self.steps, self.every, self.noise = row_bound, steps, every, noise
-        self.learning, self.shares = learning or GraphSteps(), shares
-        self.seed, self.progress, self.intercept = seed, progress, intercept
-        self._parts: dict[str, Any] = {"pull": pull, "weight": weight, "regulariser": regulariser}
-        self._pairs: list[tuple[Floats, Floats]] = []
+    method: MethodName = "cd"
+    _: KW_ONLY
+    privacy: Privacy | None = None
+    graph: Graph | str = "learn"
+    clock: Clock | None = None
+    pull: float = 1.0
+    weight: float | None = None
+    regulariser: GraphRegulariser | None = None
+    predictors: Predictors | None = None
+    radius: float = 10.0
+    loss: RowLoss | str = "logistic"
+    ridge: float | None = None
+    row_bound: float = 1.0
+    intercept: bool = True
+    steps: int | None = None
+    every: int | None = None
+    learning: GraphSteps | None = None
+    noise: Noise = "gaussian"
+    shares: BudgetShares | None = None
+    seed: int | None = 0
+    random_state: Any = None
+    progress: Progress = None
 
-    def fit(self, datasets: Users | Sequence[Pair]) -> Self:
-        """Learns all models from each user's rows and labels."""
-        pairs = datasets.pairs() if isinstance(datasets, Users) else list(datasets)
-        if not pairs:
-            raise UsageError("there is at least one user", "datasets")
-        with self._changing():
-            self._pairs = []
-            labels = np.concatenate([np.asarray(each).ravel() for _, each in pairs])
-            self.classes_ = np.unique(labels)
-            if len(self.classes_) != 2:
-                raise UsageError(f"two classes, and these are {len(self.classes_)}", "labels")
-            self._pairs = [self._prepared(each, f"datasets[{u}]") for u, each in enumerate(pairs)]
-            self.users_ = list(range(len(pairs)))
+    __metadata_request__fit: ClassVar = {"groups": True}
+    __metadata_request__predict: ClassVar = {"groups": True}
+    __metadata_request__decision_function: ClassVar = {"groups": True}
+    __metadata_request__score: ClassVar = {"groups": True}
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Learns all models from the rows of each user, whose names `groups` has.
+
+        Users may come as `users_of` takes them, too. Without groups all rows are one user's.
+        """
+        with value_errors(), self._changing():
+            self._pairs: list[tuple[Floats, Floats]] = []
+            users, names = self._users(X, y, groups)
+            self.users_, self._graph = names, self._given_graph(len(users))
+            drawn = self.seed is None or self.random_state is not None
+            self._seed: Any = seed_of(self.random_state) if drawn else self.seed
+            method = self._method()
+            if len(np.unique(users.table.labels)) < 2:
+                raise UnfitData("rows of one class: nothing tells them apart", "labels")
+            coded, self.classes_ = class_numbers(users)
+            if len(self.classes_) > 2 and self.predictors is not None:
+                raise UnfitData("two classes are told apart by base predictors", "labels")
+            if len(self.classes_) > 2 and self.privacy is not None and self._graph is None:
+                raise UnfitData("several classes with privacy take a given graph", "graph")
+            self._pairs = [
+                (self._seen(x, f"problem[{user}]"), np.asarray(y, dtype=np.float64))
+                for user, (x, y) in enumerate(coded.pairs())
+            ]
             self.problem_ = problem = self._problem(self._pairs)
-            outcome = self._method.fit(self._task())
+            outcome = method.fit(self._task())
             model = outcome.model if isinstance(outcome.model, dict) else {"models": outcome.model}
             self.models_: Floats = model["models"]
-            if isinstance(self.graph, Graph):
-                self._weights: Floats = self.graph.weight_matrix().toarray()
+            if self._graph is not None:
+                self._weights: Floats = self._graph.weight_matrix().toarray()
             else:
                 nobody = np.zeros((problem.users, problem.users))
                 self._weights = np.array(model.get("weights", nobody))
-            self.outcome_ = outcome
+            self.outcome_ = replace(outcome, classes=self.classes_)
+            self.n_iter_ = len(outcome.history)
         return self
+
+    def _users(self, X: Any, y: Any, groups: Any) -> tuple[Users, list[Any]]:
+        """The users, and what they are called."""
+        if y is None and isinstance(X, Users | list | tuple | Mapping):
+            users = users_of(X)
+            names = list(X) if isinstance(X, Mapping) else list(range(len(users)))
+            validate_data(self, users.table.features, ensure_min_samples=0)
+        else:
+            x, y = validate_data(self, X, y, dtype=np.float64)
+            check_classification_targets(y)
+            table, names = Table(x, y), [0]
+            users = Users(table, (np.arange(len(x)),))
+            if groups is not None:
+                users, names = natural(table, groups), np.unique(np.asarray(groups)).tolist()
+        if users.weights is not None:
+            raise UnfitData("all rows of a user count alike", "sample_weight")
+        return users, names
+
+    def _given_graph(self, users: int) -> Graph | None:
+        """The graph, or None where it is learned."""
+        if isinstance(self.graph, Graph):
+            return self.graph
+        if self.graph == "learn":
+            return None
+        if not isinstance(self.graph, str):
+            raise UsageError('a Graph, or "learn"', "graph")
+        found: Graph = named_graph(self.graph, users)
+        return found
+
+    def _asked_method(self) -> PersonalMethod:
+        return method_for(
+            self.method, combines=self.predictors is not None, learns=self._graph is None,
+            private=self.privacy is not None,
+        )  # fmt: skip
+
+    def _method(self) -> PersonalMethod:
+        """The method of the users that there are: a single one has nobody to look for."""
+        found = self._asked_method()
+        alone = self._graph is None and len(self.users_) == 1 and found.graphs == "learned"
+        return METHODS["local"] if alone else found
 
     @property
     def graph_(self) -> Graph:
         """Who collaborates with whom, by place in `users_`."""
         return graph_of(self._weights)
 
-    def decision_function(self, user: int, rows: npt.ArrayLike) -> Floats:
-        """A number for each row: above 0 for the second class."""
-        place, seen = self._place(user), self._seen(rows, "rows")
-        model = self.models_[place]
-        if seen.shape[1] != len(model):
-            raise UsageError("as many columns as in fit", "rows")
-        return np.asarray(np.einsum("rk,k->r", seen, model))
+    def decision_function(self, X: Any, groups: Any = None) -> Floats:
+        """A number for each row, above 0 for the second class; or one for each of more classes.
 
-    def predict(self, user: int, rows: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The classes of rows by the model of one user."""
-        second = self.decision_function(user, rows) > 0
-        return np.asarray(self.classes_[second.astype(int)])
+        `groups` says whose model each row is shown to, or whose all rows are; rows of nobody are
+        shown to the mean of all models.
+        """
+        with value_errors():
+            seen = self._seen(self._given(X), "X")
+            if groups is None:
+                own = self.models_.mean(axis=0, keepdims=True)
+            elif np.ndim(groups) == 0:
+                own = self.models_[[self._place(groups)]]
+            else:
+                listed = np.asarray(groups)
+                if listed.shape != (len(seen),):
+                    raise UnfitData("one user for each row", "groups")
+                names, places = np.unique(listed, return_inverse=True)
+                own = self.models_[[self._place(each) for each in names.tolist()]][places]
+            each = own.reshape(len(own), -1, seen.shape[1])
+            found = np.einsum(
+                "rk,rck->rc", seen, np.broadcast_to(each, (len(seen), *each.shape[1:]))
+            )
+            return np.asarray(found[:, 0] if len(self.classes_) == 2 else found)
 
-    def score(self, user: int, rows: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+    def predict(self, X: Any, groups: Any = None) -> npt.NDArray[Any]:
+        """The class of each row, by the models of `groups`."""
+        found = self.decision_function(X, groups)
+        place = found.argmax(axis=1) if found.ndim > 1 else (found > 0).astype(int)
+        return np.asarray(self.classes_[place])
+
+    def score(self, X: Any, y: Any, groups: Any = None) -> float:
         """The part of the rows that come out right."""
-        found, given = self.predict(user, rows), np.asarray(labels)
+        found, given = self.predict(X, groups), np.asarray(y)
         if given.shape != found.shape:
-            raise UsageError("one for each row", "labels")
+            raise UnfitData("one for each row", "y")
         return float((found == given).mean())
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self.privacy is not None
+        return tags
+
     def add_user(
-        self, rows: npt.ArrayLike, labels: npt.ArrayLike, weights: Mapping[int, float] | None = None
+        self, rows: npt.ArrayLike, labels: npt.ArrayLike, weights: Mapping[Any, float] | None = None
     ) -> int:
         """Lets a user join, and gives its number; models go on from where they are.
 
@@ -151,13 +239,13 @@ class Personalised:
         self._require_open()
         pair = self._prepared((rows, labels), "rows")
         places = {self._place(other): float(weight) for other, weight in (weights or {}).items()}
-        if weights is None and isinstance(self.graph, Graph):
+        if weights is None and self._graph is not None:
             raise UsageError(
                 "the graph was given: say who collaborates with the newcomer", "weights"
             )
         if not all(0 < weight < math.inf for weight in places.values()):
             raise UsageError("above 0 and finite", "weights")
-        number = max(self.users_) + 1
+        number = max((each for each in self.users_ if isinstance(each, int)), default=-1) + 1
         with self._changing():
             self.users_, self._pairs = [*self.users_, number], [*self._pairs, pair]
             self._weights = np.pad(self._weights, (0, 1))
@@ -170,7 +258,7 @@ class Personalised:
             self._go_on()
         return number
 
-    def remove_user(self, user: int) -> None:
+    def remove_user(self, user: Any) -> None:
         """Lets a user go; models of the others go on from where they are."""
         self._require_open()
         place = self._place(user)
@@ -187,12 +275,12 @@ class Personalised:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """Puts everything back if users were being changed when something stopped it."""
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
 
     def _prepared(self, pair: Pair, where: str) -> tuple[Floats, Floats]:
@@ -202,11 +290,12 @@ class Personalised:
         if given.ndim != 1 or len(given) != len(finite(np.atleast_1d(rows), where)):
             raise UsageError("a table of rows, and one label for each", where)
         if not np.isin(given, self.classes_).all():
-            raise UsageError(f"labels are {self.classes_[0]} and {self.classes_[1]}", "labels")
+            raise UsageError(f"labels are {self.classes_.tolist()}", "labels")
         seen = self._seen(rows, where)
         if self._pairs and seen.shape[1] != self._pairs[0][0].shape[1]:
             raise UsageError("as many columns as all other users have", where)
-        return seen, np.where(given == self.classes_[1], 1.0, -1.0)
+        places = np.searchsorted(self.classes_, given)
+        return seen, np.asarray(2.0 * places - 1 if len(self.classes_) == 2 else places, float)
 
     def _seen(self, rows: npt.ArrayLike, where: str) -> Floats:
         found = finite(rows, where)
@@ -220,24 +309,33 @@ class Personalised:
         """What users minimise; without privacy, what is declared is what their rows are."""
         if self.predictors is not None:
             margins = AgentRows.of([(seen * signs[:, None], signs) for seen, signs in pairs])
-            return Collaboration(Boosting(margins.clipped(math.inf, 1.0)), **self._parts)
+            return self._together(Boosting(margins.clipped(math.inf, 1.0)))
         rows = AgentRows.of(pairs)
         if self.privacy is None:
             rows = rows.clipped(2, max(1.0, float(length(rows.x, 2).max())) * (1 + 1e-9))
         else:
             rows = rows.clipped(1 if self.noise == "laplace" else 2, self.row_bound)
         ridge = 2 / np.maximum(rows.counts, 1) if self.ridge is None else self.ridge
-        local = Linear(self.loss, rows, ridge=ridge)
-        return Collaboration(local, own_bends=self.privacy is None, **self._parts)
+        loss = LOSSES.get(self.loss, self.loss) if isinstance(self.loss, str) else self.loss
+        if not isinstance(loss, RowLoss):
+            raise UsageError(f"a RowLoss, or one of {', '.join(map(repr, LOSSES))}", "loss")
+        local = mean_of_rows(loss, rows, len(self.classes_), ridge=ridge)
+        return self._together(local, own_bends=self.privacy is None)
+
+    def _together(self, local: Objective, *, own_bends: bool = False) -> Collaboration:
+        return Collaboration(
+            local, own_bends=own_bends, pull=self.pull, weight=self.weight,
+            regulariser=self.regulariser,
+        )  # fmt: skip
 
     def _task(self, graph: Graph | None = None) -> Task:
         """What the method learns of the users as they are; along this graph, or the one given."""
-        given = self.graph if isinstance(self.graph, Graph) else None
         return Task(
             problem=self.problem_, pooled=self._pooled, combines=self.predictors is not None,
-            privacy=self.privacy, graph=given if graph is None else graph, clock=self.clock,
-            steps=self.steps, every=self.every, learning=self.learning, shares=self.shares,
-            radius=self.radius, noise=self.noise, seed=self.seed, progress=self.progress,
+            privacy=self.privacy, graph=self._graph if graph is None else graph, clock=self.clock,
+            steps=self.steps, every=self.every, learning=self.learning or GraphSteps(),
+            shares=self.shares, radius=self.radius, noise=self.noise, seed=self._seed,
+            progress=self.progress,
         )  # fmt: skip
 
     def _pooled(self) -> Collaboration:
@@ -245,7 +343,7 @@ class Personalised:
         seen, signs = zip(*self._pairs, strict=True)
         return self._problem([(np.concatenate(seen), np.concatenate(signs))])
 
-    def _place(self, user: int) -> int:
+    def _place(self, user: Any) -> int:
         if not hasattr(self, "users_"):
             raise UsageError("call fit first", "fit")
         if user not in self.users_:
@@ -254,7 +352,7 @@ class Personalised:
 
     def _require_open(self) -> None:
         self._place(self.users_[0] if hasattr(self, "users_") else -1)
-        if self.privacy is not None and self._method.graphs != "none":
+        if self.privacy is not None and self._asked_method().graphs != "none":
             message = "everybody's budget is spent, and to go on, or to fit anew, spends it again"
             raise BudgetExceeded(message, math.inf, 0)
 
@@ -262,46 +360,23 @@ class Personalised:
         """Lets the newcomer, alone until now, compare itself with all others a few times."""
         problem = self.problem_
         users = problem.users
-        if users < 2 or self._method.graphs == "none":
+        if users < 2 or self._method().graphs == "none":
             return
         models = self.models_.copy()
         models[-1] = self._task().alone()[-1]
         learner = GraphLearner(problem, self._weights[None].copy(), models[None])
-        peers = min(self.learning.peers, users - 1)
-        rng = generator(self.seed, "newcomer", str(users))
+        learning = self.learning or GraphSteps()
+        peers = min(learning.peers, users - 1)
+        rng = generator(self._seed, "newcomer", str(users))
         for _ in range(ROUNDS):
             order = rng.permutation(users - 1)
             for first in range(0, users - 1 - (users - 1) % peers, peers):
                 learner(np.array([users - 1]), order[None, first : first + peers])
-        learner.cut(self.learning.cut)
+        learner.cut(learning.cut)
         self._weights = learner.weights[0]
 
     def _go_on(self) -> None:
         """A few more steps of everybody; who learns alone, or all as one, fits anew."""
-        self.outcome_ = self._method.resume(self._task(self.graph_), self.models_)
-        model = self.outcome_.model
+        outcome = self._method().resume(self._task(self.graph_), self.models_)
+        self.outcome_, model = replace(outcome, classes=self.classes_), outcome.model
         self.models_ = model["models"] if isinstance(model, dict) else model
-
-
-def with_one(rows: Floats) -> Floats:
-    """The rows with a one behind them, which gives linear models an intercept."""
-    return np.hstack([rows, np.ones((len(rows), 1))])
-
-
-def stumps(low: Floats, high: Floats, count: int) -> Predictors:
-    """`count` stumps on every column: -1 below a threshold, 1 from it on, evenly between two ends.
-
-    Ends that are taken from data tell something about them.
-    """
-    first, last = finite(np.atleast_1d(low), "low"), finite(np.atleast_1d(high), "high")
-    if first.shape != last.shape or not (first <= last).all():
-        raise UsageError("two ends for each column, the lower one first", "high")
-    shares = np.arange(1, whole(count, "count") + 1) / (count + 1)
-    thresholds = first[:, None] + shares * (last - first)[:, None]
-
-    def outputs(rows: Floats) -> Floats:
-        if rows.ndim != 2 or rows.shape[1] != len(thresholds):
-            raise UsageError(f"rows of {len(thresholds)} numbers", "rows")
-        return np.where(rows[:, :, None] >= thresholds, 1.0, -1.0).reshape(len(rows), -1)
-
-    return outputs

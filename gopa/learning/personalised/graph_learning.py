@@ -14,6 +14,7 @@ from gopa import UsageError
 from gopa.graph import Graph, from_similarity
 from gopa.learning.checks import generator, whole
 from gopa.learning.clipping import finite
+from gopa.learning.objectives import Linear
 from gopa.learning.personalised.objective import Collaboration, Links, Places
 from gopa.learning.personalised.release import Accounts, GridSums, Mechanism, Noise, NoiseStream
 from gopa.learning.privacy import Privacy
@@ -153,7 +154,10 @@ class PrivateLosses:
         noise: Noise,
         seed: int,
     ) -> None:
-        self._local, self._largest, self._seed = problem.private, largest, seed
+        local = problem.private
+        if not isinstance(local, Linear):
+            raise UsageError("losses of two classes are made private: Linear", "problem")
+        self._local, self._largest, self._seed = local, largest, seed
         self._run = accounts.next_run()
         mechanism, counts = Mechanism.of(noise), self._local.rows.counts
         self._rows = GridSums(mechanism, largest / 2, counts, accounts.privacy.unit)

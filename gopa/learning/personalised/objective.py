@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from gopa import UsageError
 from gopa.graph import Graph
 from gopa.learning.checks import number
 from gopa.learning.clipping import finite
-from gopa.learning.objectives import Linear, Objective
+from gopa.learning.objectives import Linear, Objective, Softmax
 from gopa.support.arrays import Floats, Integers
 
 Places: TypeAlias = Integers
@@ -165,16 +166,29 @@ def log_degrees(sparsity: float = 1.0, inside: float = 0.1) -> GraphRegulariser:
     """
     if not (0 < sparsity < math.inf and 0 < inside < math.inf):
         raise UsageError("sparsity and what is inside the log are above 0", "regulariser")
+    scale = partial(np.multiply, 2 * sparsity)
     edge = Convex(
-        lambda w: sparsity * w * w,
-        lambda w: 2 * sparsity * w,
-        lambda w: np.full_like(w, 2 * sparsity),
-        2 * sparsity,
+        partial(_squares, sparsity), scale, partial(_all_alike, 2 * sparsity), 2 * sparsity
     )
-    degree = Convex(
-        lambda d: -np.log(d + inside), lambda d: -1 / (d + inside), lambda d: (d + inside) ** -2.0
-    )
+    value, slope, bend = (partial(_log_part, inside, order) for order in range(3))
+    degree = Convex(value, slope, bend)
     return GraphRegulariser(edge, degree)
+
+
+# Functions of modules, which are pickled with the estimators that have them.
+def _squares(factor: float, w: Floats) -> Floats:
+    return factor * w * w
+
+
+def _all_alike(value: float, w: Floats) -> Floats:
+    return np.full_like(w, value)
+
+
+def _log_part(inside: float, order: int, d: Floats) -> Floats:
+    """-log(d + inside), or its first or second derivative."""
+    if order == 0:
+        return np.asarray(-np.log(d + inside))
+    return np.asarray(-1 / (d + inside) if order == 1 else (d + inside) ** -2.0)
 
 
 _FLOOR: Final = 1e-3
@@ -249,10 +263,10 @@ class Collaboration:
         return np.asarray(1 / found)
 
     @property
-    def private(self) -> Linear:
+    def private(self) -> Linear | Softmax:
         """The losses of users, if what is told of them can be made private."""
-        if not isinstance(self.local, Linear):
-            raise UsageError("only a mean over rows is made private: Linear", "problem")
+        if not isinstance(self.local, Linear | Softmax):
+            raise UsageError("only a mean over rows is made private: Linear or Softmax", "problem")
         if self.own_bends:
             message = "steps that were measured on rows betray them: own_bends=False"
             raise UsageError(message, "problem")

@@ -12,7 +12,7 @@ import numpy as np
 
 from gopa import UsageError
 from gopa.learning.clipping import Norm
-from gopa.learning.objectives import Linear, Quadratic
+from gopa.learning.objectives import Linear, Quadratic, Softmax
 from gopa.learning.personalised.objective import Collaboration, Places
 from gopa.learning.personalised.release import Accounts, Mechanism, Noise, NoiseStream
 from gopa.learning.privacy import Privacy
@@ -65,7 +65,7 @@ def private_alone(
     return told
 
 
-def _moved(local: Linear, present: Places, accounts: Accounts) -> Floats:
+def _moved(local: Linear | Softmax, present: Places, accounts: Accounts) -> Floats:
     """How far replacing what is hidden moves what these users find, in Euclidean length."""
     ridge, steep = local.strong_curvature()[present], local.row_gradient_bound(2)
     if not (ridge > 0).all():
@@ -77,7 +77,7 @@ def _moved(local: Linear, present: Places, accounts: Accounts) -> Floats:
     return np.asarray(2 * steep * many / (rows * ridge) * (1 + _CLOSE))
 
 
-def _learned(local: Linear, present: Places) -> Floats:
+def _learned(local: Linear | Softmax, present: Places) -> Floats:
     """What these users learn alone, by Nesterov's descent, closer than `_CLOSE` to the best.
 
     What is declared says how many steps that takes. No step depends on rows of others, and none

@@ -5,7 +5,7 @@ Nodes mix their own model into the public one behind normal noise, by a policy t
 
     >>> from gopa.learning.without_replacement import fit_without_replacement
     >>> from gopa.learning import Privacy, Table, generator, iid
-    >>> from gopa.learning.steps import constant
+    >>> from gopa.learning.clocks import constant
     >>> rows = generator(1, "rows").normal(size=(400, 2))
     >>> problem = iid(Table(rows, (rows[:, 0] > 0).astype(int), "made up"), users=4, seed=1)
     >>> asked = Privacy(1.0, 1e-6, unit="record")

@@ -8,19 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Required, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from gopa import UsageError
+from gopa.learning.calls import algorithm
 from gopa.learning.checks import whole
 from gopa.learning.clipping import DEVIATION, clip, on_grid, within
+from gopa.learning.clocks import Steps, constant, root
 from gopa.learning.data import Table, Users
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.outcome import AlgorithmRun, Outcome, Progress, require_neither
+from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Charge, Privacy, Spent
-from gopa.learning.steps import Steps, constant, root
 from gopa.learning.without_replacement.models import LONGEST, OneVsAll, Trained
 from gopa.learning.without_replacement.noise import Calibration, Noise, noise_for
 from gopa.learning.without_replacement.policies import ALWAYS, Coin, Policy
@@ -37,38 +38,40 @@ _COIN: Final = Coin(0.1)
 Labels = npt.NDArray[Any]
 
 
-def fit_without_replacement(  # noqa: PLR0913 - every algorithm is called like this
-    problem: Users,
-    *,
-    privacy: Privacy | None,
-    graph: Any = None,
-    clock: Any = None,
-    seed: int,
-    progress: Progress = None,
-    policy: Policy = _COIN,
-    steps: Steps = _TENTH,
-    batch: int = 50,
-    ridge: float = 0.0,
-    radius: float = math.inf,
-    calibration: Calibration = "joint",
-    runs: int = 1,
-    test: Table | None = None,
+class NodeOptions(TypedDict, total=False):
+    """What training by nodes in turn is asked for; `_Network.of` has what follows if nothing is."""
+
+    privacy: Required[Privacy | None]
+    seed: Required[int]
+    progress: Progress
+    steps: Steps
+    batch: int
+    ridge: float
+    radius: float
+    calibration: Calibration
+    runs: int
+    test: Table | None
+
+
+_IN_TURN: Final = "all nodes hear the public model, and act in turn"
+
+
+@algorithm(more=NodeOptions.__annotations__, alone=_IN_TURN)
+def fit_without_replacement(
+    problem: Users, *, policy: Policy = _COIN, **asked: Unpack[NodeOptions]
 ) -> Outcome:
     """Visits every row once; each node either steps alone or makes its model public, with noise.
 
+    Keywords are those of `NodeOptions`: by default `steps` are 0.1 long and a `batch` has 50 rows.
     Rows are shortened to length 1. `privacy` is for a record that one node has, against whoever
-    sees all public models of one run; nodes' own models are told to nobody. Rows that fill no
-    whole batch are left out.
+    sees all public models of one run; nodes' own models are told to nobody. Rows that fill no whole
+    batch are left out.
 
     Raises:
         UsageError: parts do not fit together.
     """
-    network = _Network.of(
-        problem, privacy, policy, graph=graph, clock=clock, seed=seed, progress=progress,
-        steps=steps, batch=batch, ridge=ridge, radius=radius, calibration=calibration, runs=runs,
-        test=test, visits=1,
-    )  # fmt: skip
-    models, width = network.public.shape[1:]
+    network = _Network.of(problem, policy, visits=1, **asked)
+    seed, (runs, models, width) = network.run.seed, network.public.shape
     controllers = [
         policy.controller(node, runs=runs, models=models, width=width, seed=seed)
         for node in range(len(problem))
@@ -88,33 +91,15 @@ def fit_without_replacement(  # noqa: PLR0913 - every algorithm is called like t
     return network.outcome(f"SGD without replacement ({policy.name})")
 
 
-def fit_with_replacement(  # noqa: PLR0913 - every algorithm is called like this
-    problem: Users,
-    *,
-    privacy: Privacy | None,
-    graph: Any = None,
-    clock: Any = None,
-    seed: int,
-    progress: Progress = None,
-    steps: Steps = _ROOT,
-    batch: int = 50,
-    ridge: float = 0.0,
-    radius: float = math.inf,
-    calibration: Calibration = "joint",
-    runs: int = 1,
-    test: Table | None = None,
-) -> Outcome:
+@algorithm(more=NodeOptions.__annotations__, alone=_IN_TURN)
+def fit_with_replacement(problem: Users, **asked: Unpack[NodeOptions]) -> Outcome:
     """Visits every row five times, each time with a fifth of epsilon and delta: the baseline.
 
     In each step a random node makes its model public, by random rows of those it has visited
     least often: so no row is visited more than five times.
     """
-    network = _Network.of(
-        problem, privacy, ALWAYS, graph=graph, clock=clock, seed=seed, progress=progress,
-        steps=steps, batch=batch, ridge=ridge, radius=radius, calibration=calibration, runs=runs,
-        test=test, visits=_VISITS,
-    )  # fmt: skip
-    nodes, order = len(problem), Draws(seed, "with replacement", "nodes")
+    network = _Network.of(problem, ALWAYS, visits=_VISITS, **({"steps": _ROOT} | asked))
+    nodes, order = len(problem), Draws(network.run.seed, "with replacement", "nodes")
     each = np.array([network.passes[0].batches(node) for node in range(nodes)])
     total, taken = int(each.sum()) * _VISITS, np.zeros(nodes, dtype=int)
     everybody = np.ones(network.public.shape[:2], dtype=bool)
@@ -188,26 +173,21 @@ class _Network:
     def of(  # noqa: PLR0913 - a run has many parts
         cls,
         problem: Users,
-        privacy: Privacy | None,
         policy: Policy,
         *,
-        graph: Any,
-        clock: Any,
-        seed: int,
-        progress: Progress,
-        steps: Steps,
-        batch: int,
-        ridge: float,
-        radius: float,
-        calibration: Calibration,
-        runs: int,
-        test: Table | None,
         visits: int,
+        privacy: Privacy | None,
+        seed: int,
+        progress: Progress = None,
+        steps: Steps = _TENTH,
+        batch: int = 50,
+        ridge: float = 0.0,
+        radius: float = math.inf,
+        calibration: Calibration = "joint",
+        runs: int = 1,
+        test: Table | None = None,
     ) -> _Network:
         """All models at zero, if everything fits together."""
-        if not isinstance(problem, Users):
-            raise UsageError("rows of nodes, such as iid(table, nodes, seed)", "problem")
-        require_neither(graph, clock, "all nodes hear the public model, and act in turn")
         run = AlgorithmRun(seed=seed, progress=progress)
         whole(runs, "runs")
         if whole(batch, "batch") > int(problem.counts.min()):
@@ -297,7 +277,9 @@ def _require_kept(privacy: Privacy) -> None:
     if not isinstance(privacy, Privacy):
         raise UsageError("a Privacy, such as Privacy(1.0, 1e-6, unit='record'), or None", "privacy")
     if privacy.unit != "record" or privacy.view != "everything":
-        raise UsageError("it hides one record from whoever sees all public models", "privacy")
+        raise UsageError(
+            'it hides one record from whoever sees all public models: unit="record"', "privacy"
+        )
     if privacy.relation != "replace-one":
         raise UsageError("a record is replaced: the number of rows is known", "privacy")
 

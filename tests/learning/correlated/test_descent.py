@@ -16,6 +16,7 @@ from gopa import UsageError
 from gopa.graph import MixingMatrix, complete, fixed, from_edges, metropolis, random_regular, ring
 from gopa.learning import BudgetExceeded, Privacy
 from gopa.learning.clipping import DEVIATION
+from gopa.learning.clocks import Steps, constant, harmonic
 from gopa.learning.correlated import (
     METHODS,
     Method,
@@ -28,7 +29,6 @@ from gopa.learning.correlated import (
 from gopa.learning.correlated.disguises import InFunctions, InStates, mixed
 from gopa.learning.objectives import HINGE, Linear, Objective, Quadratic
 from gopa.learning.rows import AgentRows
-from gopa.learning.steps import Steps, constant, harmonic
 from tests.learning.correlated.networks import GRAPHS, four, points, tumours
 
 NOISY: tuple[Method, ...] = METHODS[1:]

@@ -16,12 +16,12 @@ from gopa import UsageError
 from gopa.accounting import Loss
 from gopa.graph import Graph, MixingMatrix, complete, fixed, from_edges, grid, random_regular, ring
 from gopa.learning.clipping import DEVIATION
+from gopa.learning.clocks import Steps, constant, harmonic
 from gopa.learning.correlated import Disclosure, Method, descend, disclosure
 from gopa.learning.correlated.disguises import InStates
 from gopa.learning.objectives import SQUARED, Linear, Quadratic
 from gopa.learning.privacy import Unit
 from gopa.learning.rows import AgentRows
-from gopa.learning.steps import Steps, constant, harmonic
 from tests.learning.correlated.networks import tumours
 
 Floats = npt.NDArray[np.float64]

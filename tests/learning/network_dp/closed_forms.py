@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from gopa import UsageError
-from gopa.learning.steps import Steps, root
+from gopa.learning.clocks import Steps, root
 
 
 def advanced(epsilon: float, delta: float, times: int, extra: float) -> tuple[float, float]:

@@ -45,7 +45,7 @@ ONE = Privacy(1.0, 1e-5, view="neighbour")
 def accepted_sum() -> dict[str, object]:
     """A call that is not refused."""
     right: dict[str, object] = {"problem": ratings(12, seed=1), "privacy": ONE, "seed": 1}
-    fit_sum(**right)  # type: ignore[arg-type]
+    fit_sum(**right)
     return right
 
 
@@ -59,7 +59,7 @@ def accepted_histogram() -> dict[str, object]:
         "values": 6,
         "graph": ring(40),
     }
-    fit_histogram(**right)  # type: ignore[arg-type]
+    fit_histogram(**right)
     return right
 
 
@@ -438,7 +438,7 @@ def test_sums_that_are_refused(
     accepted_sum: dict[str, object], change: dict[str, object], field: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        fit_sum(**{**accepted_sum, **change})  # type: ignore[arg-type]
+        fit_sum(**{**accepted_sum, **change})
     assert caught.value.field == field
 
 
@@ -456,7 +456,7 @@ def test_histograms_that_are_refused(
     accepted_histogram: dict[str, object], change: dict[str, object], field: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        fit_histogram(**{**accepted_histogram, **change})  # type: ignore[arg-type]
+        fit_histogram(**{**accepted_histogram, **change})
     assert caught.value.field == field
 
 

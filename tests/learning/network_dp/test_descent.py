@@ -10,13 +10,12 @@ import pytest
 from gopa import UsageError
 from gopa.graph import grid, ring
 from gopa.learning import Privacy, Users, iid, linear_models, stacked
-from gopa.learning.clocks import InTurn, Poisson
+from gopa.learning.clocks import InTurn, Poisson, Steps, constant, root
 from gopa.learning.data import Table
 from gopa.learning.network_dp import Walk, carry, fit_sgd, local_sigma, sgd_law
 from gopa.learning.network_dp.descent import Descent
 from gopa.learning.objectives import HINGE, LOGISTIC, SQUARED, Linear, RowLoss
 from gopa.learning.rows import AgentRows
-from gopa.learning.steps import Steps, constant, root
 
 NEAR = Privacy(4.0, 1e-5, view="neighbour")
 
@@ -41,7 +40,7 @@ def descent(
 def accepted() -> dict[str, object]:
     """A call that is not refused."""
     right: dict[str, object] = {"problem": users(), "privacy": NEAR, "seed": 1, "steps": 100}
-    fit_sgd(**right)  # type: ignore[arg-type]
+    fit_sgd(**right)
     return right
 
 
@@ -219,7 +218,7 @@ def test_what_is_refused(
     accepted: dict[str, object], change: dict[str, object], field: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        fit_sgd(**{**accepted, **change})  # type: ignore[arg-type]
+        fit_sgd(**{**accepted, **change})
     assert caught.value.field == field
 
 

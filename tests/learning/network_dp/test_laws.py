@@ -15,6 +15,7 @@ from gopa import UsageError
 from gopa.accounting import Loss, gaussian_sigma
 from gopa.adversary import distinguish
 from gopa.graph import Graph, complete, grid, path, ring
+from gopa.learning.clocks import constant, root
 from gopa.learning.network_dp import (
     GraphWalk,
     WalkLaw,
@@ -28,7 +29,6 @@ from gopa.learning.network_dp import (
     walk_histogram,
 )
 from gopa.learning.network_dp.laws import Shares, central_sigma, gaps, local_sigma, spacings
-from gopa.learning.steps import constant, root
 from tests.learning.network_dp.closed_forms import (
     advanced,
     descent_error,

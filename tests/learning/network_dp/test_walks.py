@@ -247,7 +247,7 @@ def test_groups_that_are_refused(change: dict[str, object], field: str) -> None:
         "size": 12,
     }
     with pytest.raises(UsageError) as caught:
-        fit_groups(**{**right, **change})  # type: ignore[arg-type]
+        fit_groups(**{**right, **change})
     assert caught.value.field == field
 
 

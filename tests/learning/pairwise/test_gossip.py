@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from gopa import UsageError
 from gopa.graph import Graph, complete, from_edges, grid, ring
 from gopa.learning import Privacy, Users, stacked
-from gopa.learning.clocks import EdgeClock, Poisson, events
+from gopa.learning.clocks import EdgeClock, Poisson, Steps, events, root
 from gopa.learning.pairwise import (
     AUC,
     GINI,
@@ -38,7 +38,6 @@ from gopa.learning.pairwise.gossip import METHODS, Method
 from gopa.learning.pairwise.local import weights_of
 from gopa.learning.pairwise.losses import rows_of
 from gopa.learning.pairwise.private_rows import PrivateRows
-from gopa.learning.steps import Steps, root
 from gopa.noise import randomised_response, subseed
 from tests.learning.pairwise.samples import GRAPHS, users
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -10,14 +11,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
 
 from gopa import UsageError
 from gopa.graph import ring
 from gopa.learning import Charge, Privacy, Users, stacked
-from gopa.learning.pairwise import AUC, area_under_curve, fit_ranking, shared_out, statistic
+from gopa.learning.pairwise import (
+    AUC,
+    PairwiseScorer,
+    area_under_curve,
+    fit_dual_averaging,
+    fit_ranking,
+    shared_out,
+    statistic,
+)
 from gopa.learning.pairwise.ranking import (
     CountTree,
     cells_of,
+    concordance,
     exact_tree_variance,
     ordered_pairs,
 )
@@ -214,9 +226,45 @@ def test_parts_that_do_not_fit_are_refused(change: dict[str, Any], field: str) -
 
 
 def test_labels_that_are_no_sides_are_refused() -> None:
-    among = scored(40, 1)
-    for labels in (np.abs(among.table.labels), (among.table.labels + 1) // 2):
+    among, asked = scored(40, 1), {"privacy": Privacy(1.0), "seed": 1, "depth": 3}
+    right = fit_ranking(among, **asked)
+    for same in ((among.table.labels + 1) // 2, np.where(among.table.labels > 0, "yes", "no")):
+        other = replace(among, table=replace(among.table, labels=same))
+        assert fit_ranking(other, **asked).model == right.model
+    for labels in (np.abs(among.table.labels), np.arange(40)):
         other = replace(among, table=replace(among.table, labels=labels))
         with pytest.raises(UsageError) as caught:
-            fit_ranking(other, privacy=Privacy(1.0), seed=1, depth=3)
+            fit_ranking(other, **asked)
         assert caught.value.field == "problem"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_finds_nothing_wrong_with_the_scorer() -> None:
+    check_estimator(PairwiseScorer(), on_skip=None)
+
+
+def test_a_scorer_learns_the_order_of_labels() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(80, 3))
+    y = np.digitize(x @ [2.0, -1.0, 0.0], [-1, 0, 1])
+    model = PairwiseScorer(random_state=1).fit(x, y)
+    assert model.score(x, y) > 0.9
+    assert model.score(x, y > 1) == pytest.approx(area_under_curve(model.predict(x), y > 1))
+    same = fit_dual_averaging(
+        stacked([(each[None], np.array([kind])) for each, kind in zip(x, y, strict=True)], "rows"),
+        graph="complete", seed=1, steps=1600,
+    )  # fmt: skip
+    assert np.array_equal(same.model, model.coef_)
+    copied = pickle.loads(pickle.dumps(clone(model).fit(x, y)))  # noqa: S301 - our own
+    assert np.array_equal(copied.predict(x), model.predict(x))
+    asked = Privacy(8.0)
+    hidden = PairwiseScorer(privacy=asked, codebook=rng.normal(size=(4, 3)), random_state=1)
+    assert hidden.fit(x, y).outcome_.spent.within(asked)
+    with pytest.raises(ValueError, match="codebook"):
+        PairwiseScorer(privacy=asked).fit(x, y)
+    with pytest.raises(TypeError, match="random_state"):
+        PairwiseScorer(seed=1)
+    for labels in (np.zeros(80), np.arange(79)):
+        with pytest.raises(UsageError):
+            concordance(x[:, 0], labels)

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from gopa import UsageError
 from gopa.adversary import distinguish
 from gopa.learning import Outcome, Privacy, Table, Users, iid, moons, stacked
-from gopa.learning.steps import Steps, constant, harmonic
+from gopa.learning.clocks import Steps, constant, harmonic
 from gopa.learning.without_replacement import (
     ALWAYS,
     NEVER,
@@ -43,7 +43,7 @@ def bare(steps: Steps, **how: Any) -> _Network:
     """One node with two numbers in each row, whose steps a test takes itself."""
     settings = {"batch": 1, "radius": math.inf, "runs": 1, "privacy": None, **how}
     return _Network.of(
-        four_rows(0), policy=ALWAYS, graph=None, clock=None, seed=1, progress=False, steps=steps,
+        four_rows(0), policy=ALWAYS, seed=1, progress=False, steps=steps,
         ridge=0.0, calibration="joint", test=None, visits=1, **settings,
     )  # fmt: skip
 

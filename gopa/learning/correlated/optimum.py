@@ -122,14 +122,7 @@ def descent_bound(  # noqa: PLR0913 - the bound has many parts
     """
     require_doubly_stochastic(mixing)
     parts = {"heterogeneity": heterogeneity, "distance": distance, "noise": noise}
-    for name, value in {**parts, "curvature": curvature}.items():
-        if not 0 <= number(value, name) < math.inf:
-            raise UsageError("finite, and not negative", name)
-    if not (number(smoothness, "smoothness") > 0 and curvature <= smoothness < math.inf):
-        raise UsageError("above 0, finite, and not below the curvature", "smoothness")
-    bend = number(step, "step") * smoothness
-    if not 0 < bend < 1 / 2:
-        raise UsageError("above 0, and below 1 / (2 smoothness)", "step")
+    bend = _bend(step, smoothness, curvature, parts)
     agents, kept = len(mixing.limit), 1 - mixing.spectral_gap()
     uneven = max(float((mixing.matrix.data**2).sum()) - 1, 0.0) / agents
     drawn, shrunk = (step * noise) ** 2, 1 - step * curvature
@@ -141,10 +134,23 @@ def descent_bound(  # noqa: PLR0913 - the bound has many parts
         squares = min(straight, shrunk * squares + moved) + drawn / agents
         total = distance**2 + smoothness * (1 + 2 * bend) * step * sums + done * drawn / agents
         loss.append(total / (2 * step * (1 - 2 * bend) * done))
-        apart = math.sqrt((kept * apart + step * heterogeneity) ** 2 + drawn * uneven)
+        apart = math.sqrt((kept * shrunk * apart + step * heterogeneity) ** 2 + drawn * uneven)
         spread.append(apart)
         away.append(math.sqrt(squares))
     return DescentBound(np.array(loss), np.array(spread), np.array(away))
+
+
+def _bend(step: float, smoothness: float, curvature: float, parts: dict[str, float]) -> float:
+    """The step times the smoothness, if all numbers are such as the bound is proved for."""
+    for name, value in {**parts, "curvature": curvature}.items():
+        if not 0 <= number(value, name) < math.inf:
+            raise UsageError("finite, and not negative", name)
+    if not (number(smoothness, "smoothness") > 0 and curvature <= smoothness < math.inf):
+        raise UsageError("above 0, finite, and not below the curvature", "smoothness")
+    bend = number(step, "step") * smoothness
+    if not 0 < bend < 1 / 2:
+        raise UsageError("above 0, and below 1 / (2 smoothness)", "step")
+    return bend
 
 
 def gradient_heterogeneity(objective: Objective, mixing: MixingMatrix, model: Floats) -> Floats:

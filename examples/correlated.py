@@ -11,6 +11,7 @@ and on one that was fitted to them. It reads `mnist` below the folder `GOPA_DATA
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, partial
 from itertools import islice
 
@@ -40,6 +41,7 @@ from gopa.learning.experiments import FigureRun, FigureSet
 from gopa.learning.objectives import LOGISTIC, Linear, Quadratic
 from gopa.learning.rows import AgentRows
 from gopa.learning.steps import constant
+from gopa.noise import discrete_laplace, subseed
 from gopa.support.arrays import Floats
 
 figures = FigureSet(__doc__.partition("\n")[0])
@@ -277,6 +279,8 @@ def noted(run: FigureRun, name: str, each: list[History]) -> None:
     unlike = [heterogeneity(w, p) for w, p in zip(mixings, shares, strict=True)]
     run.number(f"{name}: heterogeneity", float(np.mean(unlike)))
     run.number(f"{name}: gap", float(np.mean([w.spectral_gap() for w in mixings])))
+    if name == "fitted":
+        noted_noisy(run, shares)
     steps = each[0]["step"]
     for place in (int(np.searchsorted(steps, steps[-1] / 10)), -1):
         for what in ("above", "accuracy", "worst", "average", "bound"):
@@ -286,6 +290,27 @@ def noted(run: FigureRun, name: str, each: list[History]) -> None:
             if what in {"above", "worst"}:
                 run.number(f"{title}, least", values.min())
                 run.number(f"{title}, most", values.max())
+
+
+def noted_noisy(run: FigureRun, shares: list[Floats]) -> None:
+    """What is left if agents tell their counts of labels with noise, by what the noise hides."""
+    for unit, moved in (("row", 2), ("agent", 2 * 2 * SHARD)):
+        for epsilon in (1, 4, 16):
+            unlike = [
+                heterogeneity(fitted_mixing(noisy(each, moved, epsilon, seed), DEGREE), each)
+                for seed, each in enumerate(shares, run.seed)
+            ]
+            name = f"fitted to counts that hide a whole {unit}, epsilon {epsilon}: heterogeneity"
+            run.number(name, float(np.mean(unlike)))
+
+
+def noisy(shares: Floats, moved: int, epsilon: int, seed: int) -> Floats:
+    """Proportions from counts with noise: `moved` is how far other data move them all together."""
+    counts = np.rint(2 * SHARD * shares).astype(np.int64)
+    law = discrete_laplace(Fraction(moved, epsilon))
+    found = np.maximum(counts + law.draw(subseed(seed, "counts"), counts.shape), 0)
+    found[~found.any(axis=1)] = 1
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
 @figures.figure("topology")

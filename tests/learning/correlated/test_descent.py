@@ -428,6 +428,20 @@ def test_descent_on_logistic_losses_stays_below_its_bound(name: str, batch: int 
     assert (np.sqrt(apart)[1:] <= bound.apart).all()
 
 
+def test_noise_cancels_where_agents_do_not_hear_each_other_alike() -> None:
+    """A directed matrix whose columns sum to 1 keeps the sum; "rss-lb" needs equal weights."""
+    mixing, flat = MIXINGS["fitted"], Quadratic(np.zeros((12, 2)), scale=1e-300)
+    start = np.random.default_rng(9).normal(size=(12, 2))
+    how: dict[str, Any] = {"mixing": mixing, "start": start, "seed": 3}
+    walk = descend(flat, mixing.graph(), method="rss", **how)
+    for each in islice(walk, 30):
+        assert np.abs(each.average - start.mean(axis=0)).max() < 1e-12
+    assert each.spread.max() > 1e-3
+    with pytest.raises(UsageError) as caught:
+        descend(flat, mixing.graph(), method="rss-lb", **how)
+    assert caught.value.field == "mixing"
+
+
 def test_a_fitted_matrix_brings_agents_closer_to_the_optimum() -> None:
     """Two labels pull in two directions; neighbourhoods that have both pull in none."""
     held = np.eye(2)[np.repeat([0, 1], 10)]

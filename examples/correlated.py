@@ -318,17 +318,22 @@ def topologies(run: FigureRun) -> None:
     """Descent with rows of one or two digits for each agent, on six graphs of four neighbours."""
     steps, seeds = (60, range(1)) if run.quick else (1000, range(5))
     run.uses(task(run.seed).table)
-    titles = ("loss of agents, above the least", "accuracy of the worst agent", "bound")
+    titles = (
+        "loss of agents, above the least", "accuracy of the worst agent",
+        "mean loss so far of averages (dotted), and its bound",
+    )  # fmt: skip
     with run.picture(*titles) as axes:
-        for name in GRAPHS:
+        for number, name in enumerate(GRAPHS):
             each = [
                 run.part(f"{name}-{seed}", partial(followed, name, run.seed + seed, steps))
                 for seed in seeds
             ]
             step = each[0]["step"]
-            for place, what in zip(axes, ("above", "worst", "bound"), strict=True):
-                place.plot(step, np.mean([part[what] for part in each], axis=0), label=name)
-            axes[2].plot(step, np.mean([part["average"] for part in each], axis=0), ":")
+            shown = [*zip(axes, ("above", "worst", "bound"), "---", strict=True)]
+            for place, what, style in [*shown, (axes[2], "average", ":")]:
+                mean = np.mean([part[what] for part in each], axis=0)
+                label = name if style == "-" else None
+                place.plot(step, mean, style, color=f"C{number}", label=label)
             noted(run, name, each)
         for place, scale in zip(axes, ("log", "linear", "log"), strict=True):
             place.set(xlabel="step", xscale="log", yscale=scale)

@@ -171,7 +171,7 @@ def shares(agents: int, labels: int, seed: int, held: int | None = None) -> np.n
     if held is None:
         return rng.dirichlet(np.full(labels, 0.3), agents)
     mine = np.stack([rng.permutation(labels)[:held] for _ in range(agents)])
-    return (mine[:, :, None] == np.arange(labels)).sum(axis=1) / held
+    return np.asarray((mine[:, :, None] == np.arange(labels)).sum(axis=1) / held)
 
 
 def alone(agents: int) -> MixingMatrix:

@@ -366,7 +366,7 @@ def test_descent_on_quadratics_stays_below_its_bound(name: str, share: float) ->
         objective, mixing.graph(), method="dgd", mixing=mixing, steps=constant(step), start=start,
         seed=1,
     )  # fmt: skip
-    losses = []
+    losses: list[float] = []
     for each in islice(walk, 301):
         fused, average = mixing.matrix @ each.models[:, 0], each.average[0]
         if each.number:
@@ -460,7 +460,11 @@ def test_a_fitted_matrix_brings_agents_closer_to_the_optimum() -> None:
 
 def test_drawn_rows_are_those_of_each_agent_and_fair() -> None:
     """One row drawn of as many agents as rows; the mean over draws is the whole gradient."""
-    data = [([[1.0], [2.0], [4.0]], [1.0, -1.0, 1.0]), ([[3.0]], [-1.0]), ([[0.5], [5.0]], [1, 1])]
+    data = [
+        (np.array([[1.0], [2.0], [4.0]]), np.array([1.0, -1.0, 1.0])),
+        (np.array([[3.0]]), np.array([-1.0])),
+        (np.array([[0.5], [5.0]]), np.array([1.0, 1.0])),
+    ]
     objective = Linear(LOGISTIC, AgentRows.of(data).clipped(2, 9.0), ridge=0.2)
     models = np.array([[0.3], [0.1], [-0.2]])
     each = objective.row_gradients(models) + 0.2 * models[:, None]

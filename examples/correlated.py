@@ -54,7 +54,8 @@ SHARD = 32
 """Rows of one digit that lie together; an agent has two such shards."""
 
 STEP, RIDGE, BATCH = 1.0, 1e-3, 8
-GRAPHS = ("clusters", "ring", "torus", "random regular", "exponential", "fitted")
+SHUFFLED = "fitted to others"
+GRAPHS = ("clusters", "ring", "torus", "random regular", "exponential", SHUFFLED, "fitted")
 
 
 def four_agents() -> Quadratic:
@@ -219,8 +220,12 @@ def topology(name: str, seed: int) -> MixingMatrix:
         return clusters()
     if name == "exponential":
         return exponential()
-    if name == "fitted":
-        return fitted_mixing(task(seed).proportions, DEGREE)
+    if name in {"fitted", SHUFFLED}:
+        shares = task(seed).proportions
+        if name == SHUFFLED:
+            # As well connected, by agents who have the labels of somebody else.
+            shares = generator(seed, "shuffled").permutation(shares)
+        return fitted_mixing(shares, DEGREE)
     graphs = {
         "ring": lambda: from_edges(
             AGENTS, [(u, (u + far) % AGENTS) for u in range(AGENTS) for far in (1, 2)]
@@ -315,7 +320,7 @@ def noisy(shares: Floats, moved: int, epsilon: int, seed: int) -> Floats:
 
 @figures.figure("topology")
 def topologies(run: FigureRun) -> None:
-    """Descent with rows of one or two digits for each agent, on six graphs of four neighbours."""
+    """Descent with rows of one or two digits for each agent, on seven graphs of four neighbours."""
     steps, seeds = (60, range(1)) if run.quick else (1000, range(5))
     run.uses(task(run.seed).table)
     titles = (

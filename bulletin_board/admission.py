@@ -1,4 +1,4 @@
-"""Says who may post what, and when: decided outside of the log, refused with a reason.
+"""Who may post what, and when: decided outside of the log, refused with a reason.
 
 The log knows bytes, slots and keys. Everything else, such as which phase is open, comes from an
 `AdmissionPolicy` that the caller injects. Refusals travel as problem details (RFC 9457).

@@ -1,4 +1,4 @@
-r"""Packs a whole log into one file for an audit offline. `specs/05-bulletin-board.md`, section 7.
+r"""A whole log in one file, for an audit offline. `specs/05-bulletin-board.md`, section 7.
 
     "gopa-archive/v1\\n"  header  checkpoint  bundle 0  bundle 1  ...  end
 

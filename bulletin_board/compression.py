@@ -1,4 +1,4 @@
-"""Makes and undoes gzip, the content encoding of HTTP, within bounds."""
+"""Gzip, the content encoding of HTTP, within bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes names that other people chose safe to show: nothing in them hides, reorders or controls."""
+"""Names that other people chose, safe to show: nothing in them hides, reorders or controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines entries: what a party signs and the log stores. `specs/05-bulletin-board.md`, section 3.
+"""Entries: what a party signs and the log stores. `specs/05-bulletin-board.md`, section 3.
 
 An entry authenticates itself: its author is an Ed25519 key and its signature
 covers everything else, so anyone may relay it and anyone can check it.

@@ -1,4 +1,4 @@
-"""Defines how a client asks for entries by place, and verifies what a board answers.
+"""Requests of a client for entries by place, and the check of what a board answers.
 
 Specification: `specs/05-bulletin-board.md`, section 11. An answer proves what it shows. It
 does not prove that there is nothing else.

@@ -1,4 +1,4 @@
-"""Says whom a reader trusts: a log, witnesses, groups and a quorum (C2SP tlog-policy)."""
+"""Whom a reader trusts: a log, witnesses, groups and a quorum (C2SP tlog-policy)."""
 
 from __future__ import annotations
 

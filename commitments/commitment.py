@@ -1,4 +1,4 @@
-"""Holds commitments and their openings, and adds and scales both alike.
+"""Commitments and their openings, which are added and scaled alike.
 
 Under one key, adding or scaling commitments adds or scales what they hide. The
 same operations on openings keep each opening fitting its commitment. Objects of

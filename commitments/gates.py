@@ -1,4 +1,4 @@
-"""Names what both backends compute over vectors of gates: hashes, garbled tables, labels.
+"""What both backends compute over vectors of gates: hashes, garbled tables, labels.
 
 Nothing here knows who garbles or why. Labels have 16 bytes each, little-endian, and the lowest bit
 of a label is its select bit. A gate is three words: 0 (exclusive or) or 1 (and), and its two input

@@ -1,4 +1,4 @@
-"""Defines the interface of a group of prime order: scalars, points and vectors of both.
+"""The interface of a group of prime order: scalars, points and vectors of both.
 
 Everything above this file is written against these types only. Two backends
 implement them for ristretto255 (`commitments.native`, `commitments.reference`);

@@ -1,4 +1,4 @@
-"""Names what the Rust core offers: the group ristretto255, and kernels over gates and tables.
+"""What the Rust core offers: the group ristretto255, and kernels over gates and tables.
 
 The classes of `commitments._native` implement the interfaces of `commitments.group`
 themselves; all that is left for Python is to name them. All of it is fast, and constant-time for

@@ -1,4 +1,4 @@
-"""Names what both backends compute over tables: values of functions at the corners of a cube.
+"""What both backends compute over tables: values of functions at the corners of a cube.
 
 A table has an entry, a residue mod the order, for every index; an index of v bits is a corner of a
 cube of v dimensions, its most significant bit the first coordinate. Entries behind the end of a

@@ -1,4 +1,4 @@
-"""Lists every domain-separation label of the project, in one place.
+"""Every domain-separation label of the project, in one place.
 
 A label keeps one use of a hash, a stream or a signature apart from all others.
 Labels look like `gopa/v1/<area>/<purpose>`. No label is a prefix of another, so

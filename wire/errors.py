@@ -1,4 +1,4 @@
-"""Defines the tree of errors. The class of an error says what is proved about whom.
+"""The tree of errors. The class of an error says what is proved about whom.
 
 Every error of the library descends from `GopaError`. A message says what to
 change; machine-readable facts are attributes. No error ever carries a secret.

@@ -1,4 +1,4 @@
-"""Holds many byte strings of one width in little more memory than their bytes."""
+"""Many byte strings of one width, in little more memory than their bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines a source of randomness, which is always an argument, and draws from it."""
+"""A source of randomness, which is always an argument, and draws from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds and checks verification equations: sums of points that are claimed to be the identity.
+"""Verification equations: sums of points that are claimed to be the identity, and their check.
 
 A verifier that returns its equations instead of checking them lets many proofs of
 any kinds be checked by one multi-scalar multiplication. Every equation enters such

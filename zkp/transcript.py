@@ -1,4 +1,4 @@
-"""Keeps the Fiat-Shamir transcript of a proof (specification 02, sections 1 and 2).
+"""The Fiat-Shamir transcript of a proof (specification 02, sections 1 and 2).
 
 The caller owns the transcript and binds, before the first challenge, everything
 the proof is about: protocol and version, session, round, party, role, every

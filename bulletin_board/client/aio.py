@@ -1,4 +1,4 @@
-"""Offers the client of a board to programs that use asyncio."""
+"""The client of a board for programs that use asyncio."""
 
 from __future__ import annotations
 

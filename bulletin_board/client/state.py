@@ -1,4 +1,4 @@
-"""Keeps what a client remembers between runs: the newest checkpoint it has verified."""
+"""What a client remembers between runs: the newest checkpoint it has verified."""
 
 from __future__ import annotations
 

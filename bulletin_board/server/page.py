@@ -1,4 +1,4 @@
-"""Makes the page at the board's root, and the document about sessions that it shows.
+"""The page at the board's root, and the document about sessions that it shows.
 
 The page is one file without outside assets, and never treats names as markup. What a session
 means is supplied by the protocol; without it, sessions are numbers.

@@ -1,4 +1,4 @@
-"""Serves the public files of a log: checkpoint, tiles, bundles.
+"""The public files of a log over HTTP: checkpoint, tiles, bundles.
 
 Answers are sent without holding more of them than a fixed number of bytes.
 """

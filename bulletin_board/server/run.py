@@ -1,4 +1,4 @@
-"""Puts a board together from its directory, and serves it: only here a board's socket is opened."""
+"""A board put together from its directory, and served: only here a board's socket is opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps a log in one directory, with SQLite files and public files: the default storage.
+"""A log in one directory, with SQLite files and public files: the default storage.
 
 log.vkey             the public half of the log's key, for organisers and auditors
 public/              what everyone may read: checkpoint, tile/...

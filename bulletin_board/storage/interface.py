@@ -1,4 +1,4 @@
-"""Says what the sequencer needs from a storage, in three small parts.
+"""What the sequencer needs from a storage, in three small parts.
 
 The parts fail separately on purpose: the lock may live on another machine than
 the index, so that restoring one of them from a backup is noticed.

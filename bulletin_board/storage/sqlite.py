@@ -1,4 +1,4 @@
-"""Keeps the index and the lock of a log in SQLite, with the settings that make a commit durable.
+"""The index and the lock of a log in SQLite, with the settings that make a commit durable.
 
 The index says where entries are, by who posted them and when. It is read beside its writer.
 """

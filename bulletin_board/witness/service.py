@@ -1,4 +1,4 @@
-"""Serves a witness over HTTP, and keeps its memory."""
+"""A witness over HTTP, and its memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gives the integers of gmpy2, which carries no type hints, a type that the checker knows.
+"""The integers of gmpy2, which carries no type hints, with a type that the checker knows.
 
 To the type checker an `mpz` is an `int`. The one difference that matters is that
 an `mpz` has no `to_bytes` in every supported version of gmpy2, hence `int(...)`

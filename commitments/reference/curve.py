@@ -1,4 +1,4 @@
-"""Defines what the reference backend needs to know of a curve."""
+"""What the reference backend needs to know of a curve."""
 
 from __future__ import annotations
 

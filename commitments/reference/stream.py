@@ -1,4 +1,4 @@
-"""Makes deterministic streams of secret values: ChaCha20 (RFC 8439) and draws from exact tables."""
+"""Deterministic streams of secret values: ChaCha20 (RFC 8439), and draws from exact tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds two laws as atoms, each with a mass under the first and the logarithm of its odds.
+"""Two laws as atoms, each with a mass under the first and the logarithm of its odds.
 
 What is done to a mechanism before it is composed, such as sampling its rows, is done to atoms. A
 grid is chosen afterwards. Specification: `specs/16-accounting.md`, sections 2 and 3.

@@ -1,4 +1,4 @@
-"""Holds privacy losses on a grid, in one direction, and composes them.
+"""Privacy losses on a grid, in one direction, and their composition.
 
 A loss distribution stands for a pair of laws that dominates a mechanism: masses under
 the first law on the losses i * step, and mass of infinite loss. Composition adds losses,

@@ -1,4 +1,4 @@
-"""Says what attackers are after, besides harm: each function asks whether an outcome is that."""
+"""What attackers are after, besides harm: each function asks whether an outcome is that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says what came of an attack: who was caught by which check, and whether the result is right."""
+"""What came of an attack: who was caught by which check, and whether the result is right."""
 
 from __future__ import annotations
 

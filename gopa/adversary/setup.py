@@ -1,4 +1,4 @@
-"""Sets up sessions in which attacks are tried: few parties, small proofs, everything real."""
+"""Sessions in which attacks are tried: few parties, small proofs, everything real."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the script of an attack, and notes which of its actors departed from the rules.
+"""The script of an attack, and notes of which of its actors departed from the rules.
 
 In a session of somebody else an attack may find no occasion, and then it shows nothing.
 """

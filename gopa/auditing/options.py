@@ -1,4 +1,4 @@
-"""Holds what an audit is asked to do, and reads what its reader trusts already, the anchors.
+"""What an audit is asked to do, and the anchors, which its reader trusts already.
 
 Specification: 11-I2.
 """

@@ -1,4 +1,4 @@
-"""Makes files of evidence, which convict, from a log that was read.
+"""Files of evidence, which convict, made from a log that was read.
 
 A file of evidence has a limit (11-E6), a log and the number of its faults
 have none: the log is read once to see how much each fault takes, and once for each group of

@@ -1,4 +1,4 @@
-"""Holds what an audit found, as data. `specs/11-audit.md`, sections 3 and 4.
+"""What an audit found, as data. `specs/11-audit.md`, sections 3 and 4.
 
 A report as JSON is one text for one report: 11-R3. The schema is
 `docs/audit/report.schema.json`.

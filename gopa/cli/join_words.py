@@ -1,4 +1,4 @@
-"""Tells people and machines what `gopa join` is doing, and how long it waits for its board."""
+"""What `gopa join` tells people and machines: what it does, and how long it waits for its board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says which codec reads the body of which kind of message."""
+"""The codec of the body of every kind of message."""
 
 from __future__ import annotations
 

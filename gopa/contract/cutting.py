@@ -1,4 +1,4 @@
-"""Says where a message is cut into entries. `specs/04-protocol.md`, section 1, 04-E1.
+"""Where a message is cut into entries. `specs/04-protocol.md`, section 1, 04-E1.
 
 The sums of a long result stand in entries of their own: who needs no sums is shown the others, and
 those with sums by their hashes alone. So do the heads of commits and prove messages, which are all

@@ -1,4 +1,4 @@
-"""Defines the manifest: everything a session is, fixed before anybody joins.
+"""The manifest: everything a session is, fixed before anybody joins.
 
 `specs/04-protocol.md`, section 1, has its binary form and that of a plan's terms. Its parts owe
 each other what 04-S2 and 04-Z2 say: every rule stops a session that could not end well, one that

@@ -1,4 +1,4 @@
-"""Defines what the organiser posts after the manifest.
+"""What the organiser posts after the manifest.
 
 `specs/04-protocol.md`, sections 2, 4, 5 and 12.
 """

@@ -1,4 +1,4 @@
-"""Names what a session chooses among: modes, trust, beacons, who may join."""
+"""What a session chooses among: modes, trust, beacons, who may join."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines what parties post. `specs/04-protocol.md`, sections 4 to 11.
+"""What parties post. `specs/04-protocol.md`, sections 4 to 11.
 
 Points, scalars and proofs stay bytes here: which sizes a field has depends on the
 session, and what they say is for the rules to judge.

@@ -1,4 +1,4 @@
-"""Defines what parties post where long vectors are proved row by row.
+"""What parties post where long vectors are proved row by row.
 
 `specs/14-long-vectors.md`, section 5. The other messages of parties are those of
 `gopa.contract.party`.

@@ -1,4 +1,4 @@
-"""Holds the terms of a session: the part of a plan that its manifest repeats.
+"""The terms of a session: the part of a plan that its manifest repeats.
 
 Terms may come from somebody who wants to claim too much, so an instance has numbers that fit
 together; what they are worth is for `guarantee` to say. Also counts the graphs and the coins

@@ -1,4 +1,4 @@
-"""Packs vectors of words of few bits, as messages carry them. `specs/08-masks.md`, section 5.
+"""Vectors of words of few bits, as messages carry them. `specs/08-masks.md`, section 5.
 
 Word i of w bits is bits w i .. w i + w - 1 of a little-endian integer.
 """

@@ -1,4 +1,4 @@
-"""Puts the workers of a Ray cluster behind the interface of Python's own pools."""
+"""The workers of a Ray cluster behind the interface of Python's own pools."""
 
 from __future__ import annotations
 

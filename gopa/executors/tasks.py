@@ -1,4 +1,4 @@
-"""Packs calls as bytes for other processes, does them there, and unpacks their answers.
+"""Calls as bytes for other processes: packed, carried out there, and their answers unpacked.
 
 Pickle decides what may go, as with Python's own pools of processes: functions by name, and
 data. Secrets of this library refuse to be pickled, so none can go by accident; packers that also

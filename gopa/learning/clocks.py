@@ -1,4 +1,4 @@
-"""Says who acts when, as arrays of events: a run is its seed.
+"""Who acts when, as arrays of events: a run is its seed.
 
 The first axis is that of repetitions, so that many runs advance together. Each has its
 own stream, so that run r is the same alone and among others, in blocks of any length. Who

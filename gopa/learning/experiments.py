@@ -1,4 +1,4 @@
-"""Makes figures and tables from commands: `python -m examples.NAME FIGURE --out FOLDER`.
+"""Figures and tables from commands: `python -m examples.NAME FIGURE --out FOLDER`.
 
 A figure is made of parts. What a part computed stays in the folder, and a command that is given
 again goes on behind the last part that was finished.

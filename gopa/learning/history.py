@@ -1,4 +1,4 @@
-"""Holds what an algorithm noted while it ran: columns of numbers, a row for each time it looked."""
+"""What an algorithm noted while it ran: columns of numbers, a row for each time it looked."""
 
 from __future__ import annotations
 

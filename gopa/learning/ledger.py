@@ -1,4 +1,4 @@
-"""Keeps the account of what steps cost, and refuses the one that would cost too much.
+"""The account of what steps cost, which refuses the one that would cost too much.
 
 Mechanisms that are known exactly compose by their loss distributions, `gopa.accounting.Loss`. A
 step is charged before anything of it is sent: whoever is interrupted has paid for a step that

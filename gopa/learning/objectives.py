@@ -1,4 +1,4 @@
-"""Defines what agents minimise: value, gradient, and the constants that theorems need.
+"""What agents minimise: value, gradient, and the constants that theorems need.
 
 Constants follow from declared bounds and never from the data, which they would betray.
 Models have the agents on the axis before the last, so that any number of runs goes in front.

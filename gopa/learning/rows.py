@@ -1,4 +1,4 @@
-"""Holds the data of all agents as arrays, and what was declared about the length of rows.
+"""The data of all agents as arrays, and what was declared about the length of rows.
 
 Specification: `specs/17-graphs-and-clocks.md`, section 6.
 """

@@ -1,4 +1,4 @@
-"""Says how long steps are: constant, or falling with a power of the number of the step."""
+"""How long steps are: constant, or falling with a power of the number of the step."""
 
 from __future__ import annotations
 

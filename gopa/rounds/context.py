@@ -1,4 +1,4 @@
-"""Names one round of one session, and binds its proofs to it."""
+"""One round of one session, to which its proofs are bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes and checks the proofs of a round, behind one interface.
+"""The proofs of a round, behind one interface.
 
 The rules, the parties and the organiser call these functions only through a `Proofs`
 object, so that tests of large families of small worlds may put cheap doubles in.

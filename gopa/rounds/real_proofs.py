@@ -1,4 +1,4 @@
-"""Makes and checks the proofs of every real session.
+"""The proofs of every real session.
 
 04-J3, 04-K3, 04-K6 and 04-A2; 14-E1 and 14-E8.
 """

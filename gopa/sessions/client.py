@@ -1,4 +1,4 @@
-"""Gives a party access to sessions: join one, contribute values, get results.
+"""A party's access to sessions: join one, contribute values, get results.
 
 A `Client` is a party with its key; each session that it joins is a `Membership`. Callers who have
 no event loop get one in a thread of its own.

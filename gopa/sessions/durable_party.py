@@ -1,4 +1,4 @@
-"""Lets a party survive its process. `specs/12-sessions.md`, sections 1 and 2.
+"""A party that survives its process. `specs/12-sessions.md`, sections 1 and 2.
 
 A step that is repeated after a crash says the same words.
 """

@@ -1,4 +1,4 @@
-"""Names the packages that gopa needs and those that extras bring; says how to get a missing one.
+"""The packages that gopa needs and those that extras bring, and how to get a missing one.
 
 `pyproject.toml` has the same lists with the versions, and a test compares them. The package of an
 extra is imported where it is used and nowhere else: everything else works without it.

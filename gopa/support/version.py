@@ -1,3 +1,3 @@
-"""Holds the version of the library."""
+"""The version of the library."""
 
 VERSION = "0.1.0"

@@ -1,4 +1,4 @@
-"""Holds the words that people read for phases, aborts, causes, parts, modes and verdicts.
+"""The words that people read for phases, aborts, causes, parts, modes and verdicts.
 
 The one place of each: the page of an audit, the command line, results and the board's page all
 read them here. Keys are the names that reports use: of verdicts their values, of all other

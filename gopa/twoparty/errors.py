@@ -1,4 +1,4 @@
-"""Defines what can go wrong between two parties beyond bytes that do not decode."""
+"""What can go wrong between two parties beyond bytes that do not decode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gives the circuits of the kernels of pairwise statistics, with or without noise.
+"""The circuits of the kernels of pairwise statistics, with or without noise.
 
 The garbler's integers come first in each kernel. Specification:
 `specs/21-two-parties.md`, section 2.

@@ -1,4 +1,4 @@
-"""Holds labels of wires: garbles, evaluates and decodes them, and erases them afterwards.
+"""Labels of wires: garbled, evaluated and decoded, and erased afterwards.
 
 Specification: `specs/21-two-parties.md`, section 3.
 """

@@ -1,4 +1,4 @@
-"""Defines what a codec is: two sizes, a reading side, a writing side, a notation."""
+"""A codec: two sizes, a reading side, a writing side, a notation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says where everything stands in the vectors and in the bytes of a bit argument.
+"""Where everything stands in the vectors and in the bytes of a bit argument.
 
 Specification 06, rule A4 and section 5.
 """

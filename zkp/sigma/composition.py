@@ -1,4 +1,4 @@
-"""Makes statements of statements (specification 02, section 5).
+"""Statements of statements (specification 02, section 5).
 
 * `AllOf` and `AnyOf`: all of them, or at least t of n. A witness that is used inside a threshold
   and outside of it is *not* linked: the proof says that some scalars satisfy each statement, not

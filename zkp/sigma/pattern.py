@@ -1,4 +1,4 @@
-"""Makes shapes whose public factors alone differ: all that has no factor in it is made once.
+"""Shapes whose public factors alone differ: all that has no factor in it is made once.
 
 The equations of a protocol's statement are the same in all of its proofs, but for factors that
 challenges decide. A pattern is made of one such shape, and says of which sides of which equations

@@ -1,4 +1,4 @@
-"""Makes and checks Sigma proofs, as byte strings and inside a transcript (specification 02).
+"""Sigma proofs, made and checked as byte strings and inside a transcript (specification 02).
 
 Byte strings are in sections 4 and 5; section 6 is what protocols call.
 

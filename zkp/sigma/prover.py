@@ -1,4 +1,4 @@
-"""Makes the prover's moves for any statement (specification 02, sections 4 and 5).
+"""The prover's moves for any statement (specification 02, sections 4 and 5).
 
 Known and simulated branches run the same operations on their leaves: a leaf
 under a threshold commits to (its nonces, minus an offset times the image), where

@@ -1,4 +1,4 @@
-"""Serves a real board on loopback: one history of a log that may have several."""
+"""A real board on loopback: one history of a log that may have several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says what came of a served session: every fork as an auditor sees it, and how everybody ended."""
+"""What came of a served session: every fork as an auditor sees it, and how everybody ended."""
 
 from __future__ import annotations
 

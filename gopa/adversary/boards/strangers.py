@@ -1,4 +1,4 @@
-"""Plays strangers who take no part in a session and want to keep a board from having one."""
+"""Strangers who take no part in a session and want to keep a board from having one."""
 
 from __future__ import annotations
 

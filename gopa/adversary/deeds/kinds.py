@@ -1,4 +1,4 @@
-"""Makes deeds of one's own: change a message, copy one, replace it, or keep silent."""
+"""Deeds of one's own: change a message, copy one, replace it, or keep silent."""
 
 from __future__ import annotations
 

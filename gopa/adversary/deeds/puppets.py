@@ -1,4 +1,4 @@
-"""Lets an organiser invent parties of its own, in the places of members who stay away."""
+"""Parties that an organiser invents, in the places of members who stay away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells two runs of any mechanism apart, and says how large its epsilon is at least."""
+"""How large the epsilon of a mechanism is at least: two runs of it, told apart."""
 
 from __future__ import annotations
 

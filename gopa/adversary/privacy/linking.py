@@ -1,4 +1,4 @@
-"""Holds simulated views against real ones.
+"""Simulated views, held against real ones.
 
 From the log of a real session and the secrets of a coalition everything is taken off that
 can be taken off. What is left must be input, noise and the masks of exactly those edges that

@@ -1,4 +1,4 @@
-"""Says in types what the page of an audit shows: plain data in the page's order, no markup.
+"""What the page of an audit shows, in types: plain data in the page's order, no markup.
 
 `filling.page_of` makes it of a report, and `page.html` shows it.
 """

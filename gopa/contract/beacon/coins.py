@@ -1,4 +1,4 @@
-"""Makes the coins of a round: hashes of values fixed when nobody could know the outcome.
+"""The coins of a round: hashes of values fixed when nobody could know the outcome.
 
 `specs/09-beacon.md`, section 4; those about long vectors: `specs/14-long-vectors.md`, section 3.
 Sessions, parties, nonces, leaves and coins have 32 bytes each, round numbers two.

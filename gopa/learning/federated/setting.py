@@ -1,4 +1,4 @@
-"""Says how sums are carried out, and plans the sessions for them.
+"""How sums are carried out, and the plans of the sessions for them.
 
 Specification: `specs/22-federated.md`, section 1.
 """

@@ -1,4 +1,4 @@
-"""Lets tokens walk from user to user: where they go, who adds data, and what becomes of them.
+"""Tokens that walk from user to user: where they go, who adds data, what becomes of them.
 
 The path decides who adds data, never the data: past its cap a user adds noise only, because the
 privacy of others rests on its noise. Specification: `specs/13-network-dp.md`, section 1.

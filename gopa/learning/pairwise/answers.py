@@ -1,4 +1,4 @@
-"""Puts kernels into circuits: on whole numbers of two users, with noise that neither knows.
+"""Kernels as circuits: on whole numbers of two users, with noise that neither knows.
 
 Specification: `specs/23-pairwise.md`, section 7.
 """

@@ -1,4 +1,4 @@
-"""Holds kernels: functions of two points whose mean over all pairs is a statistic.
+"""Kernels: functions of two points whose mean over all pairs is a statistic.
 
 A point is a pair of numbers, the first feature of a row and its label. Specification:
 `specs/23-pairwise.md`, section 1.

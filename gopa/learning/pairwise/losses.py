@@ -1,4 +1,4 @@
-"""Holds losses of pairs of rows, to learn to rank or to measure distances.
+"""Losses of pairs of rows, to learn to rank or to measure distances.
 
 Specification: `specs/23-pairwise.md`, section 3.
 """

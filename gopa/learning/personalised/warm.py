@@ -1,4 +1,4 @@
-"""Gives models to begin with: spread from what users learned alone, with or without privacy.
+"""Models to begin with: spread from what users learned alone, with or without privacy.
 
 Specification: `specs/20-personalised.md`, section 5.
 """

@@ -1,4 +1,4 @@
-"""Holds linear models of several classes, one against all others, many runs side by side.
+"""Linear models of several classes, one against all others, many runs side by side.
 
 Specification: `specs/19-without-replacement.md`, section 1.
 """

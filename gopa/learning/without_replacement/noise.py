@@ -1,4 +1,4 @@
-"""Says how much noise a public model needs, and what it then costs.
+"""How much noise a public model needs, and what it then costs.
 
 Specification: `specs/19-without-replacement.md`, sections 3 and 4.
 """

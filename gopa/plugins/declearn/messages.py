@@ -1,4 +1,4 @@
-"""Defines what clients and server send each other, none of it secret."""
+"""What clients and server send each other, none of it secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds sessions as declearn's server, which learns sums and nothing else."""
+"""Sessions as declearn's server, which learns sums and nothing else."""
 
 # No postponed annotations: declearn reads the types of a configuration's fields.
 

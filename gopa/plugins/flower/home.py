@@ -1,4 +1,4 @@
-"""Keeps on a node what must not travel in its context: identity, guard, and seals of sessions.
+"""What a node keeps and must not travel in its context: identity, guard, seals of sessions.
 
 identity        the signing key
 guard/          which answer left last, for each session

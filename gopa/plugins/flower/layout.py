@@ -1,4 +1,4 @@
-"""Says how a model and its metrics become the one vector that a session sums, and back.
+"""The one vector that a session sums: a model and its metrics, put in and taken out.
 
 A party contributes how its model *differs* from the one that it was sent: differences need a
 narrower range than models. Metrics follow, each moved from its own range into that of the plan.

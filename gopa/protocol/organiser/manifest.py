@@ -1,4 +1,4 @@
-"""Makes a manifest from a plan and a roster."""
+"""The manifest of a plan and a roster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names everything a party can be told, and everything it can ask for. `specs/04-protocol.md`.
+"""All that a party can be told, and all that it can ask for. `specs/04-protocol.md`.
 
 Entries arrive as `Posted`, what completes a close as `PostedClose`: the caller has verified that
 the log holds them under a checkpoint that satisfies the manifest's policy, that this checkpoint

@@ -1,4 +1,4 @@
-"""Makes what a party says where vectors are proved row by row: rows, tests, words and proofs.
+"""What a party says where vectors are proved row by row: rows, tests, words and proofs.
 
 14-P1, 14-P3, 14-P4 and 14-P6. A pad hides the answers to one set of tests:
 whoever answered keeps none of it (14-P7).

@@ -1,4 +1,4 @@
-"""Holds what a party knows between two events. Each step consumes one stage and makes the next.
+"""What a party knows between two events. Each step consumes one stage and makes the next.
 
 A stage holds what later stages need and nothing else: one that has confirmed has no key
 of an edge left to open, one that has ended has no secret at all. `specs/04-protocol.md`.

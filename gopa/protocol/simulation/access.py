@@ -1,4 +1,4 @@
-"""Gives whoever misbehaves access to a party or an organiser: keys, states, the log, signing."""
+"""What whoever misbehaves gets of a party or an organiser: keys, states, the log, signing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says who leaves, lies or is late in a simulation, and when.
+"""Who leaves, lies or is late in a simulation, and when.
 
 The departures here change no content; `gopa.adversary.deeds` has lies. Every departure takes
 `rounds`, the numbers of the rounds in which it acts, or None for all.

@@ -1,4 +1,4 @@
-"""Says what masks are drawn from: uniform words, or a rounded Gaussian.
+"""What masks are drawn from: uniform words, or a rounded Gaussian.
 
 The Gaussian is an exact public table: the same integers on every machine. Every bound is decided
 by enclosures (`zkp.noise`), never by floats. Specification: `specs/08-masks.md`, section 2.

@@ -1,4 +1,4 @@
-"""Makes the mask a party adds for itself, and the shares of it for when the party disappears.
+"""The mask a party adds for itself, and the shares of it for when the party disappears.
 
 Nothing a party published is readable before it opens the seed of this mask (`specs/08-masks.md`,
 section 4).

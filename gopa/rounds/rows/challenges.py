@@ -1,4 +1,4 @@
-"""Makes of coins and closes what decides about long vectors: tests, permutations, points.
+"""What coins and closes decide about long vectors: tests, permutations, points.
 
 `specs/14-long-vectors.md`, section 3. All of it is public, and the same for everybody.
 """

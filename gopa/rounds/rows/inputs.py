@@ -1,4 +1,4 @@
-"""Holds a party's vector, noise and pads in rows, and answers the tests of them.
+"""A party's vector, noise and pads in rows, and the answers to the tests of them.
 
 The vector is committed to once in a logical round, noise and pads anew in every round.
 14-P1 to 14-P3 and 14-Y1. No step takes a time that depends on an entry

@@ -1,4 +1,4 @@
-"""Says what a participant can ask of a log, and looks at the board for everybody who waits.
+"""What a participant can ask of a log, and one look at the board for everybody who waits.
 
 Specification: `specs/12-sessions.md`, section 3. `SessionLog` is the interface, `BoardFollower`
 the part that its implementations share, `BoardLink` the way to the board: a client and bounded

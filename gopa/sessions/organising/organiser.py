@@ -1,4 +1,4 @@
-"""Lets an organiser survive its process, and repeat its very words. `specs/12-sessions.md`, 5."""
+"""An organiser that survives its process and repeats its very words (`specs/12-sessions.md`, 5)."""
 
 from __future__ import annotations
 

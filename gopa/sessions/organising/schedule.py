@@ -1,4 +1,4 @@
-"""Sets how long phases last and how many rounds there are: the organiser's policy (12-O2)."""
+"""How long phases last and how many rounds there are: the organiser's policy (12-O2)."""
 
 from __future__ import annotations
 

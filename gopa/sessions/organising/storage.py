@@ -1,4 +1,4 @@
-"""Keeps one session of an organiser on disk: its directory, and the records of its vault.
+"""One session of an organiser on disk: its directory, and the records of its vault.
 
 ticket.json    what parties get
 anchors.txt    what auditors get: `gopa audit --anchors`

@@ -1,4 +1,4 @@
-"""Goes on with a party where its last call ended, instead of repeating its journal."""
+"""A party that goes on where its last call ended, instead of repeating its journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serves parties that are called: shows them the log, posts what they say. `specs/12-sessions.md`.
+"""The host of parties that are called: shows the log, posts what they say (`specs/12-sessions.md`).
 
 Nobody trusts a host. It holds no secret, decides nothing, and whatever it does wrong costs parties
 the round and nothing else (section 7, 12-N1).

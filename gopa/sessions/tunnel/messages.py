@@ -1,4 +1,4 @@
-"""Defines what a host and a party send each other. `specs/12-sessions.md`, section 7."""
+"""What a host and a party send each other. `specs/12-sessions.md`, section 7."""
 
 from __future__ import annotations
 

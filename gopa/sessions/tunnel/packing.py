@@ -1,4 +1,4 @@
-"""Packs requests and replies, and unpacks them within bounds. 12-N10.
+"""Requests and replies as bytes, packed and unpacked within bounds (12-N10).
 
 Much of both is what host and party know: the session and the keys of its roster in each entry. So
 they are compressed (zlib, RFC 1950) with a preset dictionary: the manifest, once the party has it,

@@ -1,4 +1,4 @@
-"""Keeps what is large in a state in slots of their own: sealed once, and opened when it is used.
+"""What is large in a state, in slots of its own: sealed once, and opened when it is used.
 
     slot = name (32 bytes) | size in four bytes | XSalsa20-Poly1305(content), without its nonce
 

@@ -1,4 +1,4 @@
-"""Keeps a vault in a directory. `specs/12-sessions.md`, section 1.
+"""A vault in a directory. `specs/12-sessions.md`, section 1.
 
 seal            how records are sealed, with the key that seals them if they are
 current         which generation counts

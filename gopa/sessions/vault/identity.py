@@ -1,4 +1,4 @@
-"""Makes and reads files with the signing key of a party or an organiser (12-H2, 12-H6)."""
+"""Files with the signing key of a party or an organiser (12-H2, 12-H6)."""
 
 from __future__ import annotations
 

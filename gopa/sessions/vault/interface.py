@@ -1,4 +1,4 @@
-"""Says what a vault is: it keeps the memory of a party or an organiser between runs.
+"""A vault: it keeps the memory of a party or an organiser between runs.
 
 Specification: `specs/12-sessions.md`, section 1. The errors say why a vault cannot be used; none
 holds anything that the vault keeps. `MemoryVault` lasts as long as its process: for many parties

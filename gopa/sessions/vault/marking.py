@@ -1,4 +1,4 @@
-"""Has a guard remember how far a vault is, so that an old copy of it is refused.
+"""A guard that remembers how far a vault is, so that an old copy of it is refused.
 
 12-H8. Two answers that a party gives from one old vault can give its input
 away: what hides the first one hides the second, too (14-P7).

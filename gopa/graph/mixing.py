@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Final
 
 import numpy as np
@@ -136,17 +137,28 @@ def fitted_mixing(proportions: npt.ArrayLike, degree: int, *, weight: float = 0.
     parties = len(shares)
     if type(degree) is not int or not 1 <= degree < parties:
         raise UsageError(f"a whole number from 1 to {parties - 1}", "degree")
-    apart, draws = _centred(shares), Draws(0, "fitted-mixing")
+    dense, limit = _fitted(shares, degree, _positive(weight)), np.full(parties, 1 / parties)
+    found = MixingMatrix("fitted", sparse.csr_array(dense), limit, doubly_stochastic=True)
+    if not found.graph().is_connected():
+        raise UsageError(
+            "agents fall into pieces that do not hear each other: ask for more", "degree"
+        )
+    return found
+
+
+def _fitted(shares: Floats, degree: int, weight: float) -> Floats:
+    """The matrix after so many steps of Frank and Wolfe's method, each the best on its way."""
+    parties, apart = len(shares), _centred(shares)
+    here, draws = np.arange(parties), Draws(0, "fitted-mixing")
     mixed, dense = apart.copy(), np.eye(parties)
-    here = np.arange(parties)
-    alone = now = _unlike(apart, dense, _positive(weight))
+    alone = now = _unlike(mixed, dense, weight)
     for _ in range(degree):
         cost = weight * dense
         for label in range(shares.shape[1]):
             cost += mixed[:, label, None] * apart[:, label]
         heard = _assigned(cost, draws)
-        step = (mixed * apart[heard]).ravel().tolist()
-        across = (math.fsum(step) + weight * (math.fsum(dense[here, heard]) - 1)) / parties
+        labels = math.fsum((mixed * apart[heard]).ravel().tolist())
+        across = (labels + weight * (math.fsum(dense[here, heard]) - 1)) / parties
         if not now > across:
             break
         share = (now - across) / (now + alone - 2 * across)
@@ -154,13 +166,7 @@ def fitted_mixing(proportions: npt.ArrayLike, degree: int, *, weight: float = 0.
         dense *= 1 - share
         dense[here, heard] += share
         now = _unlike(mixed, dense, weight)
-    limit = np.full(parties, 1 / parties)
-    found = MixingMatrix("fitted", sparse.csr_array(dense), limit, doubly_stochastic=True)
-    if not found.graph().is_connected():
-        raise UsageError(
-            "agents fall into pieces that do not hear each other: ask for more", "degree"
-        )
-    return found
+    return dense
 
 
 def heterogeneity(
@@ -188,15 +194,17 @@ def _shares(proportions: npt.ArrayLike) -> Floats:
             "a row for each agent, at least two, and a column for each label", "proportions"
         )
     if not ((shares >= 0).all() and (np.abs(shares.sum(axis=1) - 1) <= _EXACT).all()):
-        raise UsageError("rows without negative numbers that sum to 1", "proportions")
+        raise UsageError(
+            "rows sum to 1, without negative numbers: divide counts by their sums", "proportions"
+        )
     return shares
 
 
-def _positive(weight: float) -> float:
+def _positive(weight: object) -> float:
     # At 0 agents of equal proportions have no reason to hear anybody.
-    if not (isinstance(weight, int | float) and 0 < weight < math.inf):
+    if not (isinstance(weight, Real) and 0 < float(weight) < math.inf):
         raise UsageError("a number above 0, and finite", "weight")
-    return weight
+    return float(weight)
 
 
 def _centred(shares: Floats) -> Floats:

@@ -378,6 +378,38 @@ def test_descent_on_quadratics_stays_below_its_bound(name: str, share: float) ->
     assert apart > curved.apart[-1] / 4
 
 
+@pytest.mark.parametrize("curvature", [0.0, 0.3])
+@pytest.mark.parametrize("name", MIXINGS)
+def test_the_bound_is_that_of_its_theorem(name: str, curvature: float) -> None:
+    """[C10], written down again from the page, and its closed form."""
+    dense, n = MIXINGS[name].matrix.toarray(), 12
+    a, L, tau, sigma, r = 0.1, 2.0, 0.7, 0.4, 1.5
+    bound = descent_bound(
+        MIXINGS[name], step=a, iterations=50, smoothness=L, heterogeneity=tau, distance=r,
+        curvature=curvature, noise=sigma,
+    )  # fmt: skip
+    rho = float(np.linalg.norm(dense - 1 / n, 2))
+    omega = float(np.linalg.norm(dense - 1 / n)) / math.sqrt(n)
+    d, R = [0.0], [r**2]
+    for _ in range(50):
+        keeps, noise = 1 - a * curvature, (a * sigma) ** 2
+        one = (keeps * math.sqrt(R[-1]) + a * L * d[-1]) ** 2
+        two = keeps * R[-1] + a * L * (1 + 2 * a * L) * d[-1] ** 2
+        R.append(min(one, two) + noise / n)
+        d.append(math.sqrt((rho * keeps * d[-1] + a * tau) ** 2 + noise * omega**2))
+    assert bound.apart == pytest.approx(d[1:], rel=1e-9)
+    assert bound.distance == pytest.approx(np.sqrt(R[1:]), rel=1e-9)
+    far = a * (tau / (1 - rho) + sigma * omega / math.sqrt(1 - rho**2))
+    for T in range(1, 51):
+        squares = sum(each**2 for each in d[:T]) / T
+        inside = r**2 / (a * T) + L * (1 + 2 * a * L) * squares + a * sigma**2 / n
+        assert bound.loss[T - 1] == pytest.approx(inside / (2 * (1 - 2 * a * L)), rel=1e-9)
+        assert bound.apart[T - 1] <= far * (1 + 1e-9)
+        # a = 1 / (5 L)
+        closed = r**2 / (a * T) + 1.5 * L * far**2 + a * sigma**2 / n
+        assert bound.loss[T - 1] <= closed
+
+
 def test_the_bound_of_two_agents_is_reached() -> None:
     """All that mixing leaves lies in one direction: nothing is lost in estimates."""
     mixing = fixed(path(2), 0.25)

@@ -275,6 +275,20 @@ def test_a_directed_matrix_has_its_graph_its_messages_and_its_gap() -> None:
     )
 
 
+@pytest.mark.parametrize("n", [40, 1301])
+@pytest.mark.parametrize("steps", [(0, 1), (0, 1, 4, 16)])
+def test_gaps_of_directed_rings_are_known(n: int, steps: tuple[int, ...]) -> None:
+    """Everybody hears those so many further on: waves are kept, each less its own share."""
+    here = np.tile(np.arange(n), len(steps))
+    heard = (here + np.repeat(steps, n)) % n
+    weights = np.full(len(here), 1 / len(steps))
+    matrix = sparse.csr_array((weights, (here, heard)), shape=(n, n))
+    made = MixingMatrix("directed ring", matrix, np.full(n, 1 / n), doubly_stochastic=True)
+    angles = 2j * np.pi * np.outer(np.arange(1, n), steps) / n
+    expected = 1 - np.abs(np.exp(angles).mean(axis=1)).max()
+    assert made.spectral_gap() == pytest.approx(expected, rel=1e-5, abs=0)
+
+
 RIGHT = shares(12, 3, 7, 1)
 
 

@@ -1,6 +1,7 @@
 """Statistics of all pairs of users, and models that rank: by gossip, reports and verified counts.
 
-Figures 3.4 to 3.6 of Bellet's thesis, and one that compares all ways on the same users.
+Figures 3.4 to 3.6 and Theorem 3.6 of Bellet's thesis, and one that compares all ways on the same
+users.
 
     python -m examples.pairwise fig3.4 --quick --out figures
 """

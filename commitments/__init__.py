@@ -1,8 +1,8 @@
 """The group ristretto255 and Pedersen commitments over it, to one value or to a vector.
 
 A group has two backends that share no code: the Rust core (`native`) and Python (`reference`);
-`backends` chooses. Read `group` (what a backend offers), `commitment`, `pedersen`, then
-`vector_pedersen`. Commitments add up as their values do:
+`backends` chooses. Read `group` (what a backend offers), `commitment`, then `pedersen`.
+Commitments add up as their values do:
 
     >>> import os
     >>> from commitments import Pedersen, ristretto255

@@ -2,7 +2,7 @@
 
 RFC 8032 leaves room: implementations disagree about small-order points and
 non-canonical encodings, so that two honest auditors could disagree about one
-log. Here a signature is accepted if and only if rules E1 to E8 of
+log. Here a signature is accepted if and only if 00-E1 to 00-E8 of
 `specs/00-wire.md` hold. The checks made before the library is asked remove the
 inputs on which libraries differ, and no batch equation is used anywhere: it
 would accept a different set. What is signed is the pre-authentication encoding of DSSE.
@@ -69,7 +69,7 @@ _CHUNK = 32
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """32 bytes that passed rules E1 to E4: a canonical point, not of small order.
+    """32 bytes that passed 00-E1 to 00-E4: a canonical point, not of small order.
 
     Construction raises `MalformedMessage` for other bytes.
     """
@@ -139,7 +139,7 @@ class SignatureClaim(NamedTuple):
 
 
 def verify(key: PublicKey, message: bytes, signature: bytes) -> None:
-    """Return if rules E1 to E8 hold, raise `InvalidSignature` citing the first that does not."""
+    """Return if 00-E1 to 00-E8 hold, raise `InvalidSignature` citing the first that does not."""
     if type(key) is not PublicKey or type(message) is not bytes or type(signature) is not bytes:
         raise UsageError("verify takes a PublicKey and two bytes objects")
     if len(signature) != SIGNATURE_SIZE:  # E1

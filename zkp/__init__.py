@@ -2,7 +2,7 @@
 
 Every proof is a pair `prove_x(statement, witness, transcript, rng=..)` and `verify_x(statement,
 proof, transcript)`, which raises. Read `transcript`, `sigma`, `bits` (the argument behind ranges
-and noise), `range`, `gaussian_noise`, then `rows` (long vectors). A range:
+and noise), `range`, `noise` (a file for each law), then `rows` (long vectors). A range:
 
     >>> import os
     >>> from zkp import RangeStatement, Transcript, prove_range, verify_range

@@ -1,4 +1,4 @@
-"""Checks many proofs of different kinds and sizes together (specification 06, rule A11).
+"""Checks many proofs of different kinds and sizes together (06-A11).
 
 All equations of a chunk of proofs become one multi-scalar multiplication, in which
 the bases the proofs share are counted once. If it fails, halves are checked until

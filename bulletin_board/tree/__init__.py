@@ -1,6 +1,6 @@
 """The Merkle tree of RFC 6962: hashes, proofs, tiles. Pure: no files, no clock.
 
-Read `merkle` (proofs), `tiles` (how a tree lies in files), then `history`.
+Read `merkle` (proofs), then `tiles` (how a tree lies in files, and its older roots).
 
     >>> from bulletin_board.tree import leaf_hash, node_hash, verify_inclusion
     >>> leaves = [leaf_hash(entry) for entry in (b"a", b"b", b"c")]

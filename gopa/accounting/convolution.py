@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
-
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 UNIT_ROUNDOFF: Final = 2.0**-53
 _DIRECT = 512

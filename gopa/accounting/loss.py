@@ -19,16 +19,18 @@ from gopa.accounting import checks
 from gopa.accounting.atoms import (
     PER_DEVIATION,
     Atoms,
+    added,
     atoms_of,
     deviation,
     gridded,
     regridded,
+    removed,
+    replaced,
 )
 from gopa.accounting.checks import Relation
 from gopa.accounting.convolution import Masses
 from gopa.accounting.distribution import LossDistribution, any_infinite, loss_of_gaussian
 from gopa.accounting.fourier import LONGEST, Repeated, sum_of, window
-from gopa.accounting.subsampling import added, removed, replaced
 from wire.errors import UsageError
 
 _CUT = 1e-26

@@ -27,13 +27,14 @@ from gopa.planning import Terms
 from gopa.support.arrays import Floats, Integers
 from gopa.support.wording import counted
 from wire.errors import UsageError
+from wire.secret import Guarded
 
 _SAFE: Final = 1 - 1e-13
 """More than a length is off by; the planner leaves more room than that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Admitted(Guarded):
     """An input that the plan allows, and what was changed to make it so."""
 
     values: Floats

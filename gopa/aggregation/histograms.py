@@ -309,7 +309,7 @@ def histograms(
 
 
 def _column(rows: Sequence[Value | None], name: Any) -> list[Value | None]:
-    """What every row has by this name.
+    """The values of one column, a value for each row.
 
     Raises:
         InvalidValue: a row has nothing by that name.

@@ -190,7 +190,7 @@ async def variance_async(
 
 
 def _bounds(span: tuple[Number, Number], *, in_rows: bool) -> dict[str, Any]:
-    """How far the two numbers may be apart: measured from zero, which rows do, they are long."""
+    """The bounds that a plan gets: a range, or in rows a length, which is measured from zero."""
     if in_rows:
         return {"norm": None}
     low, high = ends_of(span)

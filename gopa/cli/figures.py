@@ -16,14 +16,14 @@ from typing import Any, Final, TypeVar
 import click
 
 from gopa.cli.session_progress import CurrentActivity, ProgressDisplay, ProgressEvent, Several
-from gopa.contract.phases import CLOSED
+from gopa.contract.phases import CLOSED, ORDER
 from wire.errors import UsageError
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _PATH: Final = "/metrics"
 _SECONDS: Final = 10.0
 _COUNTED: Final = {"result": "results", "abort": "aborts", "board-lost": "board_losses"}
-_PHASES: Final = [phase.name.lower() for phase in sorted(CLOSED)]
+_PHASES: Final = [phase.name.lower() for phase in ORDER if phase in CLOSED]
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 

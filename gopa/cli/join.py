@@ -395,7 +395,7 @@ def _show_last(found: Contribution, screen: ProgressDisplay, *, as_json: bool) -
 async def _contributed(membership: Membership, asked: _JoinOptions, value: Any) -> Contribution:
     """A session that is over broke no rule: it ends like a round without a result."""
     from gopa.aggregation.values import InvalidValue, OutOfRange
-    from gopa.sessions.party_runner import SessionOver
+    from gopa.sessions.parties.runner import SessionOver
 
     try:
         return await membership.contribute(

@@ -23,7 +23,7 @@ from gopa.cli.options import Seconds, as_json_option, reporting, show
 from gopa.cli.roster import NOBODY, Names, names_in
 from gopa.cli.session_access import board_client, known_secret, secret_options
 from gopa.cli.session_progress import OrganiserProgress, ProgressDisplay, ProgressEvent, progress
-from gopa.contract.phases import CLOSED, Phase
+from gopa.contract.phases import CLOSED, ORDER, Phase
 from gopa.protocol.rules import SessionState
 from gopa.sessions.organising import (
     BoardLog,
@@ -38,7 +38,7 @@ from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.vault import Secret, VaultInUse
 from wire.errors import UsageError
 
-_PHASES: Final = [phase.name.lower() for phase in sorted(CLOSED)]
+_PHASES: Final = [phase.name.lower() for phase in ORDER if phase in CLOSED]
 _POLL: Final = 1.0
 _T = TypeVar("_T")
 _directory = click.argument("directory", type=click.Path(path_type=Path))

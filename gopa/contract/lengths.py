@@ -2,7 +2,7 @@
 
 Where full mode proves vectors row by row it proves their length, so a party rounds its vector
 again while that made it too long. Everybody has to find the same numbers, so they are computed
-with 60 digits. Specification 14, rules L5, Y2, Y4, W1 and W3.
+with 60 digits. Rules 14-L5, 14-Y2, 14-Y4, 14-W1 and 14-W3.
 """
 
 from __future__ import annotations

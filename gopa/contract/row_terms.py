@@ -1,6 +1,6 @@
 """Checks the terms of a session that proves long vectors row by row.
 
-Specification 14, rules L1, L5, M6, K2 and W3: a rule for each way in which a sum could overflow, a
+Rules 14-L1, 14-L5, 14-M6, 14-K2 and 14-W3: a rule for each way in which a sum could overflow, a
 round be ended at will, or privacy be promised that the noise does not give.
 """
 

@@ -341,7 +341,7 @@ class PrivacyLedger:
 
 @dataclass(frozen=True, slots=True)
 class _KnownRoom:
-    """That so many runs of a mechanism fit, and whether one more does not."""
+    """How many runs of a mechanism fit for sure, and whether one more is known not to."""
 
     charge: Charge | None = None
     runs: int = 0

@@ -1,6 +1,6 @@
 """The numbers of a plan for one request: its grid, graph, noise and masks, and what they cost.
 
-Specification: `specs/03-privacy.md`, section 10; of vectors in rows 14, rules K1, P11, U2 and M3.
+Specification: `specs/03-privacy.md`, section 10; rows: 14-K1, 14-P11, 14-U2, 14-M3.
 """
 
 from __future__ import annotations

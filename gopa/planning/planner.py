@@ -1,6 +1,6 @@
 """The plan of a session for a privacy target: everything that a manifest needs, and why.
 
-`plan` tries the paths of full mode (in rows or with bits: specification 14, rule Y6) and thresholds
+`plan` tries the paths of full mode (in rows or with bits: 14-Y6) and thresholds
 of recovery, with `parameters.py` for the numbers of one try; where none works it says which close
 target would. Specification: `specs/03-privacy.md`, section 10.
 """

@@ -1,9 +1,9 @@
 """Sessions between processes: the party and the organiser of the protocol, with files and networks.
 
 Read `ticket` (where a session is, what to trust), `client` (`Client` and `Membership`, a party as
-users see it), then what it stands on: `party_runner` (what it waits for), `stepped_party` and
-`durable_party` (the state machine, and what of it outlives a crash). Rooms: `following` reads a
-board, `organising` is the organiser, `tunnel` has parties that are called, `vault` keeps secrets.
+users see it). Rooms: `parties` has the state machine as a process that outlives a crash,
+`following` reads a board, `organising` is the organiser, `tunnel` has parties that are called,
+`vault` keeps secrets.
 Learning code takes a `SessionAggregator`, which has the interface of `gopa.LocalAggregator`. Many
 parties of one process follow a board `Together`.
 
@@ -23,7 +23,7 @@ from gopa.sessions.aggregator import SessionAggregator
 from gopa.sessions.board_access import Alone, Connect, RoundPatience, Together
 from gopa.sessions.client import Client, Membership
 from gopa.sessions.contribution import Contribution, RoundStatus
-from gopa.sessions.party_runner import SessionOver
+from gopa.sessions.parties.runner import SessionOver
 from gopa.sessions.ticket import Ticket
 
 __all__ = [

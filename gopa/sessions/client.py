@@ -35,9 +35,9 @@ from gopa.sessions.contribution import (
     encoding_for,
     offered,
 )
-from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.following import SessionLog
-from gopa.sessions.party_runner import PartyRunner, Watch
+from gopa.sessions.parties.durable import DurableParty
+from gopa.sessions.parties.runner import PartyRunner, Watch
 from gopa.sessions.ticket import Ticket, checked_manifest
 from gopa.sessions.vault import DirectoryVault, FileGuard, Guard, MemoryVault, Secret, Vault
 from gopa.support.wording import counted

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import beta
 
 from gopa.accounting import Loss, Rdp
-from gopa.accounting.convolution import Floats
+from gopa.support.arrays import Floats
 from tests.accounting.mechanisms import MECHANISMS, discrete_gaussian, discrete_laplace, moved
 
 DRAWS: Final = 100_000

@@ -21,8 +21,8 @@ from bulletin_board.witness.opening import OpeningCheck
 from gopa.adversary.attack import KNOWN
 from gopa.adversary.served import ServedAttack
 from gopa.protocol.admission.policy import ProtocolAdmission
-from gopa.sessions import party_runner as seat_module
-from gopa.sessions.party_runner import PartyRunner
+from gopa.sessions.parties import runner as seat_module
+from gopa.sessions.parties.runner import PartyRunner
 from tests.auditing.disabling import replaced, together
 from tests.auditing.negatives import ANY_TERMS
 from wire.errors import MalformedMessage

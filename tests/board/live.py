@@ -10,10 +10,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, TypeVar
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from starlette.applications import Starlette
+from starlette.requests import Request  # noqa: TC002 - a light module
+from starlette.responses import Response as HttpResponse
+from starlette.routing import Route
 from starlette.types import ASGIApp  # noqa: TC002 - a light module
 
 from bulletin_board.admission import AdmissionPolicy
@@ -30,6 +36,9 @@ from bulletin_board.witness.service import Witness, WitnessStore, build_witness_
 from tests.board.tools import anyone, log_key, new_board, signer, trust
 from tests.board.waiting import LONG, until
 from tests.randomness import seeded
+from wire.errors import GopaError
+
+Refusal = TypeVar("Refusal", bound=GopaError)
 
 
 def free_port() -> int:
@@ -86,6 +95,19 @@ def live_board(
         yield stack.enter_context(serving(app, free_port(), connections, proxy))
 
 
+def starts_not(error: type[Refusal], root: Path, **options: Any) -> Refusal:
+    """What a board says that refuses to start."""
+    with pytest.raises(error) as caught, live_board(root, **options):
+        pass
+    return caught.value
+
+
+def logged(root: Path, *entries: bytes, **options: Any) -> list[int]:
+    """Starts a board, posts entries and stops it; their places in the log."""
+    with live_board(root, **options) as url:
+        return [client(url).submit(raw).index for raw in entries]
+
+
 @dataclass
 class LiveWitness:
     number: int
@@ -95,16 +117,28 @@ class LiveWitness:
 
 @contextmanager
 def live_witness(
-    root: Path,
-    number: int,
-    clock: Callable[[], float] = time.time,
-    port: int | None = None,
+    root: Path, number: int, clock: Callable[[], float] = time.time, port: int | None = None
 ) -> Iterator[LiveWitness]:
     """`clock` is asked once for each request, before the witness looks at it."""
     key = signer(f"witness.example/{number}", KeyKind.WITNESS)
     service = Witness(key, [log_key()], WitnessStore(root / f"witness-{number}.sqlite"), clock)
     with serving(build_witness_app(service), port or free_port()) as url:
         yield LiveWitness(number, url, service)
+
+
+@contextmanager
+def answering_witness(
+    number: int, status: int, body: bytes
+) -> Iterator[tuple[LiveWitness, list[int]]]:
+    """A witness that answers so; while the list has a number, it answers with that status."""
+    instead: list[int] = []
+
+    async def answer(_: Request) -> HttpResponse:
+        return HttpResponse(b"", instead[0]) if instead else HttpResponse(body, status)
+
+    app = Starlette(routes=[Route("/add-checkpoint", answer, methods=["POST"])])
+    with serving(app, free_port()) as url:
+        yield LiveWitness(number, url, None), instead  # type: ignore[arg-type]
 
 
 def witnessed(threshold: int, *witnesses: LiveWitness) -> TrustPolicy:

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from threading import enumerate as enumerate_threads
 
 import pytest
 
@@ -104,15 +103,6 @@ def test_other_encodings_are_no_answers(body: bytes, encoding: str) -> None:
     assert got(Server(200, gzipped(bytes(10**6)), {"Content-Encoding": "gzip"}), limit=10**6)
     with pytest.raises(NetworkError):
         got(Server(200, body, {"Content-Encoding": encoding}), limit=10**6)
-
-
-def test_a_server_of_these_tests_ends_with_what_it_was_started_for() -> None:
-    before = set(enumerate_threads())
-    assert got(Server(200, b"fine")).body == b"fine"
-    with pytest.raises(NetworkError):
-        got(Server(200, b"junk", {"Content-Encoding": "gzip"}))
-    left = {each.name for each in set(enumerate_threads()) - before}
-    assert not [name for name in left if "serve_forever" in name]
 
 
 def test_posts_ask_for_plain_answers() -> None:

@@ -8,16 +8,12 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import urllib3
-from starlette.applications import Starlette
-from starlette.requests import Request  # noqa: TC002 - a light module
-from starlette.responses import Response
-from starlette.routing import Route
 
 from bulletin_board.admission import Anyone, RefusalReason, Refused
 from bulletin_board.committer import Committer
@@ -33,7 +29,6 @@ from bulletin_board.note import (
     sign_note,
     verify_note,
 )
-from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import LogReader, MemorySource
 from bulletin_board.receipt import Receipt, verify_receipt
 from bulletin_board.sequencer import Accepted, Sequencer, first_checkpoint
@@ -49,11 +44,10 @@ from bulletin_board.witness.judging import AddCheckpoint
 from tests.board.asking import ask, post
 from tests.board.live import (
     LiveWitness,
+    answering_witness,
     client,
-    free_port,
     live_board,
     live_witness,
-    serving,
     witnessed,
 )
 from tests.board.test_collector import Witnesses, honest, policy
@@ -70,17 +64,6 @@ class Barriers(Anyone):
 
     def is_barrier(self, entry: Entry) -> bool:
         return entry.phase == BARRIER
-
-
-@contextmanager
-def liar(number: int, status: int, body: bytes) -> Iterator[LiveWitness]:
-    async def answer(_: Request) -> Response:
-        return Response(body, status)
-
-    app = Starlette(routes=[Route("/add-checkpoint", answer, methods=["POST"])])
-    with ExitStack() as stack:
-        url = stack.enter_context(serving(app, free_port()))
-        yield LiveWitness(number, url, None)  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -107,7 +90,7 @@ def test_a_close_is_cosigned_although_one_witness_lies(
     with (
         live_witness(tmp_path, 1) as one,
         live_witness(tmp_path, 2) as two,
-        liar(3, status, body) as three,
+        answering_witness(3, status, body) as (three, _),
     ):
         trusted = witnessed(2, one, two, three)
         with live_board(tmp_path / "log", policy=trusted, admission=Barriers) as url:
@@ -144,7 +127,7 @@ def test_a_close_is_cosigned_although_one_witness_lies(
 
 
 def test_liars_that_the_quorum_needs_stop_barriers_and_nothing_else(tmp_path: Path) -> None:
-    with live_witness(tmp_path, 1) as one, liar(2, 422, b"no\n") as two:
+    with live_witness(tmp_path, 1) as one, answering_witness(2, 422, b"no\n") as (two, _):
         trusted = witnessed(2, one, two)
         limits = ServerLimits(quorum_seconds=3_600.0)  # the answer comes without waiting
         with live_board(tmp_path / "log", policy=trusted, admission=Barriers, limits=limits) as url:
@@ -419,13 +402,6 @@ def test_extension_lines_are_cosigned_and_not_read(witness: LiveWitness) -> None
     assert add(witness, 0, one) == Said(409, ["text/x.tlog.size"], b"1\n")
     assert add(witness, 1, two).status == 200
     assert add(witness, 1, checkpoint(1, leaf_hash(b"one"), f"{EXTENSION}\n")).status == 400
-
-
-def test_a_board_has_no_extension_lines() -> None:
-    trusted = TrustPolicy.single_log(log_key())
-    assert trusted.open(checkpoint(1, leaf_hash(b"one"))).size == 1
-    with pytest.raises(MalformedMessage):
-        trusted.open(checkpoint(1, leaf_hash(b"one"), EXTENSION))
 
 
 def test_keys_of_ml_dsa_are_refused_by_name() -> None:

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from bulletin_board.admission import Refused
 from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence
+from bulletin_board.entry import Submission
 from bulletin_board.note import KeyKind, NoteSigner, VerifierKey
 from bulletin_board.policy import TrustPolicy
 from bulletin_board.reader import LogReader
@@ -56,11 +57,15 @@ def facts(*arguments: str | Path) -> dict[str, object]:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     facts("init", tmp_path / "log", "--origin", "board.example/cli")
-    directory = BoardDirectory(tmp_path / "log")
-    log = Sequencer(directory.storage(), directory.signer(), anyone)
-    append(log, submissions(300))
-    log.close()
+    add(tmp_path / "log", submissions(300))
     return tmp_path / "log"
+
+
+def add(place: Path, entries: list[Submission]) -> None:
+    directory = BoardDirectory(place)
+    log = Sequencer(directory.storage(), directory.signer(), anyone)
+    append(log, entries)
+    log.close()
 
 
 def key_of(place: Path) -> VerifierKey:
@@ -132,10 +137,7 @@ def test_who_follows_sees_every_entry_once(place: Path, monkeypatch: pytest.Monk
         naps += 1
         if naps == 3:
             raise KeyboardInterrupt
-        directory = BoardDirectory(place)
-        log = Sequencer(directory.storage(), directory.signer(), anyone)
-        append(log, submissions(2, 298 + 2 * naps))
-        log.close()
+        add(place, submissions(2, 298 + 2 * naps))
 
     monkeypatch.setattr("gopa.cli.board.time", SimpleNamespace(sleep=later))
     once = gopa("tail", place, "--start", "298", "--json").stdout.splitlines()
@@ -148,10 +150,7 @@ def test_reading_a_directory_that_grows(place: Path) -> None:
     """The partial files of the reader's checkpoint are gone; newer ones begin with them."""
     source = live_directory(place / "public")
     reader = LogReader.open(source, TrustPolicy.single_log(key_of(place)))
-    directory = BoardDirectory(place)
-    log = Sequencer(directory.storage(), directory.signer(), anyone)
-    append(log, submissions(400, 300))
-    log.close()
+    add(place, submissions(400, 300))
     assert not (place / "public/tile/entries/001.p/44").exists()
     assert list(reader.entries()) == [item.raw for item in submissions(300)]
     assert list(LogReader(source, reader.signed).entries(280)) == [
@@ -171,15 +170,6 @@ def test_over_http(tmp_path: Path) -> None:
         assert facts("export", url, archive, "--log", str(log_key()))["size"] == 3
 
 
-def test_serving_needs_to_know_who_may_post(tmp_path: Path) -> None:
-    facts("init", tmp_path / "log", "--origin", "board.example/x")
-    assert isinstance(gopa("serve", tmp_path / "log").exception, UsageError)
-    roster = tmp_path / "roster"
-    roster.write_text("not hex\n")
-    result = gopa("serve", tmp_path / "log", "--roster", roster)
-    assert isinstance(result.exception, UsageError)
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -187,7 +177,6 @@ def test_serving_needs_to_know_who_may_post(tmp_path: Path) -> None:
         ("fsck", "{new}"),
         ("fsck", "{log}", "--policy", "{new}"),
         ("fsck", "{log}", "--policy", "{junk}"),
-        ("fsck", "{log}", "--log", "junk"),
         ("fsck", "{log}", "--log", "{witness}"),
         ("export", "{log}", "{new}/archive"),
         ("import", "{log}", "{new}", "--log", "{key}"),
@@ -196,10 +185,7 @@ def test_serving_needs_to_know_who_may_post(tmp_path: Path) -> None:
         ("export", "http://127.0.0.1:9", "{new}"),
         ("fsck", "{new}", "--log", "{key}"),
         ("fsck", "http://127.0.0.1:9", "--log", "{key}"),
-        ("tail", "{new}"),
-        ("serve", "{new}", "--anyone"),
         ("serve", "{log}", "--roster", "{new}"),
-        ("serve", "{log}", "--roster", "{junk}"),
         ("serve", "{log}", "--roster", "{empty}"),
         ("serve", "{log}", "--sessions", "--organisers", "{empty}"),
         ("serve", "{log}", "--anyone", "--organisers", "{roster}"),

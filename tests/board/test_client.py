@@ -1,7 +1,5 @@
 """The client against honest, failing and forking boards; witnesses and quorums."""
 
-# ruff: noqa: ARG002 - transports made for a test ignore what they are asked
-
 from __future__ import annotations
 
 import asyncio
@@ -14,18 +12,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bulletin_board.admission import Anyone, RefusalReason, Refused, parse_problem, problem_body
+from bulletin_board.admission import RefusalReason, Refused, parse_problem, problem_body
 from bulletin_board.client.aio import AsyncBoardClient
 from bulletin_board.client.forks import FORK_EVIDENCE, ForkEvidence, verify_fork
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
-from bulletin_board.client.state import DirectoryState, MemoryState
-from bulletin_board.entry import Entry
+from bulletin_board.client.state import MemoryState
 from bulletin_board.note import KeyKind, NoteSigner, SignedNote, cosign, sign_note
 from bulletin_board.policy import KnownServer
 from bulletin_board.reader import LogReader
 from bulletin_board.receipt import Receipt
 from bulletin_board.sequencer import Sequencer
-from bulletin_board.server.service import ServerLimits
 from bulletin_board.storage import Overtaken
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.tree import leaf_hash, tree_root
@@ -33,7 +29,7 @@ from bulletin_board.witness.asking import WitnessRefusal, ask_witness
 from bulletin_board.witness.judging import LARGEST_REQUEST, AddCheckpoint, WitnessAnswer
 from bulletin_board.witness.service import Witness, WitnessStore
 from tests.board.asking import ask, raw_exchange
-from tests.board.live import LiveWitness, client, live_board, live_witness, witnessed
+from tests.board.live import LiveWitness, client, live_board, live_witness, starts_not, witnessed
 from tests.board.tools import (
     append,
     entry_bytes,
@@ -46,7 +42,8 @@ from tests.board.tools import (
     submissions,
     trust,
 )
-from tests.board.waiting import LONG, until
+from tests.board.transports import Between, Plays, Shows
+from tests.board.waiting import LONG
 from wire.errors import (
     FaultyBoard,
     InvalidProof,
@@ -97,28 +94,17 @@ def test_refusals_are_typed(url: str) -> None:
     assert caught.value.reason is RefusalReason.MALFORMED
 
 
-class Flaky(HttpTransport):
-    """Sends each request and loses every second answer."""
+def test_retries_add_nothing_twice(url: str) -> None:
+    """Each request is sent, and every second answer is lost."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.sent = 0
-
-    def request(
-        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
-    ) -> Response:
-        answer = super().request(method, url, body=body, media_type=media_type, limit=limit)
-        self.sent += 1
-        if self.sent % 2:
+    def losing(_: str, answer: Response) -> Response:
+        if len(flaky.asked) % 2:
             raise NetworkError("lost")
         return answer
 
-
-def test_retries_add_nothing_twice(url: str) -> None:
-    transport = Flaky()
-    raw = entry_bytes(0, author=4)
-    receipt = client(url, transport=transport).submit(raw)
-    assert transport.sent == 2
+    flaky, raw = Between(losing), entry_bytes(0, author=4)
+    receipt = client(url, transport=flaky).submit(raw)
+    assert len(flaky.asked) == 2
     assert client(url).submit(raw).index == receipt.index
 
 
@@ -130,14 +116,9 @@ def test_patience_ends() -> None:
 def test_retry_after_is_obeyed() -> None:
     waits: list[float] = []
 
-    class Busy(HttpTransport):
-        def request(
-            self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
-        ) -> Response:
-            refusal = Refused(RefusalReason.BUSY, "", 7)
-            return Response(503, {"retry-after": "7"}, problem_body(refusal))
-
-    board = client("http://x", transport=Busy(), attempts=3)
+    refusal = problem_body(Refused(RefusalReason.BUSY, "", 7))
+    busy = Plays(lambda *_: Response(503, {"retry-after": "7"}, refusal))
+    board = client("http://x", transport=busy, attempts=3)
     board._sleep = waits.append
     board._patience = board._patience.__class__(3, 0.01, 30.0)
     with pytest.raises(Refused) as caught:
@@ -146,20 +127,6 @@ def test_retry_after_is_obeyed() -> None:
 
 
 # Forks
-
-
-class Served(HttpTransport):
-    """A board that shows whatever files it is given."""
-
-    def __init__(self, files: dict[str, bytes]) -> None:
-        super().__init__()
-        self.files = files
-
-    def request(
-        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
-    ) -> Response:
-        data = self.files.get(url.removeprefix("http://x/"))
-        return Response(404, {}, b"") if data is None else Response(200, {}, data)
 
 
 def branches(
@@ -178,7 +145,7 @@ def branches(
 def test_a_fork_is_proved_and_final(sizes: tuple[int, int, int]) -> None:
     _, first, second = branches(*sizes)
     state = MemoryState()
-    transport = Served(first)
+    transport = Shows(first)
     board = client("http://x", state=state, transport=transport)
     seen = board.update()
     transport.files = second
@@ -228,7 +195,7 @@ def log_root(log: Sequencer, size: int) -> bytes:
 
 def test_a_smaller_fork_beside_the_larger_tiles_is_proved() -> None:
     _, first, second = branches(5, 20, 3)
-    transport = Served(first)
+    transport = Shows(first)
     board = client("http://x", transport=transport)
     board.update()
     transport.files = first | {"checkpoint": second["checkpoint"]}
@@ -239,29 +206,18 @@ def test_a_smaller_fork_beside_the_larger_tiles_is_proved() -> None:
 
 def test_an_older_state_of_the_same_log_changes_nothing() -> None:
     stem, first, _ = branches(5, 20, 3)
-    transport = Served(first)
+    transport = Shows(first)
     board = client("http://x", transport=transport)
     newest = board.update()
     transport.files = first | {"checkpoint": stem["checkpoint"]}
     assert board.update() == newest
 
 
-def test_what_was_seen_survives_the_process(tmp_path: Path) -> None:
-    _, first, second = branches(5, 3, 20)
-    client("http://x", state=DirectoryState(tmp_path, log_key()), transport=Served(first)).update()
-    again = client("http://x", state=DirectoryState(tmp_path, log_key()), transport=Served(second))
-    assert again.seen is not None
-    with pytest.raises(FaultyBoard):
-        again.update()
-    (evidence,) = tmp_path.glob("*/fork-*.evidence")
-    verify_fork(evidence.read_bytes(), log_key())
-
-
 def test_two_groups_that_saw_different_branches_compare() -> None:
     """Each group is content alone; one checkpoint passed between them proves the fork."""
     _, first, second = branches(5, 3, 3)
-    a = client("http://x", transport=Served(first))
-    b = client("http://x", transport=Served(second))
+    a = client("http://x", transport=Shows(first))
+    b = client("http://x", transport=Shows(second))
     a.update()
     passed_on = b.update()
     with pytest.raises(FaultyBoard):
@@ -272,13 +228,7 @@ def test_a_receipt_whose_entry_is_absent_is_refused() -> None:
     log, _ = memory_log(10)
     other = Receipt.parse(log.receipt(4))
 
-    class Lying(HttpTransport):
-        def request(
-            self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
-        ) -> Response:
-            return Response(201, {}, other.to_bytes())
-
-    board = client("http://x", transport=Lying())
+    board = client("http://x", transport=Shows({}, receipt=other.to_bytes()))
     assert board.submit(submissions(1, 4)[0].raw).index == 4
     with pytest.raises(InvalidProof):
         board.submit(entry_bytes(99))
@@ -407,19 +357,16 @@ def test_who_hangs_up_on_a_witness_leaves_no_trace(
     assert not [record for record in caplog.records if record.exc_info]
 
 
-class Answering(HttpTransport):
+def answering(*answers: tuple[int, bytes]) -> Plays:
     """A witness that gives these answers, one after the other."""
+    left = list(answers)
 
-    def __init__(self, *answers: tuple[int, bytes]) -> None:
-        super().__init__()
-        self.answers = list(answers)
+    def answer(_: str, path: str, __: bytes) -> Response:
+        assert path == "add-checkpoint"
+        status, body = left.pop(0)
+        return Response(status, {}, body)
 
-    def request(
-        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
-    ) -> Response:
-        assert url == "http://w/add-checkpoint"
-        status, answer = self.answers.pop(0)
-        return Response(status, {}, answer)
+    return Plays(answer)
 
 
 @pytest.mark.parametrize(
@@ -450,12 +397,12 @@ def test_what_a_witness_s_answers_mean(
     reader = LogReader.open(source_of(nine), trust())
     key = signer("witness.example/1", KeyKind.WITNESS)
     line = str(cosign(reader.signed.note.text, key, 5)).encode()
-    for url in ("http://w", "http://w/"):
+    for url in ("http://x", "http://x/"):
         peer = KnownServer(key.verifier, url)
-        found = ask_witness(Answering((409, b"9\n"), (200, line)), peer, reader, 0)
+        found = ask_witness(answering((409, b"9\n"), (200, line)), peer, reader, 0)
         assert [str(item).encode() for item in found][-1] == line
         with pytest.raises(error) as caught:
-            ask_witness(Answering(*answers), peer, reader, 0)
+            ask_witness(answering(*answers), peer, reader, 0)
         assert type(caught.value) is error
 
 
@@ -502,39 +449,6 @@ def test_the_time_of_a_witness_never_runs_backwards(tmp_path: Path) -> None:
         assert cosignature.time == 2_000
 
 
-class Barriers(Anyone):
-    def __init__(self) -> None:
-        super().__init__(1_000)
-
-    def is_barrier(self, entry: Entry) -> bool:
-        return entry.phase == 9
-
-
-def test_a_close_counts_only_under_a_quorum(tmp_path: Path) -> None:
-    limits = ServerLimits(quorum_seconds=LONG)
-    with live_witness(tmp_path, 1) as one, live_witness(tmp_path, 2) as two:
-        policy = witnessed(2, one, two)
-        with live_board(tmp_path / "log", policy=policy, admission=Barriers, limits=limits) as url:
-            client(url).submit(entry_bytes(0))
-            receipt = client(url).submit(entry_bytes(0, phase=9))
-            policy.check_quorum(receipt.signed)
-            assert len(policy.cosignatures(receipt.signed)) == 2
-            assert until(lambda: len(policy.cosignatures(client(url).update())) == 2)
-
-
-def test_without_a_quorum_a_close_is_not_acknowledged(tmp_path: Path) -> None:
-    limits = ServerLimits(quorum_seconds=0.2)
-    with live_witness(tmp_path, 1) as one:
-        gone = LiveWitness(2, "http://127.0.0.1:9", one.service)
-        policy = witnessed(2, one, gone)
-        with live_board(tmp_path / "log", policy=policy, admission=Barriers, limits=limits) as url:
-            client(url).submit(entry_bytes(0))
-            with pytest.raises(Refused) as caught:
-                client(url, attempts=2).submit(entry_bytes(0, phase=9))
-            assert caught.value.reason is RefusalReason.QUORUM
-            client(url).submit(entry_bytes(1))
-
-
 def test_a_board_that_forked_stops_asking(tmp_path: Path) -> None:
     """The only witness knows more of the log: the board keeps that, and does not start."""
     other, other_files = memory_log(0)
@@ -544,8 +458,7 @@ def test_a_board_that_forked_stops_asking(tmp_path: Path) -> None:
         with live_board(tmp_path / "log", policy=policy) as url:
             assert client(url).update().size == 0
         assert one.service.add_checkpoint(request(other_files, 0)).status == 200
-        with pytest.raises(Overtaken), live_board(tmp_path / "log", policy=policy):
-            pass
+        starts_not(Overtaken, tmp_path / "log", policy=policy)
     place = BoardDirectory(tmp_path / "log")
     assert list(place.evidence.glob("witness-refusal-*.evidence"))
     log = open_log(place)
@@ -554,7 +467,7 @@ def test_a_board_that_forked_stops_asking(tmp_path: Path) -> None:
 
 
 def test_an_empty_log_is_no_history() -> None:
-    transport = Served(memory_log(0)[1])
+    transport = Shows(memory_log(0)[1])
     board = client("http://x", transport=transport)
     assert board.update().size == 0
     transport.files = memory_log(3)[1]

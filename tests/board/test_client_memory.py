@@ -1,7 +1,5 @@
 """What a client believes, remembers and never forgets."""
 
-# ruff: noqa: ARG002 - transports made for a test ignore what they are asked
-
 from __future__ import annotations
 
 import socket
@@ -20,14 +18,9 @@ from bulletin_board.note import KeyKind, SignedNote, cosign
 from bulletin_board.policy import TrustPolicy
 from tests.board.live import client
 from tests.board.tools import append, entry_bytes, log_key, memory_log, signer, submission, trust
+from tests.board.transports import Shows
 from tests.board.waiting import LONG
-from wire.errors import (
-    FaultyBoard,
-    InvalidProof,
-    InvalidSignature,
-    MalformedMessage,
-    UsageError,
-)
+from wire.errors import FaultyBoard, InvalidProof, InvalidSignature, MalformedMessage, UsageError
 
 WITNESS = signer("witness.example/1", KeyKind.WITNESS)
 WITNESSED = TrustPolicy.parse(f"log {log_key()}\nwitness w {WITNESS.verifier}\nquorum w\n".encode())
@@ -36,23 +29,6 @@ WITNESSED = TrustPolicy.parse(f"log {log_key()}\nwitness w {WITNESS.verifier}\nq
 def cosigned(checkpoint: bytes) -> bytes:
     note = SignedNote.parse(checkpoint)
     return note.with_signatures([cosign(note.text, WITNESS, 1_000)]).to_bytes()
-
-
-class Board(HttpTransport):
-    """Answers posts with receipts and shows files, each as it is told."""
-
-    def __init__(self, files: dict[str, bytes], receipt: bytes = b"") -> None:
-        super().__init__()
-        self.files = files
-        self.receipt = receipt
-
-    def request(
-        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
-    ) -> Response:
-        if method == "POST":
-            return Response(201, {}, self.receipt)
-        data = self.files.get(url.removeprefix("http://x/"))
-        return Response(404, {}, b"") if data is None else Response(200, {}, data)
 
 
 def growing_log() -> tuple[dict[str, bytes], dict[str, bytes], bytes, bytes]:
@@ -68,7 +44,7 @@ def test_a_receipt_brings_no_trust_that_the_policy_denies(tmp_path: Path) -> Non
     """The log signs receipts alone; a quorum stays a quorum, also after a restart."""
     before, after, raw, receipt = growing_log()
     shown = after | {"checkpoint": cosigned(before["checkpoint"])}
-    transport = Board(shown, receipt)
+    transport = Shows(shown, receipt=receipt)
 
     def witnessed_client(attempts: int = 2) -> Iterator[int]:
         state = DirectoryState(tmp_path, log_key())
@@ -94,7 +70,7 @@ def test_a_receipt_brings_no_trust_that_the_policy_denies(tmp_path: Path) -> Non
 
 def test_a_client_waits_for_the_witnesses() -> None:
     _, after, _, _ = growing_log()
-    transport = Board(after)
+    transport = Shows(after)
     board = client("http://x", policy=WITNESSED, transport=transport)
     waits: list[float] = []
 
@@ -110,10 +86,10 @@ def test_a_client_waits_for_the_witnesses() -> None:
 def test_what_is_called_cosigned_has_its_quorum_too() -> None:
     _, after, _, _ = growing_log()
     shown = after | {"v1/cosigned": cosigned(after["checkpoint"])}
-    assert client("http://x", policy=WITNESSED, transport=Board(shown)).update().size == 4
+    assert client("http://x", policy=WITNESSED, transport=Shows(shown)).update().size == 4
     shown = after | {"v1/cosigned": after["checkpoint"]}
     with pytest.raises(InvalidProof) as caught:
-        client("http://x", policy=WITNESSED, transport=Board(shown), attempts=2).update()
+        client("http://x", policy=WITNESSED, transport=Shows(shown), attempts=2).update()
     assert caught.value.check == "05-P2"
 
 
@@ -144,7 +120,7 @@ def test_a_fork_is_remembered_for_good(tmp_path: Path) -> None:
 
     def again(files: dict[str, bytes]) -> None:
         state = DirectoryState(tmp_path, log_key())
-        client("http://x", state=state, transport=Board(files)).update()
+        client("http://x", state=state, transport=Shows(files)).update()
 
     again(first)
     with pytest.raises(FaultyBoard) as caught:
@@ -152,7 +128,9 @@ def test_a_fork_is_remembered_for_good(tmp_path: Path) -> None:
     with pytest.raises(FaultyBoard) as remembered:
         again(first)
     assert remembered.value.evidence == caught.value.evidence
-    board = client("http://x", state=DirectoryState(tmp_path, log_key()), transport=Board(first))
+    (kept,) = tmp_path.glob("*/fork-*.evidence")
+    assert kept.read_bytes() == caught.value.evidence
+    board = client("http://x", state=DirectoryState(tmp_path, log_key()), transport=Shows(first))
     with pytest.raises(FaultyBoard):
         board.submit(entry_bytes(0))
 
@@ -160,26 +138,26 @@ def test_a_fork_is_remembered_for_good(tmp_path: Path) -> None:
 def test_stored_evidence_that_proves_nothing_is_not_believed() -> None:
     state = MemoryState()
     first, _ = forked_files()
-    client("http://x", state=state, transport=Board(first)).update()
+    client("http://x", state=state, transport=Shows(first)).update()
     state.evidence.append(b"junk")
     with pytest.raises(MalformedMessage):
-        client("http://x", state=state, transport=Board(first))
+        client("http://x", state=state, transport=Shows(first))
 
 
 def test_a_memory_of_another_log_is_refused() -> None:
     state = MemoryState()
     first, _ = forked_files()
-    client("http://x", state=state, transport=Board(first)).update()
+    client("http://x", state=state, transport=Shows(first)).update()
     other = TrustPolicy.single_log(signer("other.example/log").verifier)
     with pytest.raises(InvalidSignature):
-        client("http://x", policy=other, state=state, transport=Board(first))
-    client("http://x", policy=trust(), state=state, transport=Board(first)).update()
+        client("http://x", policy=other, state=state, transport=Shows(first))
+    client("http://x", policy=trust(), state=state, transport=Shows(first)).update()
 
 
 def test_tiles_that_are_late_are_asked_for_again() -> None:
     """An entry that the board has taken is not given up because a cache lags behind."""
     before, after, raw, receipt = growing_log()
-    transport = Board(before, receipt)
+    transport = Shows(before, receipt=receipt)
     board = client("http://x", transport=transport)
     assert board.update().size == 3
 

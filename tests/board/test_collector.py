@@ -30,19 +30,10 @@ from bulletin_board.witness.asking import MOST_REFUSALS, WitnessHealth, WitnessS
 from bulletin_board.witness.collecting import MOST_WAITING, SILENT_SECONDS, Collector
 from bulletin_board.witness.judging import AddCheckpoint, CosignatureRequest, read_request
 from bulletin_board.witness.service import Witness, WitnessStore
-from tests.board.tools import (
-    append,
-    log_key,
-    memory_log,
-    signer,
-    source_of,
-    submissions,
-    trust,
-)
+from tests.board.tools import append, log_key, memory_log, signer, source_of, submissions, trust
 from tests.board.waiting import LONG, until
 
 NOWHERE = Path("/proc/nothing/can/be/stored/here")
-
 Behaviour = Callable[[bytes], Response]
 
 
@@ -175,10 +166,16 @@ def collecting(
         collector.close()
 
 
+def covered(collector: Collector, index: int) -> LogReader:
+    """The log under a quorum that covers the entry."""
+    reader = collector.wait_for(index, LONG)
+    assert reader is not None
+    return reader
+
+
 def test_all_sign(tmp_path: Path) -> None:
     with collecting(2, honest(0, tmp_path), honest(1, tmp_path)) as (collector, published):
-        reader = collector.wait_for(4, LONG)
-        assert reader is not None
+        reader = covered(collector, 4)
         policy(2, 2).check_quorum(reader.signed)
         standings = collector.standings()
         assert [standings[name].time for name in ("w0", "w1")] == [1_000, 1_000]
@@ -190,8 +187,7 @@ def test_all_sign(tmp_path: Path) -> None:
 @pytest.mark.parametrize("bad", [lying, forging, truncated, silent, broken])
 def test_a_bad_witness_does_not_stop_the_others(tmp_path: Path, bad: Behaviour) -> None:
     with collecting(2, honest(0, tmp_path), bad, honest(2, tmp_path)) as (collector, _):
-        reader = collector.wait_for(4, LONG)
-        assert reader is not None
+        reader = covered(collector, 4)
         policy(2, 3).check_quorum(reader.signed)
         assert collector.standings()["w1"].time is None
         assert until(lambda: collector.standings()["w1"].state is WitnessState.FAILING)
@@ -202,8 +198,7 @@ def test_a_bad_witness_does_not_stop_the_others(tmp_path: Path, bad: Behaviour) 
 
 def test_lines_of_others_are_left_out(tmp_path: Path) -> None:
     with collecting(2, flooding(tmp_path), honest(1, tmp_path)) as (collector, _):
-        reader = collector.wait_for(4, LONG)
-        assert reader is not None
+        reader = covered(collector, 4)
         policy(2, 2).open(reader.signed.to_bytes())
         assert len(reader.signed.note.signatures) == 3
 
@@ -224,7 +219,7 @@ def test_a_witness_that_hangs_delays_only_itself(tmp_path: Path) -> None:
         raise NetworkError("late")
 
     with collecting(2, hanging, honest(1, tmp_path), honest(2, tmp_path)) as (collector, _):
-        assert collector.wait_for(4, LONG) is not None
+        covered(collector, 4)
         release.set()
 
 
@@ -241,8 +236,7 @@ LIARS = [refusing, larger, contradicting]
 def test_a_witness_that_refuses_excludes_only_itself(tmp_path: Path, liar: Behaviour) -> None:
     with collecting(2, honest(0, tmp_path), liar, honest(2, tmp_path)) as (collector, published):
         assert until(lambda: collector.standings()["w1"].state is WitnessState.EXCLUDED)
-        reader = collector.wait_for(4, LONG)
-        assert reader is not None
+        reader = covered(collector, 4)
         policy(2, 3).check_quorum(reader.signed)
         assert not collector.problem
         assert collector.standings()["w1"].refusals == MOST_REFUSALS
@@ -292,7 +286,7 @@ def test_retries_are_bounded_and_a_witness_may_recant(tmp_path: Path) -> None:
 
     with collecting(1, recanting) as (collector, _):
         assert until(lambda: collector.standings()["w0"].state is WitnessState.COSIGNING)
-        assert collector.wait_for(4, LONG) is not None
+        covered(collector, 4)
         assert collector.problem == ""
         assert collector.standings()["w0"].refusals == MOST_REFUSALS - 1
     assert len(calls) == MOST_REFUSALS
@@ -355,7 +349,7 @@ def test_a_witness_that_goes_away_is_noticed_although_nothing_is_posted(
 
     others = honest(0, tmp_path), leaving
     with collecting(2, *others, clock=lambda: now[0]) as (collector, published):
-        assert collector.wait_for(4, LONG) is not None
+        covered(collector, 4)
         assert until(lambda: bool(published))
         count = len(published)
         now[0] += SILENT_SECONDS / 2
@@ -424,8 +418,7 @@ def test_evidence_is_never_overwritten_and_bounded(tmp_path: Path) -> None:
 def test_a_witness_that_signs_often_counts_once(tmp_path: Path) -> None:
     """A note with too many lines could be read by nobody."""
     with collecting(2, many_lines(tmp_path), honest(1, tmp_path)) as (collector, _):
-        reader = collector.wait_for(4, LONG)
-        assert reader is not None
+        reader = covered(collector, 4)
         assert len(reader.signed.note.signatures) == 3
         policy(2, 2).open(reader.signed.to_bytes())
         assert collector.standings()["w0"].time == 1_099
@@ -489,6 +482,19 @@ class Growing:
             EvidenceFolder(NOWHERE),
         )
 
+    def asked_about(
+        self, threshold: int, *behaviours: Behaviour, at: int | None = None
+    ) -> Collector:
+        """A collector that has started, from one of the sizes on."""
+        self.current = None if at is None else self.signed[at]
+        collector = self.collector(threshold, *behaviours)
+        collector.start()
+        return collector
+
+    def grows(self, collector: Collector, size: int) -> None:
+        self.current = self.signed[size]
+        collector.notify()
+
     def _look(self) -> SignedCheckpoint | None:
         self.looks += 1
         return self.current
@@ -505,16 +511,14 @@ def test_a_closed_or_empty_log_is_not_asked_about(
         calls.append(body)
         return ask(body)
 
-    collector = log.collector(1, counting)
-    collector.start()
+    collector = log.asked_about(1, counting)
     for current in (None, log.signed[0]):
         log.current, log.looks = current, 0
         assert until(lambda: log.looks > 5)
     assert calls == []
     assert collector.standings()["w0"].failures == 0
-    log.current = log.signed[5]
-    collector.notify()
-    assert collector.wait_for(4, LONG) is not None
+    log.grows(collector, 5)
+    covered(collector, 4)
     collector.close()
 
 
@@ -524,14 +528,10 @@ def test_a_log_that_grew_is_asked_about_as_soon_as_the_older_one_has_its_quorum(
     """Not only when its time is over."""
     monkeypatch.setattr(collect_module, "_ROUND_SECONDS", 3_600.0)
     log = Growing(5, 9, 20)
-    collector = log.collector(1, honest(0, tmp_path))
-    collector.start()
+    collector = log.asked_about(1, honest(0, tmp_path))
     for size in (5, 9, 20):
-        log.current = log.signed[size]
-        collector.notify()
-        reader = collector.wait_for(size - 1, LONG)
-        assert reader is not None
-        assert reader.size == size
+        log.grows(collector, size)
+        assert covered(collector, size - 1).size == size
     collector.close()
     assert [signed.size for signed in log.published] == [5, 9, 20]
     assert is_hopeless(collector, 20)
@@ -547,14 +547,11 @@ def test_a_cosignature_that_comes_too_late_changes_nothing(tmp_path: Path) -> No
         release.wait(2 * LONG)
         return answer
 
-    log.current = log.signed[5]
-    collector = log.collector(1, honest(0, tmp_path), late)
-    collector.start()
-    assert collector.wait_for(4, LONG) is not None
+    collector = log.asked_about(1, honest(0, tmp_path), late, at=5)
+    covered(collector, 4)
     assert asked.wait(LONG)
-    log.current = log.signed[9]
-    collector.notify()
-    assert collector.wait_for(8, LONG) is not None
+    log.grows(collector, 9)
+    covered(collector, 8)
     release.set()
     assert until(lambda: collector.standings()["w1"].state is WitnessState.COSIGNING)
     assert until(lambda: len(log.published) >= 3)
@@ -582,17 +579,14 @@ def test_a_checkpoint_without_a_quorum_gives_way_to_a_newer_one(
         signed.append(tried[-1])
         return good(body)
 
-    log.current = log.signed[5]
-    collector = log.collector(2, honest(0, tmp_path), back_later)
-    collector.start()
+    collector = log.asked_about(2, honest(0, tmp_path), back_later, at=5)
     assert until(lambda: collector.standings()["w0"].state is WitnessState.COSIGNING)
     time.sleep(0.3)  # the round is over, the log has not grown: what was collected stays
     assert until(lambda: 5 in tried)
-    log.current = log.signed[9]
-    collector.notify()
+    log.grows(collector, 9)
     assert until(lambda: 9 in tried)
     ready.set()
-    assert collector.wait_for(8, LONG) is not None
+    covered(collector, 8)
     collector.close()
     assert set(signed) == {9}
 
@@ -608,15 +602,13 @@ def test_a_slow_second_cosignature_still_makes_the_quorum(
         release.wait(2 * LONG)
         return good(body)
 
-    log.current = log.signed[5]
-    collector = log.collector(2, honest(0, tmp_path), slow)
-    collector.start()
+    collector = log.asked_about(2, honest(0, tmp_path), slow, at=5)
     assert until(lambda: collector.standings()["w0"].state is WitnessState.COSIGNING)
     for _ in range(20):
         collector.notify()
         time.sleep(0.02)
     release.set()
-    assert collector.wait_for(4, LONG) is not None
+    covered(collector, 4)
     collector.close()
 
 
@@ -627,9 +619,7 @@ def test_a_silent_witness_is_not_asked_without_a_pause(
     monkeypatch.setattr(standing_module, "_FIRST_PAUSE", 3_600.0)
     monkeypatch.setattr(standing_module, "_LONGEST_FAILURE_PAUSE", 3_600.0)
     log = Growing(5)
-    log.current = log.signed[5]
-    collector = log.collector(1, lambda _: Response(200, {}, b""), lying, silent)
-    collector.start()
+    collector = log.asked_about(1, lambda _: Response(200, {}, b""), lying, silent, at=5)
     assert until(lambda: all(found.failures for found in collector.standings().values()))
     time.sleep(0.2)
     assert [found.failures for found in collector.standings().values()] == [1, 1, 1]

@@ -109,6 +109,13 @@ def occupy(committer: Committer) -> threading.Event:
     return release
 
 
+def occupied(root: Path, limits: CommitterLimits = LIMITS) -> tuple[Committer, threading.Event]:
+    """On a new board, with its thread occupied until the event is set."""
+    board = new_board(root / "log")
+    committer = Committer(lambda: open_log(board), limits)
+    return committer, occupy(committer)
+
+
 def closing_with_a_late_post(
     committer: Committer,
 ) -> tuple[threading.Event, threading.Thread, Future[Outcome]]:
@@ -123,9 +130,7 @@ def closing_with_a_late_post(
 
 
 def test_more_posts_than_fit_in_a_batch_are_all_committed(tmp_path: Path) -> None:
-    board = new_board(tmp_path / "log")
-    committer = Committer(lambda: open_log(board), CommitterLimits())
-    release = occupy(committer)
+    committer, release = occupied(tmp_path, CommitterLimits())
     futures = [committer.submit(submission(number)) for number in range(1_500)]
     release.set()
     assert [must(future.result(LONG)) for future in futures] == list(range(1_500))
@@ -133,9 +138,7 @@ def test_more_posts_than_fit_in_a_batch_are_all_committed(tmp_path: Path) -> Non
 
 
 def test_a_full_queue_is_busy(tmp_path: Path) -> None:
-    board = new_board(tmp_path / "log")
-    committer = Committer(lambda: open_log(board), CommitterLimits(queue=1, pulse_seconds=0.05))
-    release = occupy(committer)
+    committer, release = occupied(tmp_path, CommitterLimits(queue=1, pulse_seconds=0.05))
     posts = [submission(number) for number in range(10)]
     with pytest.raises(Refused) as caught:
         list(map(committer.submit, posts))
@@ -147,9 +150,7 @@ def test_a_full_queue_is_busy(tmp_path: Path) -> None:
 
 def test_postponed_work_never_waits_for_a_full_queue(tmp_path: Path) -> None:
     """Whoever postpones it may be the one that everybody waits for."""
-    board = new_board(tmp_path / "log")
-    committer = Committer(lambda: open_log(board), CommitterLimits(queue=1, pulse_seconds=0.05))
-    release = occupy(committer)
+    committer, release = occupied(tmp_path, CommitterLimits(queue=1, pulse_seconds=0.05))
     done: list[int] = []
     for number in range(3):
         committer.call(lambda _, number=number: done.append(number))  # type: ignore[misc]
@@ -160,16 +161,14 @@ def test_postponed_work_never_waits_for_a_full_queue(tmp_path: Path) -> None:
 
 
 def test_a_post_that_is_called_off_in_time_does_not_enter(tmp_path: Path) -> None:
-    board = new_board(tmp_path / "log")
-    committer = Committer(lambda: open_log(board), LIMITS)
-    release = occupy(committer)
+    committer, release = occupied(tmp_path)
     futures = [committer.submit(submission(number)) for number in range(3)]
     assert futures[1].cancel()
     release.set()
     assert [must(futures[number].result(LONG)) for number in (0, 2)] == [0, 1]
     committer.close()
     committer.close()
-    assert fsck_directory(board.public, trust()).size == 2
+    assert fsck_directory(tmp_path / "log" / "public", trust()).size == 2
 
 
 def test_work_with_a_mistake_does_not_end_the_log(tmp_path: Path) -> None:
@@ -250,15 +249,24 @@ def test_a_failed_write_is_survived(tmp_path: Path) -> None:
     assert fsck_directory(board.public, trust()).size == 1
 
 
-def test_an_idle_log_is_looked_at(tmp_path: Path) -> None:
-    """Damage to the public files of an idle log is found, and repaired from the stored batch."""
+@pytest.mark.parametrize("path", ["tile/0/000.p/1", "checkpoint"])
+@pytest.mark.parametrize("content", [bytes(32), None, b"older"], ids=["damaged", "gone", "older"])
+def test_an_idle_log_is_looked_at(tmp_path: Path, path: str, content: bytes | None) -> None:
+    """Damage to its public files is found, and repaired from the stored batch."""
     board = new_board(tmp_path / "log")
+    older, file = (board.public / "checkpoint").read_bytes(), board.public / path
     with committing(board) as committer:
-        committer.submit(submission(0)).result(LONG)
-        (board.public / "tile/0/000.p/1").write_bytes(bytes(32))
-        damaged = board.public / "tile/0/000.p/1"
-        assert until(lambda: damaged.read_bytes() == submission(0).leaf)
-    assert fsck_directory(board.public, trust()).size == 1
+        assert must(committer.submit(submission(0)).result(LONG)) == 0
+        good = file.read_bytes()
+        if content is None:
+            file.unlink()
+        else:
+            file.write_bytes(older if content == b"older" else content)
+        assert until(lambda: file.exists() and file.read_bytes() == good)
+        assert until(lambda: committer.sequencer is not None)
+        assert committer.fatal is None
+        assert must(committer.submit(submission(1)).result(LONG)) == 1
+    assert fsck_directory(board.public, trust()).size == 2
 
 
 def test_a_writer_that_was_replaced_does_not_come_back(tmp_path: Path) -> None:
@@ -278,16 +286,6 @@ def test_a_writer_that_was_replaced_does_not_come_back(tmp_path: Path) -> None:
         assert committer.sequencer is None
         other.check()
         other.close()
-
-
-def test_an_idle_writer_repairs_its_checkpoint(tmp_path: Path) -> None:
-    board = new_board(tmp_path / "log")
-    with committing(board) as committer:
-        assert must(committer.submit(submission(0)).result(LONG)) == 0
-        (board.public / "checkpoint").unlink()
-        assert until((board.public / "checkpoint").exists)
-        assert fsck_directory(board.public, trust()).size == 1
-        assert committer.fatal is None
 
 
 def test_a_log_that_cannot_be_opened_for_a_while_is_opened_again(tmp_path: Path) -> None:
@@ -346,19 +344,6 @@ def test_a_log_that_contradicts_itself_stays_closed(tmp_path: Path) -> None:
         assert committer.sequencer is None
         with pytest.raises(Refused):
             committer.submit(submission(1))
-
-
-def test_an_idle_writer_replaces_an_older_checkpoint(tmp_path: Path) -> None:
-    board = new_board(tmp_path / "log")
-    with committing(board) as committer:
-        older = (board.public / "checkpoint").read_bytes()
-        assert must(committer.submit(submission(0)).result(LONG)) == 0
-        newest = (board.public / "checkpoint").read_bytes()
-        (board.public / "checkpoint").write_bytes(older)
-        assert until(lambda: (board.public / "checkpoint").read_bytes() == newest)
-        assert until(lambda: committer.sequencer is not None)
-        assert committer.fatal is None
-        assert must(committer.submit(submission(1)).result(LONG)) == 1
 
 
 def test_a_commit_is_told(tmp_path: Path) -> None:

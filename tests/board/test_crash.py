@@ -16,15 +16,7 @@ from bulletin_board.sequencer import Sequencer
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from tests.board.faults import FaultyFiles, How, Killed, Plan, PowerLossFiles, faulty_storage
-from tests.board.tools import (
-    append,
-    copy_of,
-    filled_board,
-    open_log,
-    signer,
-    submissions,
-    trust,
-)
+from tests.board.tools import append, copy_of, filled_board, open_log, signer, submissions, trust
 
 BEFORE = 250
 """An append of twelve more completes a bundle and a tile, and starts new ones."""

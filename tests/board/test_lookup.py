@@ -59,23 +59,11 @@ from tests.board.lookups import (
     question,
 )
 from tests.board.test_spec import block
-from tests.board.tools import (
-    SESSION,
-    anyone,
-    entry_bytes,
-    memory_log,
-    signer,
-    source_of,
-    trust,
-)
+from tests.board.tools import SESSION, anyone, entry_bytes, memory_log, signer, source_of, trust
 from tests.board.waiting import LONG
 from wire.codec import describe
 from wire.domains import ENTRY_PAYLOAD_TYPE
-from wire.errors import (
-    InvalidProof,
-    ProtocolError,
-    UsageError,
-)
+from wire.errors import InvalidProof, ProtocolError, UsageError
 
 # The proof
 
@@ -390,8 +378,10 @@ def test_a_log_that_is_damaged_proves_nothing(
 ) -> None:
     board, lookups = offline
     assert asyncio.run(lookups.consistency(100, len(MIXED)))
-    for path in board.public.glob("tile/0/*"):
+    for path in (*board.public.glob("tile/0/*"), *board.public.glob("tile/entries/*")):
         path.unlink() if path.is_file() else None
+    wanted = LOOKUP.encode(question(len(MIXED), 3))
+    assert refused(lookups.answer(wanted)) is RefusalReason.UNAVAILABLE
     assert asyncio.run(lookups.consistency(100, len(MIXED)))  # what is remembered is not read
     assert refused(lookups.consistency(101, 500)) is RefusalReason.UNAVAILABLE
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,42 +14,25 @@ import pytest
 
 from bulletin_board.admission import RefusalReason, Refused
 from bulletin_board.entry import Submission
-from bulletin_board.lookup import (
-    LOOKUP,
-    Lookup,
-    open_answer,
-)
-from bulletin_board.reader import DirectorySource
+from bulletin_board.lookup import LOOKUP, Lookup, open_answer
+from bulletin_board.reader import DirectorySource, LogReader
 from bulletin_board.server.lookups import LookupLimits, LookupService
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.sqlite import SqliteIndexReader
 from tests.board.live import client, live_board
-from tests.board.lookups import (
-    author,
-    question,
-)
-from tests.board.tools import (
-    SESSION,
-    append,
-    entry_bytes,
-    new_board,
-    open_log,
-)
+from tests.board.lookups import author, question
+from tests.board.tools import SESSION, entry_bytes, filled_board, trust
 from tests.board.waiting import LONG
 
 # What it may cost
 
 
-class Board:
+class Board(AbstractContextManager["Board"]):
     """Lookups on a directory, without a server."""
 
     def __init__(self, root: Path, entries: Sequence[bytes], limits: LookupLimits) -> None:
-        place = new_board(root)
-        log = open_log(place)
-        append(log, [Submission.decode(raw) for raw in entries])
-        self.signed = log.signed
-        log.close()
-        self.place = place
+        self.place = place = filled_board(root, map(Submission.decode, entries))
+        self.signed = LogReader.open(DirectorySource(place.public), trust()).signed
         self.size: int | None = self.signed.size
         self.busy: Callable[[], bool] = lambda: False
         self.lookups = LookupService(
@@ -59,6 +42,9 @@ class Board:
             self._busy,
             limits,
         )
+
+    def __exit__(self, *_: object) -> None:
+        self.lookups.close()
 
     def _busy(self) -> bool:
         return self.busy()
@@ -72,8 +58,7 @@ ROWS = [entry_bytes(seq, author=seq % 2, phase=seq % 3) for seq in range(30)]
 
 
 def test_too_many_rows_are_refused(tmp_path: Path) -> None:
-    board = Board(tmp_path / "log", ROWS, LookupLimits(rows=10, session_rows=29))
-    try:
+    with Board(tmp_path / "log", ROWS, LookupLimits(rows=10, session_rows=29)) as board:
         assert len(board.ask(question(30, 0, 1, phases=(1,)))) == 10
         assert len(board.ask(question(30, 0, phases=(0, 1)))) == 10
         for wanted in (
@@ -84,31 +69,27 @@ def test_too_many_rows_are_refused(tmp_path: Path) -> None:
             with pytest.raises(Refused) as caught:
                 board.ask(wanted)
             assert caught.value.reason is RefusalReason.TOO_WIDE
-    finally:
-        board.lookups.close()
 
 
 def test_an_answer_reads_no_more_bundles_than_its_budget(tmp_path: Path) -> None:
     entries = [entry_bytes(seq, body=bytes(40)) for seq in range(1_100)]
-    board = Board(tmp_path / "log", entries, LookupLimits(bundle_bytes=60_000, cache_bytes=1))
-    wanted, found, pages = question(1_100, 0), [0], []
-    try:
+    with Board(
+        tmp_path / "log", entries, LookupLimits(bundle_bytes=60_000, cache_bytes=1)
+    ) as board:
+        wanted, found, pages = question(1_100, 0), [0], []
         while len(found) <= 1_100:
             asked = replace(wanted, start=len(found) - 1)
             answer = asyncio.run(board.lookups.answer(LOOKUP.encode(asked)))
             page = open_answer(answer, asked, board.signed.root)
             pages.append(len(page.found))
             found += [each.index for each in page.found]
-    finally:
-        board.lookups.close()
     assert found[1:] == list(range(1_100))
     assert pages[0] == 1  # the first bundle alone exceeds the budget, which goes on with each page
     assert len(pages) == 5 + 1
 
 
 def test_what_is_not_committed_is_not_shown(tmp_path: Path) -> None:
-    board = Board(tmp_path / "log", ROWS, LookupLimits())
-    try:
+    with Board(tmp_path / "log", ROWS, LookupLimits()) as board:
         assert board.ask(question(30, 0, phases=(0,)))
         board.size = 12  # the index may know more than has been published
         with pytest.raises(Refused) as caught:
@@ -118,8 +99,6 @@ def test_what_is_not_committed_is_not_shown(tmp_path: Path) -> None:
         with pytest.raises(Refused) as caught:
             board.ask(question(1, 0, phases=(0,)))
         assert caught.value.retry_after is not None
-    finally:
-        board.lookups.close()
 
 
 async def refused(asking: Sequence[asyncio.Future[bytes]], count: int) -> None:
@@ -130,80 +109,45 @@ async def refused(asking: Sequence[asyncio.Future[bytes]], count: int) -> None:
 
 
 def test_only_so_many_lookups_wait(tmp_path: Path) -> None:
-    board = Board(tmp_path / "log", ROWS, LookupLimits(waiting=3))
-    hold = threading.Event()
-    board.busy = lambda: not hold.wait(LONG)
-    raw = LOOKUP.encode(question(30, 0, phases=(0,)))
+    with Board(tmp_path / "log", ROWS, LookupLimits(waiting=3)) as board:
+        hold = threading.Event()
+        board.busy = lambda: not hold.wait(LONG)
+        raw = LOOKUP.encode(question(30, 0, phases=(0,)))
 
-    async def crowd() -> list[bytes | BaseException]:
-        asking = [asyncio.ensure_future(board.lookups.answer(raw)) for _ in range(10)]
-        await refused(asking, 7)
-        hold.set()
-        return await asyncio.gather(*asking, return_exceptions=True)
+        async def crowd() -> list[bytes | BaseException]:
+            asking = [asyncio.ensure_future(board.lookups.answer(raw)) for _ in range(10)]
+            await refused(asking, 7)
+            hold.set()
+            return await asyncio.gather(*asking, return_exceptions=True)
 
-    try:
         found = asyncio.run(crowd())
         assert sum(isinstance(each, bytes) for each in found) == 3
         busy = [each for each in found if isinstance(each, Refused)]
         assert [each.reason for each in busy] == [RefusalReason.BUSY] * 7
         assert board.ask(question(30, 0, phases=(0,)))
-    finally:
-        board.lookups.close()
 
 
 def test_posts_go_before_lookups(tmp_path: Path) -> None:
     """It waits for posts, and not for ever."""
-    board = Board(tmp_path / "log", ROWS, LookupLimits())
-    asked: list[int] = []
+    with Board(tmp_path / "log", ROWS, LookupLimits()) as board:
+        asked: list[int] = []
 
-    def busy() -> bool:
-        asked.append(1)
-        return True
+        def busy() -> bool:
+            asked.append(1)
+            return True
 
-    board.busy = busy
-    try:
+        board.busy = busy
         assert board.ask(question(30, 0, phases=(0,)))
         assert 1 < len(asked) < 10
-    finally:
-        board.lookups.close()
 
 
 def test_the_view_of_the_index_cannot_write(tmp_path: Path) -> None:
-    board = Board(tmp_path / "log", ROWS, LookupLimits())
-    places = SqliteIndexReader.open(board.place.index_path)
+    place = filled_board(tmp_path / "log", map(Submission.decode, ROWS))
+    places = SqliteIndexReader.open(place.index_path)
     assert places.posted(SESSION, author(0), 0, 0, 100)
     with pytest.raises(StorageError):
         places._database.execute("DELETE FROM slots")
     places.close()
-    board.lookups.close()
-
-
-def test_a_damaged_index_or_log_is_no_answer(tmp_path: Path) -> None:
-    board = Board(tmp_path / "log", ROWS, LookupLimits())
-    wanted = question(30, 0, phases=(0,))
-    try:
-        assert board.ask(wanted)
-        bundle = next((board.place.public / "tile" / "entries").rglob("*.p/*"))
-        tile = next((board.place.public / "tile" / "0").rglob("*.p/*"))
-        fresh = LookupService(
-            SqliteIndexReader.open(board.place.index_path),
-            DirectorySource(board.place.public),
-            lambda: board.size,
-        )
-        bundle.write_bytes(bundle.read_bytes()[:-1])
-        tile.unlink()
-        with pytest.raises(Refused) as caught:
-            asyncio.run(fresh.answer(LOOKUP.encode(wanted)))
-        assert caught.value.reason is RefusalReason.UNAVAILABLE
-        fresh.close()
-        index = sqlite3.connect(board.place.index_path)
-        index.execute("DROP TABLE slots")
-        index.close()
-        with pytest.raises(Refused) as caught:
-            board.ask(wanted)
-        assert caught.value.reason is RefusalReason.UNAVAILABLE
-    finally:
-        board.lookups.close()
 
 
 @pytest.mark.slow

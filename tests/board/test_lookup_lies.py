@@ -1,7 +1,5 @@
 """Boards that lie about what they find, or about how they have grown."""
 
-# ruff: noqa: ARG002 - transports made for a test ignore what they are asked
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -14,40 +12,16 @@ from bulletin_board.client.board import BoardClient
 from bulletin_board.client.http import HttpTransport, NetworkError, Response
 from bulletin_board.client.state import MemoryState
 from bulletin_board.entry import Submission
-from bulletin_board.lookup import (
-    LARGEST_ANSWER,
-    LOOKUP,
-    LOOKUP_ANSWER,
-    open_answer,
-)
+from bulletin_board.lookup import LARGEST_ANSWER, LOOKUP, LOOKUP_ANSWER, open_answer
 from bulletin_board.storage import StorageError
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.storage.sqlite import SqliteIndexReader
-from bulletin_board.tree import (
-    RightEdge,
-    leaf_hash,
-    subset_proof,
-    tree_root,
-    verify_consistency,
-)
+from bulletin_board.tree import RightEdge, leaf_hash, subset_proof, tree_root, verify_consistency
 from tests.board.asking import ask
 from tests.board.live import client, live_board
-from tests.board.lookups import (
-    MIXED,
-    OTHER,
-    answer_of,
-    expected,
-    mixed_board,
-    question,
-)
-from tests.board.tools import (
-    append,
-    entry_bytes,
-    new_board,
-    open_log,
-    submission,
-    trust,
-)
+from tests.board.lookups import MIXED, OTHER, answer_of, expected, mixed_board, question
+from tests.board.tools import entry_bytes, filled_board, submission, trust
+from tests.board.transports import Between, Plays, as_it_is
 from tests.randomness import seeded
 from wire.errors import (
     FaultyBoard,
@@ -69,25 +43,13 @@ def url(scratch: Path) -> Iterator[str]:
 # Boards that lie
 
 
-class Liar(HttpTransport):
-    """Answers lookups as it likes and everything else as the board does."""
+def lying(lie: Callable[[bytes], bytes]) -> Between:
+    """A board that answers lookups as it likes and everything else as it should."""
 
-    def __init__(self, lie: Callable[[bytes], bytes]) -> None:
-        super().__init__()
-        self.lie = lie
-        self.asked = 0
+    def change(path: str, answer: Response) -> Response:
+        return replace(answer, body=lie(answer.body)) if path == "v1/lookup" else answer
 
-    def request(
-        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
-    ) -> Response:
-        answer = super().request(method, url, body=body, media_type=media_type, limit=limit)
-        if not url.endswith("/v1/lookup"):
-            return answer
-        self.asked += 1
-        lied = self.lie(answer.body)
-        if len(lied) > limit:
-            raise NetworkError("too much")
-        return replace(answer, body=lied)
+    return Between(change)
 
 
 def changed(**fields: object) -> Callable[[bytes], bytes]:
@@ -130,12 +92,12 @@ LIES: dict[str, tuple[Callable[[bytes], bytes], type[ProtocolError]]] = {
 def test_lies_are_found(
     url: str, lie: Callable[[bytes], bytes], error: type[ProtocolError]
 ) -> None:
-    transport = Liar(lambda raw: raw)
+    transport = Between(as_it_is)
     board = client(url, transport=transport)
     signed = board.update()
     wanted = question(signed.size, *range(0, 30, 3))
     assert [each.index for each in board.look_up(wanted, signed.root)] == expected(wanted)
-    transport.lie = lie
+    transport.change = lying(lie).change
     with pytest.raises(error):
         board.look_up(wanted, signed.root)
 
@@ -150,11 +112,20 @@ def test_entries_of_another_place_are_refused_though_they_are_in_the_log(url: st
     assert [each.index for each in page.found] == whole
     phase_2 = expected(replace(wanted, phases=(2,)))[0]
     other_author = expected(question(signed.size, 7))[0]
-    other_session = expected(question(signed.size, 3, phases=(3,), session=OTHER))[0]
-    for stranger in (phase_2, other_author, other_session):
-        indexes = sorted({*whole, stranger})
+    theirs = question(signed.size, 3, phases=(3,), session=OTHER)
+    (other_session,) = expected(theirs)[:1]
+    answer = answer_of(reader, [other_session], signed.size)
+    assert [each.index for each in open_answer(answer, theirs, signed.root).found] == [
+        other_session
+    ]
+    for stranger, asked in (
+        (phase_2, wanted),
+        (other_author, wanted),
+        (other_session, replace(theirs, session=wanted.session)),
+    ):
+        indexes = [stranger] if stranger == other_session else sorted({*whole, stranger})
         with pytest.raises(InvalidProof) as caught:
-            open_answer(answer_of(reader, indexes, signed.size), wanted, signed.root)
+            open_answer(answer_of(reader, indexes, signed.size), asked, signed.root)
         assert caught.value.check == "05-Q5"
     alone = replace(wanted, authors=())
     open_answer(answer_of(reader, [0], signed.size), alone, signed.root)
@@ -178,10 +149,7 @@ def test_an_entry_that_nobody_signed_is_refused(tmp_path: Path) -> None:
     good = submission(0)
     bad = Submission.decode(good.raw[:-1] + bytes([good.raw[-1] ^ 1]))
     for entry, fine in ((good, True), (bad, False)):
-        place = new_board(tmp_path / str(fine))
-        log = open_log(place)
-        append(log, [entry])
-        log.close()
+        place = filled_board(tmp_path / str(fine), [entry])
         with live_board(place.root) as url:
             board = client(url)
             signed = board.update()
@@ -206,28 +174,21 @@ def test_a_proof_under_an_older_checkpoint_is_refused(url: str) -> None:
 @pytest.mark.slow
 def test_pages_end(url: str) -> None:
     """A board cannot make a client ask for ever: each page shows entries of the log."""
-    transport = Liar(changed(until=lambda until: until))
-    board = client(url, transport=transport)
+    board = client(url)
     signed, reader = board.update(), board.reader()
     wanted = question(signed.size, 4, phases=(9,), below=len(MIXED))
     some = expected(wanted)
 
-    class OneByOne(Liar):
-        def request(
-            self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
-        ) -> Response:
-            self.asked += 1
-            question_ = LOOKUP.decode(body or b"")
-            index = next(index for index in some if index >= question_.start)
-            last = index == some[-1]
-            until = question_.below if last else index + 1
-            return Response(200, {}, answer_of(reader, [index], until))
+    def one_by_one(_: str, __: str, body: bytes) -> Response:
+        asked = LOOKUP.decode(body)
+        index = next(index for index in some if index >= asked.start)
+        until = asked.below if index == some[-1] else index + 1
+        return Response(200, {}, answer_of(reader, [index], until))
 
-    few = replace(wanted, start=some[-5])
-    slow = OneByOne(lambda raw: raw)
-    found = client(url, transport=slow).look_up(few, signed.root)
+    slow = Plays(one_by_one)
+    found = client(url, transport=slow).look_up(replace(wanted, start=some[-5]), signed.root)
     assert [each.index for each in found] == some[-5:]
-    assert slow.asked == 5
+    assert len(slow.asked) == 5
 
 
 def test_a_board_directory_is_where_its_index_is(tmp_path: Path) -> None:
@@ -252,20 +213,15 @@ def test_consistency_proofs(url: str) -> None:
     assert ask(url, "GET", f"/v1/consistency/1/{size + 1}").status == 503
 
 
-class Asked(HttpTransport):
-    """Remembers what was asked for, and may answer consistency proofs otherwise."""
+def proving(lie: Callable[[Response], Response]) -> Callable[[str, Response], Response]:
+    """Consistency proofs as the lie has them, and everything else as it is."""
+    return lambda path, answer: lie(answer) if path.startswith("v1/consistency/") else answer
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.paths: list[str] = []
-        self.lie: Callable[[Response], Response] = lambda answer: answer
 
-    def request(
-        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
-    ) -> Response:
-        self.paths.append(url.split("/", 3)[3])
-        answer = super().request(method, url, body=body, media_type=media_type, limit=limit)
-        return self.lie(answer) if "/v1/consistency/" in url else answer
+def short(url: str, transport: HttpTransport, state: MemoryState | None = None) -> BoardClient:
+    """A client that asks for short proofs."""
+    memory, rng = state or MemoryState(), seeded("short")
+    return BoardClient(url, trust(), memory, transport, rng=rng, short_proofs=True)
 
 
 def gone(_: Response) -> Response:
@@ -287,20 +243,18 @@ def gone(_: Response) -> Response:
 def test_a_short_proof_spares_tiles_and_a_bad_one_shows_nothing(
     lie: Callable[[Response], Response], asked_again: bool, tmp_path: Path
 ) -> None:
-    transport = Asked()
+    transport = Between(as_it_is)
     with live_board(tmp_path / "log") as url:
-        board = BoardClient(
-            url, trust(), MemoryState(), transport, rng=seeded("short"), short_proofs=True
-        )
+        board = short(url, transport)
         poster = client(url)
         for number in range(6):
             poster.submit(entry_bytes(0, author=number))
             if number == 3:
-                assert not any(path.startswith("tile/") for path in transport.paths)
-                transport.lie = lie
+                assert not any(path.startswith("tile/") for path in transport.asked)
+                transport.change = proving(lie)
             assert board.update().size == number + 1
-    assert any(path.startswith("tile/") for path in transport.paths)
-    proofs = [path for path in transport.paths if path.startswith("v1/consistency/")]
+    assert any(path.startswith("tile/") for path in transport.asked)
+    proofs = [path for path in transport.asked if path.startswith("v1/consistency/")]
     assert len(proofs) == (5 if asked_again else 3)
 
 
@@ -310,7 +264,7 @@ def test_roots_that_a_log_had_are_proved(
     size: int, lie: Callable[[Response], Response] | None, tmp_path: Path
 ) -> None:
     """A short proof shows a root that is right; else the tiles say which one it is."""
-    transport = Asked()
+    transport = Between(as_it_is)
     raws = [entry_bytes(0, author=number) for number in range(7)]
     edge = RightEdge()
     edge.extend(map(leaf_hash, raws[:size]))
@@ -318,16 +272,14 @@ def test_roots_that_a_log_had_are_proved(
         poster = client(url)
         for raw in raws:
             poster.submit(raw)
-        board = BoardClient(
-            url, trust(), MemoryState(), transport, rng=seeded("roots"), short_proofs=True
-        )
+        board = short(url, transport)
         with pytest.raises(UsageError):
             board.root_at(size, edge.root())
         board.update()
-        transport.lie = lie or transport.lie
-        transport.paths.clear()
+        transport.change = proving(lie) if lie else as_it_is
+        transport.asked.clear()
         assert board.root_at(size, edge.root()) == edge.root()
-        tiles = [path for path in transport.paths if path.startswith("tile/")]
+        tiles = [path for path in transport.asked if path.startswith("tile/")]
         assert bool(tiles) == (lie is not None and size < 7)
         assert board.root_at(size, bytes(32)) == edge.root()
         for wrong in (0, -1, 8):
@@ -338,14 +290,10 @@ def test_roots_that_a_log_had_are_proved(
 def test_a_fork_is_found_where_short_proofs_are_asked_for(tmp_path: Path) -> None:
     state = MemoryState()
     for number, body in enumerate((b"one", b"other")):
-        place = new_board(tmp_path / str(number))
-        log = open_log(place)
-        append(log, [submission(0, body=body), *(submission(n) for n in range(1, 3 + number))])
-        log.close()
+        entries = [submission(0, body=body), *map(submission, range(1, 3 + number))]
+        place = filled_board(tmp_path / str(number), entries)
         with live_board(place.root) as url:
-            board = BoardClient(
-                url, trust(), state, HttpTransport(), rng=seeded("short"), short_proofs=True
-            )
+            board = short(url, HttpTransport(), state)
             if not number:
                 assert board.update().size == 3
                 continue

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from starlette.applications import Starlette
-from starlette.responses import Response
-from starlette.routing import Route
 
 from bulletin_board.admission import RefusalReason, Refused
-from bulletin_board.client.http import HttpTransport
 from bulletin_board.note import KeyKind, SignedNote, VerifierKey, cosign, encode_base64
 from bulletin_board.policy import KnownServer, TrustPolicy, WitnessGroup
 from bulletin_board.server import run as start_module
@@ -24,40 +17,25 @@ from bulletin_board.storage import Overtaken, StorageError, Unconfirmed
 from bulletin_board.storage.directory import BoardDirectory
 from bulletin_board.witness import asking as standing_module
 from bulletin_board.witness.opening import address_warnings
+from tests.board.asking import ask
 from tests.board.live import (
-    LiveWitness,
+    answering_witness,
     client,
-    free_port,
     live_board,
     live_witness,
-    serving,
+    logged,
+    starts_not,
     witnessed,
 )
 from tests.board.tools import copy_of, entry_bytes, log_key, new_board, open_log, signer, trust
 from tests.board.waiting import LONG, until
 from wire.errors import UsageError
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(start_module, "_OPENING_SECONDS", LONG)
     monkeypatch.setattr(standing_module, "_FIRST_PAUSE", 0.01)
-
-
-@contextmanager
-def answering(number: int, status: int, body: bytes) -> Iterator[tuple[LiveWitness, list[int]]]:
-    """A witness that answers so; while the list has a number, it answers with that status."""
-    instead: list[int] = []
-
-    async def answer(_: Request) -> Response:
-        return Response(b"", instead[0]) if instead else Response(body, status)
-
-    app = Starlette(routes=[Route("/add-checkpoint", answer, methods=["POST"])])
-    with serving(app, free_port()) as url:
-        yield LiveWitness(number, url, None), instead  # type: ignore[arg-type]
 
 
 def locked(place: BoardDirectory) -> tuple[bytes, bytes]:
@@ -70,8 +48,7 @@ def locked(place: BoardDirectory) -> tuple[bytes, bytes]:
 
 def backup_behind_two_witnesses(place: BoardDirectory, trusted: TrustPolicy) -> BoardDirectory:
     """A backup after one entry, of a log whose second entry both of its witnesses cosigned."""
-    with live_board(place.root, policy=trusted) as url:
-        client(url).submit(entry_bytes(0))
+    logged(place.root, entry_bytes(0), policy=trusted)
     backup = copy_of(place, place.root.with_name("backup"))
     with live_board(place.root, policy=trusted) as url:
         client(url).submit(entry_bytes(1))
@@ -86,12 +63,10 @@ def test_a_restored_backup_is_not_served(tmp_path: Path) -> None:
         trusted = witnessed(2, one, two)
         backup = backup_behind_two_witnesses(place, trusted)
         before = locked(backup)
-        with pytest.raises(Overtaken), live_board(backup.root, policy=trusted):
-            pass
+        starts_not(Overtaken, backup.root, policy=trusted)
         assert locked(backup) == before
         assert len(list(backup.evidence.glob("witness-refusal-*.evidence"))) > 0
-        with live_board(place.root, policy=trusted) as url:
-            client(url).submit(entry_bytes(2))
+        logged(place.root, entry_bytes(2), policy=trusted)
 
 
 def test_a_backup_is_not_served_while_those_that_know_better_are_silent(tmp_path: Path) -> None:
@@ -101,28 +76,21 @@ def test_a_backup_is_not_served_while_those_that_know_better_are_silent(tmp_path
         trusted = witnessed(1, one, two)
         backup = backup_behind_two_witnesses(place, trusted)
     before = locked(backup)
-    with pytest.raises(Unconfirmed), live_board(backup.root, policy=trusted):
-        pass
+    starts_not(Unconfirmed, backup.root, policy=trusted)
     assert locked(backup) == before
-    with live_board(backup.root, policy=trusted, risk_fork=True) as url:
-        assert client(url).submit(entry_bytes(2)).index == 1
+    assert logged(backup.root, entry_bytes(2), policy=trusted, risk_fork=True) == [1]
 
 
 def test_a_log_opens_again_when_a_quorum_has_cosigned_what_it_has(tmp_path: Path) -> None:
     place = new_board(tmp_path / "log")
     with live_witness(tmp_path, 1) as one:
-        with answering(2, 503, b"") as (two, _):
+        with answering_witness(2, 503, b"") as (two, _):
             trusted, all_of_them = witnessed(1, one, two), witnessed(2, one, two)
             for number in range(3):
-                with live_board(place.root, policy=trusted) as url:
-                    assert client(url).submit(entry_bytes(number)).index == number
-            with pytest.raises(Unconfirmed), live_board(place.root, policy=all_of_them):
-                pass
-        with (
-            live_witness(tmp_path, 2) as two,
-            live_board(place.root, policy=witnessed(2, one, two)) as url,
-        ):
-            assert client(url).submit(entry_bytes(3)).index == 3
+                assert logged(place.root, entry_bytes(number), policy=trusted) == [number]
+            starts_not(Unconfirmed, place.root, policy=all_of_them)
+        with live_witness(tmp_path, 2) as two:
+            assert logged(place.root, entry_bytes(3), policy=witnessed(2, one, two)) == [3]
 
 
 @pytest.mark.parametrize(
@@ -136,14 +104,9 @@ def test_only_a_cosignature_says_that_nobody_is_ahead(
     with live_witness(tmp_path, 1) as one:
         trusted = witnessed(1, one)
         for number in range(2):
-            with live_board(place.root, policy=trusted) as url:
-                assert client(url).submit(entry_bytes(number)).index == number
-    with (
-        answering(1, status, body) as (other, _),
-        pytest.raises(Unconfirmed),
-        live_board(place.root, policy=witnessed(1, other)),
-    ):
-        pass
+            assert logged(place.root, entry_bytes(number), policy=trusted) == [number]
+    with answering_witness(1, status, body) as (other, _):
+        starts_not(Unconfirmed, place.root, policy=witnessed(1, other))
 
 
 def test_a_backup_does_not_open_on_a_cosignature_of_then(tmp_path: Path) -> None:
@@ -157,16 +120,11 @@ def test_a_backup_does_not_open_on_a_cosignature_of_then(tmp_path: Path) -> None
             old = SignedNote.parse((place.public / "checkpoint").read_bytes())
         backup = copy_of(place, tmp_path / "backup")
         now[0] = time.time()
-        with live_board(place.root, policy=trusted) as url:  # the witness says it again, of now
-            client(url).submit(entry_bytes(1))
+        logged(place.root, entry_bytes(1), policy=trusted)  # the witness says it again, of now
     before, key = locked(backup), trusted.witnesses["w1"].key
     (line,) = [each for each in old.signatures if each.key_id == key.key_id]
-    with (
-        answering(1, 200, str(line).encode()) as (between, _),
-        pytest.raises(Unconfirmed),
-        live_board(backup.root, policy=witnessed(1, between)),
-    ):
-        pass
+    with answering_witness(1, 200, str(line).encode()) as (between, _):
+        starts_not(Unconfirmed, backup.root, policy=witnessed(1, between))
     assert locked(backup) == before
 
 
@@ -176,51 +134,36 @@ def test_a_cosignature_counts_if_its_time_is_that_of_the_answer(
 ) -> None:
     """One of the future was made by a clock that was ahead: nobody knows when."""
     place = new_board(tmp_path / "log")
-    with live_board(place.root) as url:
-        client(url).submit(entry_bytes(0))
+    logged(place.root, entry_bytes(0))
     text = SignedNote.parse((place.public / "checkpoint").read_bytes()).text
     key = signer("witness.example/1", KeyKind.WITNESS)
     line = str(cosign(text, key, int(time.time()) + seconds)).encode()
-    with answering(1, 200, line) as (one, _):
-        opening = live_board(place.root, policy=witnessed(1, one))
+    with answering_witness(1, 200, line) as (one, _):
         if abs(seconds) <= 30:
-            with opening as url:
-                assert client(url).submit(entry_bytes(1)).index == 1
+            assert logged(place.root, entry_bytes(1), policy=witnessed(1, one)) == [1]
         else:
-            with pytest.raises(Unconfirmed), opening:
-                pass
+            starts_not(Unconfirmed, place.root, policy=witnessed(1, one))
 
 
 def test_a_log_without_entries_waits_for_nobody(tmp_path: Path) -> None:
-    with answering(1, 503, b"") as (silent, _):
-        with live_board(tmp_path / "log", policy=witnessed(1, silent)) as url:
-            assert client(url).submit(entry_bytes(0)).index == 0
-        with (
-            pytest.raises(Unconfirmed),
-            live_board(tmp_path / "log", policy=witnessed(1, silent)),
-        ):
-            pass
+    with answering_witness(1, 503, b"") as (silent, _):
+        assert logged(tmp_path / "log", entry_bytes(0), policy=witnessed(1, silent)) == [0]
+        starts_not(Unconfirmed, tmp_path / "log", policy=witnessed(1, silent))
 
 
 def test_the_risk_of_a_fork_is_taken_only_where_nobody_is_ahead(tmp_path: Path) -> None:
-    with answering(1, 503, b"") as (silent, _):
+    with answering_witness(1, 503, b"") as (silent, _):
         trusted = witnessed(1, silent)
-        with live_board(tmp_path / "log", policy=trusted) as url:
-            client(url).submit(entry_bytes(0))
-        with live_board(tmp_path / "log", policy=trusted, risk_fork=True) as url:
-            assert client(url).submit(entry_bytes(1)).index == 1
-    with (
-        answering(1, 409, b"999999\n") as (ahead, _),
-        pytest.raises(Overtaken),
-        live_board(tmp_path / "log", policy=witnessed(1, ahead), risk_fork=True),
-    ):
-        pass
+        logged(tmp_path / "log", entry_bytes(0), policy=trusted)
+        assert logged(tmp_path / "log", entry_bytes(1), policy=trusted, risk_fork=True) == [1]
+    with answering_witness(1, 409, b"999999\n") as (ahead, _):
+        starts_not(Overtaken, tmp_path / "log", policy=witnessed(1, ahead), risk_fork=True)
 
 
 def test_the_risk_of_a_fork_is_taken_once(tmp_path: Path) -> None:
     """After a failed write nobody says again that the storage is the newest one."""
     place = new_board(tmp_path / "log")
-    with live_witness(tmp_path, 1) as one, answering(1, 503, b"") as (silent, _):
+    with live_witness(tmp_path, 1) as one, answering_witness(1, 503, b"") as (silent, _):
 
         def after_a_failed_write(policy: TrustPolicy, number: int, attempts: int) -> int:
             with live_board(place.root, policy=policy, risk_fork=True) as url:
@@ -238,16 +181,9 @@ def test_the_risk_of_a_fork_is_taken_once(tmp_path: Path) -> None:
 
 
 def test_those_that_are_ahead_and_not_needed_stop_nothing(tmp_path: Path) -> None:
-    with ExitStack() as stack:
-        one = stack.enter_context(live_witness(tmp_path, 1))
-        liar, _ = stack.enter_context(answering(2, 409, b"999999\n"))
-        with live_board(tmp_path / "log", policy=witnessed(1, one, liar)) as url:
-            client(url).submit(entry_bytes(0))
-        with (
-            pytest.raises(Overtaken),
-            live_board(tmp_path / "log", policy=witnessed(2, one, liar)),
-        ):
-            pass
+    with live_witness(tmp_path, 1) as one, answering_witness(2, 409, b"999999\n") as (liar, _):
+        logged(tmp_path / "log", entry_bytes(0), policy=witnessed(1, one, liar))
+        starts_not(Overtaken, tmp_path / "log", policy=witnessed(2, one, liar))
 
 
 def test_one_that_was_silent_at_first_stops_the_log_later(
@@ -255,7 +191,7 @@ def test_one_that_was_silent_at_first_stops_the_log_later(
 ) -> None:
     monkeypatch.setattr(start_module, "_OPENING_SECONDS", 0.1)
     place = new_board(tmp_path / "log")
-    with answering(1, 409, b"999999\n") as (late, instead):
+    with answering_witness(1, 409, b"999999\n") as (late, instead):
         instead.append(503)
         with live_board(place.root, policy=witnessed(1, late)) as url:
             client(url).submit(entry_bytes(0))
@@ -289,11 +225,7 @@ def test_a_witness_that_has_cosigned_since_the_start_cannot_stop_the_log(tmp_pat
             client(url).submit(entry_bytes(1))
 
             def health() -> bytes:
-                return (
-                    HttpTransport()
-                    .request("GET", f"{url}/healthz", body=None, media_type="", limit=10_000)
-                    .body
-                )
+                return ask(url, "GET", "/healthz").body
 
             assert until(lambda: b"excluded" in health())
             assert client(url).submit(entry_bytes(2)).index == 2
@@ -341,8 +273,7 @@ def test_a_board_that_could_not_be_opened_again_says_so_at_its_start(
     ):
         assert warning in {record.getMessage() for record in caplog.records}
         client(url).submit(entry_bytes(0))
-    with pytest.raises(Unconfirmed), live_board(tmp_path / "log", policy=policy):
-        pass
+    starts_not(Unconfirmed, tmp_path / "log", policy=policy)
 
 
 def test_a_log_that_had_witnesses_is_not_served_without_them(tmp_path: Path) -> None:
@@ -350,27 +281,22 @@ def test_a_log_that_had_witnesses_is_not_served_without_them(tmp_path: Path) -> 
     place = new_board(tmp_path / "log")
     with live_witness(tmp_path, 1) as first:
         trusted = witnessed(1, first)
-        with live_board(place.root, policy=trusted) as url:
-            client(url).submit(entry_bytes(0))
+        logged(place.root, entry_bytes(0), policy=trusted)
         copied = copy_of(place, tmp_path / "copy")
         none = replace(trusted, quorum="none")
         for policy in (trust(), none):
             before = locked(copied)
-            with pytest.raises(UsageError) as caught, live_board(copied.root, policy=policy):
-                pass
-            assert caught.value.field == "--policy"
+            assert starts_not(UsageError, copied.root, policy=policy).field == "--policy"
             assert locked(copied) == before
         with live_witness(tmp_path, 2) as second:  # which remembers nothing
             others = witnessed(1, second)
-            with pytest.raises(UsageError), live_board(copied.root, policy=others):
-                pass
+            starts_not(UsageError, copied.root, policy=others)
             both = witnessed(2, first, second)
             with live_board(copied.root, policy=both) as url:
                 assert client(url, policy=trusted).update().size == 1
             with live_board(copied.root, policy=others) as url:
                 assert client(url, policy=others).update().size == 1
-    with live_board(copied.root, risk_fork=True) as url:
-        client(url).submit(entry_bytes(1))
+    logged(copied.root, entry_bytes(1), risk_fork=True)
     with live_board(copied.root) as url:  # said once, for good
         assert client(url).update().size == 2
 
@@ -385,9 +311,7 @@ def test_a_log_whose_policy_was_not_copied_still_shows_its_witnesses(tmp_path: P
             cosigned = place.public / "checkpoint"
             assert until(lambda: len(SignedNote.parse(cosigned.read_bytes()).signatures) == 2)
         place.policy_path.unlink()
-        with pytest.raises(UsageError) as caught, live_board(place.root):
-            pass
-        assert caught.value.field == "--policy"
+        assert starts_not(UsageError, place.root).field == "--policy"
         assert not place.policy_path.exists()
         with live_board(place.root, policy=trusted):
             pass
@@ -403,5 +327,4 @@ def test_a_log_without_witnesses_keeps_no_policy(tmp_path: Path) -> None:
     with live_board(place.root):
         assert not place.policy_path.exists()
     place.policy_path.write_bytes(b"no policy\n")
-    with pytest.raises(StorageError), live_board(place.root):
-        pass
+    starts_not(StorageError, place.root)

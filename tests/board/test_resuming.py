@@ -27,6 +27,7 @@ from bulletin_board.tree import TILE_WIDTH, RightEdge, leaf_hash
 from tests.board.tools import (
     append,
     copy_of,
+    filled_board,
     log_key,
     new_board,
     open_log,
@@ -174,10 +175,8 @@ def test_a_snapshot_that_does_not_hold_is_not_used(
 
 
 def test_a_snapshot_of_another_log_is_not_used(place: BoardDirectory, tmp_path: Path) -> None:
-    other = new_board(tmp_path / "other")
-    log = open_log(other)
-    append(log, [submission(n, body=b"other") for n in range(COUNT + 2)])
-    log.close()
+    entries = [submission(n, body=b"other") for n in range(COUNT + 2)]
+    other = filled_board(tmp_path / "other", entries)
     shutil.copyfile(other.snapshot_path, place.snapshot_path)
     assert opened(place)[1].seen == COUNT + 2
 

@@ -37,6 +37,7 @@ from tests.board.asking import ask
 from tests.board.live import free_port, write_certificate
 from tests.board.tools import (
     append,
+    filled_board,
     log_key,
     new_board,
     open_log,
@@ -52,7 +53,15 @@ from tests.randomness import seeded
 from wire.domains import ENTRY_PAYLOAD_TYPE
 from wire.errors import UsageError
 
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals and modes")
 SERVE = "from gopa.cli import main; main()"
+
+
+def needing_a_witness(root: Path, address: str) -> Path:
+    """A policy whose one witness has this address."""
+    witness, policy = signer("witness.example/1", KeyKind.WITNESS).verifier, root / "policy"
+    policy.write_text(f"log {log_key()}\nwitness w {witness} {address}\nquorum w\n")
+    return policy
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -163,14 +172,9 @@ def test_whoever_stops_a_server_is_told_that_all_is_kept(
 @pytest.mark.slow
 def test_a_board_that_is_being_opened_is_stopped_too(tmp_path: Path) -> None:
     """It waits for its witnesses; whoever stops it then does not have to kill it."""
-    log = open_log(new_board(tmp_path / "log"))
-    append(log, [submission(0)])
-    log.close()
-    policy = tmp_path / "policy"
+    filled_board(tmp_path / "log", [submission(0)])
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        witness = signer("witness.example/1", KeyKind.WITNESS).verifier
-        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        policy.write_text(f"log {log_key()}\nwitness w {witness} {address}\nquorum w\n")
+        policy = needing_a_witness(tmp_path, f"http://127.0.0.1:{silent.getsockname()[1]}")
         line = command("serve", tmp_path / "log", "--anyone", "--port", "0", "--policy", policy)
         process = subprocess.Popen(line)
         with silent.accept()[0]:
@@ -270,15 +274,9 @@ def test_idle_connections_do_not_use_up_the_descriptors(tmp_path: Path, tls: boo
 @pytest.mark.slow
 def test_a_board_is_started_without_its_witnesses_at_its_operators_risk(tmp_path: Path) -> None:
     """Nobody but the operator knows whether the storage is the newest one."""
-    log = open_log(new_board(tmp_path / "log"))
-    append(log, [submission(0)])
-    log.close()
-    witness = signer("witness.example/1", KeyKind.WITNESS).verifier
-    policy = tmp_path / "policy"
-    address = "http://127.0.0.1:1"
-    policy.write_text(f"log {log_key()}\nwitness w {witness} {address}\nquorum w\n")
+    filled_board(tmp_path / "log", [submission(0)])
     options: list[str | Path] = ["serve", tmp_path / "log", "--anyone", "--port", "0"]
-    options += ["--policy", policy]
+    options += ["--policy", needing_a_witness(tmp_path, "http://127.0.0.1:1")]
     refused = subprocess.run(command(*options), capture_output=True, timeout=LONG, check=False)
     assert refused.returncode == FAILED_EXIT
     assert refused.stdout == b""
@@ -360,11 +358,7 @@ def test_both_listen_with_the_same_options() -> None:
 
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "board" / "nginx.md").read_text()
-
-
 LOCATIONS: Final = dict(re.findall(r"location (\S+(?: /\S*)?) \{\n(.*?)\n    \}", PAGE, re.DOTALL))
-
-
 """The directives of each location."""
 
 
@@ -408,7 +402,6 @@ def test_nothing_is_counted_by_whole_addresses_of_version_6() -> None:
 
 UMASKS = [0o000, 0o022, 0o077]
 
-
 LOCKER = """
 import fcntl, os, sys
 os.setgid(65534); os.setuid(65534)
@@ -418,8 +411,6 @@ try:
 except PermissionError:
     sys.exit(13)
 """
-
-
 """A stranger takes the lock on the byte that every writer of the database needs."""
 
 
@@ -449,7 +440,6 @@ def filled(root: Path) -> BoardDirectory:
     return place
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 @pytest.mark.usefixtures("umask")
 def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
     place = filled(tmp_path / "log")
@@ -461,7 +451,6 @@ def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
     assert {"index.sqlite-wal", "lock.sqlite-shm", "key", "writer.lock"} <= names
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 @pytest.mark.usefixtures("umask")
 def test_a_lock_elsewhere_and_a_witness_are_private_too(tmp_path: Path) -> None:
     place = BoardDirectory(tmp_path / "log", tmp_path / "disk" / "lock.sqlite")
@@ -475,7 +464,6 @@ def test_a_lock_elsewhere_and_a_witness_are_private_too(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 @pytest.mark.usefixtures("umask")
 def test_a_mirror_is_for_everybody(tmp_path: Path) -> None:
     place = filled(tmp_path / "log")
@@ -487,7 +475,6 @@ def test_a_mirror_is_for_everybody(tmp_path: Path) -> None:
     assert modes(tmp_path / "mirror") == {(True, 0o755), (False, 0o644)}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 @pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="only root becomes somebody else")
 def test_a_stranger_cannot_lock_the_databases(tmp_path: Path) -> None:
     """The same stranger can lock a database that it can read: the test would notice."""
@@ -516,7 +503,6 @@ WIDER = {
 }
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 @pytest.mark.parametrize("part", WIDER)
 def test_what_others_may_use_is_refused(tmp_path: Path, part: str) -> None:
     place = filled(tmp_path / "log")
@@ -531,7 +517,6 @@ def _used(place: BoardDirectory) -> None:
     open_log(place).close()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 def test_a_lock_where_everybody_writes_is_refused(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     place = BoardDirectory(tmp_path / "log", tmp_path / "disk" / "lock.sqlite")
@@ -543,7 +528,6 @@ def test_a_lock_where_everybody_writes_is_refused(tmp_path: Path) -> None:
         open_log(place)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 @pytest.mark.parametrize("part", ["key", "index.sqlite"])
 def test_a_directory_with_everything_in_it_is_refused(tmp_path: Path, part: str) -> None:
     place = filled(tmp_path / "log")
@@ -557,7 +541,6 @@ def test_a_directory_with_everything_in_it_is_refused(tmp_path: Path, part: str)
     open_log(place).close()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 def test_a_witness_whose_directory_others_may_use_is_refused(tmp_path: Path) -> None:
     place = tmp_path / "witness"
     made = witness_signer(place, "w.example")
@@ -567,7 +550,6 @@ def test_a_witness_whose_directory_others_may_use_is_refused(tmp_path: Path) -> 
         witness_signer(place, None)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 def test_a_key_of_tls_that_others_can_read_is_refused(tmp_path: Path) -> None:
     certificate, key = tmp_path / "certificate", tmp_path / "key"
     write_certificate(certificate, key)
@@ -578,7 +560,6 @@ def test_a_key_of_tls_that_others_can_read_is_refused(tmp_path: Path) -> None:
             check_certificate(certificate, key)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 def test_somebody_elses_board_has_no_key_to_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,7 @@ from tests.board.tools import (
     anyone,
     append,
     copy_of,
+    filled_board,
     memory_log,
     new_board,
     open_log,
@@ -47,11 +48,20 @@ from wire.errors import ProtocolError, UsageError
 
 
 def filled(root: Path, count: int) -> BoardDirectory:
-    board = new_board(root)
+    return filled_board(root, submissions(count))
+
+
+def of_another_history(root: Path, count: int) -> BoardDirectory:
+    return filled_board(root, [submission(n, body=b"other") for n in range(count)])
+
+
+def reopens(board: BoardDirectory, size: int) -> None:
+    """The log is opened as it was, takes two more entries, and holds."""
     log = open_log(board)
-    append(log, submissions(count))
+    assert log.signed.size == size
+    append(log, submissions(2, size))
     log.close()
-    return board
+    assert fsck_directory(board.public, trust(), signatures=True).size == size + 2
 
 
 def extended(board: BoardDirectory, root: Path, count: int = 7) -> BoardDirectory:
@@ -119,14 +129,9 @@ def test_a_lock_from_a_backup_of_the_same_run_forgets_nothing(
     index.close()
 
 
-def test_nothing_of_another_history_is_written_where_the_checkpoint_is_lost(
-    tmp_path: Path,
-) -> None:
+def test_nothing_of_another_history_is_written_where_the_checkpoint_is_lost(tmp_path: Path) -> None:
     board = filled(tmp_path / "log", 40)
-    other = new_board(tmp_path / "other")
-    log = open_log(other)
-    append(log, [submission(n, body=b"other") for n in range(40)])
-    log.close()
+    other = of_another_history(tmp_path / "other", 40)
     shutil.copy(other.index_path, board.index_path)
     tile = (board.public / "tile/0/000.p/40").read_bytes()
     (board.public / "checkpoint").unlink()
@@ -201,6 +206,9 @@ def test_a_writer_that_lost_the_lock_commits_nothing(tmp_path: Path) -> None:
     """Two servers that do not see each other's file lock: the epoch stops the older one."""
     board = filled(tmp_path / "log", 3)
     first, second = open_log(board), open_log(board)
+    with pytest.raises(LostLock):
+        append(first, submissions(2, 3))
+    assert (second._storage.index.size(), second._storage.index.staged(3)) == (3, ())
     append(second, submissions(2, 3))
     with pytest.raises(LostLock):
         append(first, submissions(2, 5))
@@ -230,11 +238,7 @@ def test_a_taken_over_batch_is_not_lost(tmp_path: Path) -> None:
     with pytest.raises(LostLock):
         append(first, submissions(2, 3))
     first.close()
-    log = open_log(board)
-    assert log.signed.size == 3
-    append(log, submissions(2, 3))
-    log.close()
-    assert fsck_directory(board.public, trust()).size == 5
+    reopens(board, 3)
 
 
 def test_a_read_only_directory_is_an_error_and_harms_nothing(tmp_path: Path) -> None:
@@ -375,10 +379,7 @@ def test_a_whole_bundle_that_was_damaged_later_is_noticed(tmp_path: Path) -> Non
 def test_an_index_of_another_history_changes_nothing(tmp_path: Path, count: int) -> None:
     """Its batches do not lead to the lock's root, so nothing of them is written."""
     board = filled(tmp_path / "log", count)
-    other = new_board(tmp_path / "other")
-    log = open_log(other)
-    append(log, [submission(n, body=b"other") for n in range(count)])
-    log.close()
+    other = of_another_history(tmp_path / "other", count)
     shutil.copy(other.index_path, board.index_path)
     with pytest.raises(Inconsistent):
         open_log(board)
@@ -404,58 +405,36 @@ def test_an_index_that_is_several_batches_ahead_forgets_nothing(tmp_path: Path) 
     index.close()
 
 
-def test_what_the_storage_changed_is_never_signed(tmp_path: Path) -> None:
-    board = filled(tmp_path / "log", 3)
-    log = open_log(board)
-    staged = log._storage.index.staged
-
-    def damaged(start: int = 0) -> tuple[StagedBatch, ...]:
-        return tuple(
-            batch._replace(entries=(batch.entries[0][:-1] + b"\0", *batch.entries[1:]))
-            for batch in staged(start)
-        )
-
-    log._storage.index.staged = damaged  # type: ignore[method-assign]
-    with pytest.raises(Inconsistent):
-        append(log, submissions(2, 3))
-    log.close()
-    log = open_log(board)
-    assert log.signed.size == 3
-    append(log, submissions(2, 3))
-    log.close()
-    assert fsck_directory(board.public, trust(), signatures=True).size == 5
+def _damaged(batch: StagedBatch) -> tuple[StagedBatch, ...]:
+    first, *others = batch.entries
+    return (batch._replace(entries=(first[:-1] + b"\0", *others)),)
 
 
-@pytest.mark.parametrize("change", ["twice", "elsewhere", "none"])
-def test_another_batch_in_the_storage_is_never_signed(tmp_path: Path, change: str) -> None:
+STAGED: dict[str, Callable[[StagedBatch], tuple[StagedBatch, ...]]] = {
+    "damaged": _damaged,
+    "twice": lambda batch: (batch, batch),
+    "elsewhere": lambda batch: (batch._replace(start=batch.start + 1),),
+    "none": lambda _: (),
+}
+
+
+@pytest.mark.parametrize("change", STAGED.values(), ids=STAGED)
+def test_another_batch_in_the_storage_is_never_signed(
+    tmp_path: Path, change: Callable[[StagedBatch], tuple[StagedBatch, ...]]
+) -> None:
     board = filled(tmp_path / "log", 3)
     log = open_log(board)
     staged = log._storage.index.staged
 
     def other(start: int = 0) -> tuple[StagedBatch, ...]:
         (batch,) = staged(start)
-        moved = batch._replace(start=batch.start + 1)
-        return {"twice": (batch, batch), "elsewhere": (moved,), "none": ()}[change]
+        return change(batch)
 
     log._storage.index.staged = other  # type: ignore[method-assign]
     with pytest.raises(Inconsistent):
         append(log, submissions(2, 3))
     log.close()
-    log = open_log(board)
-    assert log.signed.size == 3
-    log.close()
-
-
-def test_a_writer_that_was_replaced_stages_nothing(tmp_path: Path) -> None:
-    board = filled(tmp_path / "log", 3)
-    older, newer = open_log(board), open_log(board)
-    with pytest.raises(LostLock):
-        append(older, submissions(2, 3))
-    assert newer._storage.index.size() == 3
-    assert newer._storage.index.staged(3) == ()
-    older.close()
-    append(newer, submissions(2, 3))
-    newer.close()
+    reopens(board, 3)
 
 
 def memory_lock(root: Path) -> tuple[Lock, Lock]:
@@ -561,62 +540,36 @@ def test_what_is_staged_gives_way_to_newer_epochs_only(
 
 
 @pytest.mark.parametrize(
-    ("statement", "error"),
+    ("part", "statement", "error"),
     [
-        ("DELETE FROM slots WHERE place = 1", Inconsistent),
-        ("DELETE FROM slots WHERE place = 0", Inconsistent),
-        ("UPDATE slots SET leaf = 'text'", StorageError),
-        ("UPDATE slots SET leaf = zeroblob(31)", Inconsistent),
-        ("UPDATE slots SET place = 77 WHERE place = 2", Inconsistent),
-        ("UPDATE staging SET bundle = 'text'", StorageError),
-        ("UPDATE staging SET width = 2", Inconsistent),
-        ("UPDATE staging SET bundle = x'0005'", Inconsistent),
-        ("UPDATE staging SET start = 1", Inconsistent),
+        ("index", "DELETE FROM slots WHERE place = 1", Inconsistent),
+        ("index", "DELETE FROM slots WHERE place = 0", Inconsistent),
+        ("index", "UPDATE slots SET leaf = 'text'", StorageError),
+        ("index", "UPDATE slots SET leaf = zeroblob(31)", Inconsistent),
+        ("index", "UPDATE slots SET place = 77 WHERE place = 2", Inconsistent),
+        ("index", "UPDATE staging SET bundle = 'text'", StorageError),
+        ("index", "UPDATE staging SET width = 2", Inconsistent),
+        ("index", "UPDATE staging SET bundle = x'0005'", Inconsistent),
+        ("index", "UPDATE staging SET start = 1", Inconsistent),
+        ("index", "DELETE FROM staging WHERE start = 1", Inconsistent),  # between two others
+        ("lock", "DELETE FROM lock", StorageError),
+        ("lock", "UPDATE lock SET checkpoint = 'text'", StorageError),
+        ("lock", "UPDATE lock SET epoch = 0.5", StorageError),
+        ("lock", "UPDATE lock SET checkpoint = x'00'", Inconsistent),
     ],
 )
-def test_a_damaged_index_is_refused(
-    tmp_path: Path, statement: str, error: type[StorageError]
+def test_a_damaged_database_is_refused(
+    tmp_path: Path, part: str, statement: str, error: type[StorageError]
 ) -> None:
-    board = filled(tmp_path / "log", 3)
+    board = new_board(tmp_path / "log")
+    log = open_log(board)
+    append(log, submissions(3), batch=1 if statement.startswith("DELETE FROM staging") else 3)
+    log.close()
     open_log(board).close()
-    with closing(sqlite3.connect(board.index_path)) as database:
+    with closing(sqlite3.connect(board.state / f"{part}.sqlite")) as database:
         database.execute("PRAGMA ignore_check_constraints = ON")
-        database.execute(statement)
+        assert database.execute(statement).rowcount > 0
         database.commit()
     with pytest.raises(error):
         append(open_log(board), submissions(1))
-
-
-def test_a_stored_batch_that_is_missing_between_others_is_noticed(tmp_path: Path) -> None:
-    board = new_board(tmp_path / "log")
-    log = open_log(board)
-    append(log, submissions(3), batch=1)
-    log.close()
-    open_log(board).close()
-    with closing(sqlite3.connect(board.index_path)) as database:
-        assert database.execute("DELETE FROM staging WHERE start = 1").rowcount == 1
-        database.commit()
-    with pytest.raises(Inconsistent):
-        open_log(board)
-
-
-@pytest.mark.parametrize(
-    ("statement", "error"),
-    [
-        ("DELETE FROM lock", StorageError),
-        ("UPDATE lock SET checkpoint = 'text'", StorageError),
-        ("UPDATE lock SET epoch = 0.5", StorageError),
-        ("UPDATE lock SET checkpoint = x'00'", Inconsistent),
-    ],
-)
-def test_a_damaged_lock_is_refused(
-    tmp_path: Path, statement: str, error: type[StorageError]
-) -> None:
-    board = filled(tmp_path / "log", 3)
-    open_log(board).close()
-    with closing(sqlite3.connect(board.lock_path)) as database:
-        database.execute(statement)
-        database.commit()
-    with pytest.raises(error):
-        open_log(board)
     assert fsck_directory(board.public, trust()).size == 3

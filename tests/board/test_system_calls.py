@@ -16,7 +16,7 @@ import pytest
 
 from bulletin_board.fsck import fsck_directory
 from bulletin_board.storage.directory import BoardDirectory
-from tests.board.tools import append, copy_of, new_board, open_log, submissions, trust
+from tests.board.tools import append, copy_of, filled_board, open_log, submissions, trust
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLS = "openat,write,pwrite64,fsync,fdatasync,rename,unlink,mkdir,rmdir,ftruncate"
@@ -24,11 +24,7 @@ CALLS = "openat,write,pwrite64,fsync,fdatasync,rename,unlink,mkdir,rmdir,ftrunca
 
 @pytest.fixture(scope="module")
 def template(scratch: Path) -> BoardDirectory:
-    board = new_board(scratch / "template")
-    log = open_log(board)
-    append(log, submissions(250))
-    log.close()
-    return board
+    return filled_board(scratch / "template", submissions(250))
 
 
 def strace(*arguments: str) -> list[str]:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bulletin_board.receipt import Receipt
 from bulletin_board.tree import (
     EMPTY_ROOT,
     Bundle,
@@ -36,7 +35,7 @@ from bulletin_board.tree import (
     verify_inclusion,
 )
 from tests.external import vectors
-from wire.errors import InvalidProof, MalformedMessage, UsageError
+from wire.errors import InvalidProof, UsageError
 
 
 def load(name: str) -> list[tuple[str, dict[str, object]]]:
@@ -261,16 +260,6 @@ def test_proofs_of_the_wrong_length_are_named_as_such() -> None:
         with pytest.raises(InvalidProof) as caught:
             verify_inclusion(6, 7, data[6], wrong, mth(data))
         assert caught.value.check == "05-T1"
-
-
-def test_a_receipt_has_at_most_63_hashes() -> None:
-    for count, malformed in ((63, False), (64, True)):
-        receipt = Receipt(0, (bytes(32),) * count, b"checkpoint")
-        if malformed:
-            with pytest.raises(MalformedMessage):
-                Receipt.parse(receipt.to_bytes())
-        else:
-            assert Receipt.parse(receipt.to_bytes()) == receipt
 
 
 @pytest.mark.parametrize("size", [0, 1, 255, 256, 257, 600, 65_536, 65_793, 70_000])

@@ -114,21 +114,6 @@ def test_a_replaced_writer_does_not_show_its_older_checkpoint(
     newer.log.close()
 
 
-def test_a_replaced_writer_publishes_no_cosignatures(
-    template: BoardDirectory, tmp_path: Path
-) -> None:
-    board = copy_of(template, tmp_path / "log")
-    older = open_log(board)
-    older.publish_cosigned(older.signed)
-    newer = open_log(board)
-    append(newer, NEWER)
-    with pytest.raises(LostLock):
-        older.publish_cosigned(older.signed)
-    newer.check()
-    older.close()
-    newer.close()
-
-
 def steps_of(template: BoardDirectory, root: Path, work: Callable[[Sequencer], object]) -> int:
     plan = Plan()
     log = open_log(template, faulty_storage(copy_of(template, root), plan))

@@ -15,39 +15,13 @@ from bulletin_board.client.forks import (
     open_pair,
     verify_fork,
 )
-from bulletin_board.client.http import HttpTransport, NetworkError, Response
+from bulletin_board.client.http import NetworkError, Response
 from bulletin_board.client.state import DirectoryState, MemoryState
 from bulletin_board.reader import MissingResource
 from tests.board.live import client
 from tests.board.tools import append, log_key, memory_log, signer, submission, submissions
+from tests.board.transports import Files, Plays, Shows
 from wire.errors import FaultyBoard, InvalidSignature, MalformedMessage
-
-Files = dict[str, bytes]
-
-
-class Served(HttpTransport):
-    """Shows files, withholds some paths, answers posts with a receipt."""
-
-    def __init__(self, files: Files, hidden: str = "\0", receipt: bytes = b"") -> None:
-        super().__init__()
-        self.files = files
-        self.hidden = hidden
-        self.receipt = receipt
-        self.posts = 0
-        self.status = 404
-
-    def request(
-        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
-    ) -> Response:
-        del body, media_type, limit
-        if method == "POST":
-            self.posts += 1
-            return Response(201, {}, self.receipt)
-        path = url.removeprefix("http://x/")
-        if path.startswith(self.hidden):
-            return Response(self.status, {}, b"")
-        data = self.files.get(path)
-        return Response(404, {}, b"") if data is None else Response(200, {}, data)
 
 
 def histories() -> tuple[Files, Files, Files]:
@@ -61,10 +35,10 @@ def histories() -> tuple[Files, Files, Files]:
     return five, dict(files), dict(forked)
 
 
-def withheld(files: Files, state: MemoryState | DirectoryState) -> tuple[Served, UnprovenHistory]:
+def withheld(files: Files, state: MemoryState | DirectoryState) -> tuple[Shows, UnprovenHistory]:
     """A client has seen 5 entries; now it is shown a checkpoint whose tiles are withheld."""
     five, _, _ = histories()
-    transport = Served(five)
+    transport = Shows(five)
     board = client("http://x", state=state, transport=transport)
     assert board.update().size == 5
     transport.files, transport.hidden = files, "tile/"
@@ -155,7 +129,7 @@ def test_a_receipt_of_a_size_that_a_copy_never_shows() -> None:
     """The board has grown by the time its tiles can be read."""
     five, nine, _ = histories()
     log, _ = memory_log(9)
-    transport = Served(five, receipt=log.receipt(8))
+    transport = Shows(five, receipt=log.receipt(8))
     board = client("http://x", transport=transport)
     assert board.update().size == 5
 
@@ -172,7 +146,7 @@ def test_a_receipt_of_a_size_that_a_copy_never_shows() -> None:
 def test_two_sizes_alike_need_no_tiles() -> None:
     """Two roots at one size are a proof by themselves."""
     _, nine, forked = histories()
-    transport = Served(nine)
+    transport = Shows(nine)
     board = client("http://x", transport=transport)
     board.update()
     transport.files, transport.hidden = forked, "tile/"
@@ -185,7 +159,7 @@ def test_two_sizes_alike_need_no_tiles() -> None:
 def test_wrong_tiles_accuse_nobody(damage: str) -> None:
     """Tiles are not signed: whoever carries them may have changed them."""
     five, nine, _ = histories()
-    transport = Served(five)
+    transport = Shows(five)
     board = client("http://x", transport=transport)
     board.update()
     tile = nine["tile/0/000.p/9"]
@@ -201,18 +175,15 @@ def test_wrong_tiles_accuse_nobody(damage: str) -> None:
 def test_no_network_accuses_nobody() -> None:
     five, nine, _ = histories()
 
-    class Dying(Served):
-        def request(
-            self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
-        ) -> Response:
-            if "/tile/" in url:
-                raise NetworkError("gone")
-            return super().request(method, url, body=body, media_type=media_type, limit=limit)
+    def dying(method: str, path: str, body: bytes) -> Response:
+        if path.startswith("tile/"):
+            raise NetworkError("gone")
+        return Shows(nine).shown(method, path, body)
 
     state = MemoryState()
-    assert client("http://x", state=state, transport=Served(five)).update().size == 5
+    assert client("http://x", state=state, transport=Shows(five)).update().size == 5
     with pytest.raises(UnprovenHistory):
-        client("http://x", state=state, transport=Dying(nine)).update()
+        client("http://x", state=state, transport=Plays(dying)).update()
 
 
 # Copies that lag behind
@@ -221,9 +192,9 @@ def test_no_network_accuses_nobody() -> None:
 def test_a_copy_that_lags_behind_is_called_that(tmp_path: Path) -> None:
     five, nine, _ = histories()
     state = DirectoryState(tmp_path, log_key())
-    board = Served(nine)
+    board = Shows(nine)
     assert client("http://x", state=state, transport=board).update().size == 9
-    mirror = Served(five)
+    mirror = Shows(five)
     with pytest.raises(StaleMirror) as caught:
         client("http://x", state=state, transport=mirror).update()
     assert (caught.value.older, caught.value.newer) == (five["checkpoint"], nine["checkpoint"])
@@ -236,8 +207,8 @@ def test_a_copy_that_lags_behind_is_called_that(tmp_path: Path) -> None:
 def test_a_copy_that_catches_up_in_time_is_no_error() -> None:
     five, nine, _ = histories()
     state = MemoryState()
-    assert client("http://x", state=state, transport=Served(nine)).update().size == 9
-    mirror = Served(five)
+    assert client("http://x", state=state, transport=Shows(nine)).update().size == 9
+    mirror = Shows(five)
     board = client("http://x", state=state, transport=mirror)
 
     def catch_up(_: float) -> None:
@@ -254,11 +225,11 @@ def test_a_forked_copy_that_lags_behind_is_convicted_by_the_board() -> None:
     append(log, [submission(4, body=b"other")])
     _, nine, _ = histories()
     state = MemoryState()
-    assert client("http://x", state=state, transport=Served(nine)).update().size == 9
+    assert client("http://x", state=state, transport=Shows(nine)).update().size == 9
     with pytest.raises(StaleMirror):
-        client("http://x", state=state, transport=Served(other)).update()
+        client("http://x", state=state, transport=Shows(other)).update()
     with pytest.raises(FaultyBoard):
-        client("http://x", state=state, transport=Served(nine)).update()
+        client("http://x", state=state, transport=Shows(nine)).update()
 
 
 # What is kept
@@ -267,10 +238,10 @@ def test_a_forked_copy_that_lags_behind_is_convicted_by_the_board() -> None:
 def test_a_stored_pair_that_the_log_did_not_sign_is_not_believed() -> None:
     five, nine, _ = histories()
     state = MemoryState()
-    assert client("http://x", state=state, transport=Served(five)).update().size == 5
+    assert client("http://x", state=state, transport=Shows(five)).update().size == 5
     pair = UnprovenPair(five["checkpoint"], nine["checkpoint"], b"")
     state.keep_unproven(UNPROVEN_PAIR.encode(pair))
-    client("http://x", state=state, transport=Served(nine))
+    client("http://x", state=state, transport=Shows(nine))
     for bad, error in (
         (b"junk", MalformedMessage),
         (
@@ -284,7 +255,7 @@ def test_a_stored_pair_that_the_log_did_not_sign_is_not_believed() -> None:
     ):
         state.keep_unproven(bad)
         with pytest.raises(error):
-            client("http://x", state=state, transport=Served(nine))
+            client("http://x", state=state, transport=Shows(nine))
 
 
 def test_the_errors_survive_pickling() -> None:
@@ -303,23 +274,17 @@ def test_a_long_request_is_kept_cut() -> None:
 # Boards that answer now and then
 
 
-class Unsteady(Served):
-    """Fails some requests before it answers; counts all of them."""
+def unsteady(files: Files, failing: int, status: int, prefix: str) -> Plays:
+    """Fails some requests before it answers."""
+    left, board = [failing], Shows(files)
 
-    def __init__(self, files: Files, failing: int, status: int, prefix: str) -> None:
-        super().__init__(files)
-        self.failing, self.code, self.prefix = failing, status, prefix
-        self.asked: list[str] = []
+    def answer(method: str, path: str, body: bytes) -> Response:
+        if path.startswith(prefix) and left[0]:
+            left[0] -= 1
+            return Response(status, {}, b"")
+        return board.shown(method, path, body)
 
-    def request(
-        self, method: str, url: str, *, body: bytes | None, media_type: str, limit: int
-    ) -> Response:
-        path = url.removeprefix("http://x/")
-        self.asked.append(path)
-        if path.startswith(self.prefix) and self.failing:
-            self.failing -= 1
-            return Response(self.code, {}, b"")
-        return super().request(method, url, body=body, media_type=media_type, limit=limit)
+    return Plays(answer)
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
@@ -327,17 +292,17 @@ class Unsteady(Served):
 def test_a_busy_board_is_asked_again(status: int, prefix: str) -> None:
     _, nine, _ = histories()
     waits: list[float] = []
-    board = client("http://x", transport=Unsteady(nine, 2, status, prefix))
+    board = client("http://x", transport=unsteady(nine, 2, status, prefix))
     board._sleep = waits.append
     assert len(list(board.entries())) == 9
     assert len(waits) == 2
-    lasting = client("http://x", transport=Unsteady(nine, 100, status, prefix), attempts=3)
+    lasting = client("http://x", transport=unsteady(nine, 100, status, prefix), attempts=3)
     with pytest.raises(NetworkError):
         list(lasting.entries())
 
 
 def test_a_wrong_address_is_said_at_once() -> None:
-    transport = Unsteady(histories()[1], 1, 404, "checkpoint")
+    transport = unsteady(histories()[1], 1, 404, "checkpoint")
     board = client("http://x", transport=transport)
     with pytest.raises(MissingResource) as caught:
         board.update()
@@ -349,7 +314,7 @@ def test_a_wrong_address_is_said_at_once() -> None:
 def test_tiles_that_never_come_end_the_patience_of_a_reader() -> None:
     _, nine, _ = histories()
     waits: list[float] = []
-    board = client("http://x", transport=Served(nine, hidden="tile/"), attempts=3)
+    board = client("http://x", transport=Shows(nine, hidden="tile/"), attempts=3)
     board._sleep = waits.append
     with pytest.raises(MissingResource):
         board.reader()

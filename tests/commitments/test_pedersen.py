@@ -27,11 +27,7 @@ from tests.randomness import seeded
 from wire.errors import InvalidProof, MalformedMessage, UsageError
 
 GROUPS = st.sampled_from(installed_groups())
-
-
 Q = 2**252 + 27742317777372353535851937790883648493
-
-
 SCALARS = st.one_of(st.sampled_from([0, 1, Q - 1, -1]), st.integers(0, Q - 1))
 
 

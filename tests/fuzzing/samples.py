@@ -28,10 +28,10 @@ from gopa.contract.phases import Kind, Phase
 from gopa.protocol.party import Fetch
 from gopa.protocol.party.states import BetweenRounds
 from gopa.rounds.masks import UniformMask
-from gopa.sessions import party_memory as failures
 from gopa.sessions.organising.storage import STANDING, Covered, PhaseStart, StoredMessage
-from gopa.sessions.party_journal import RECORD
-from gopa.sessions.party_memory import MEMORY, KeptInput
+from gopa.sessions.parties import memory as failures
+from gopa.sessions.parties.journal import RECORD
+from gopa.sessions.parties.memory import MEMORY, KeptInput
 from gopa.sessions.tunnel.letters import Card, Letter, Signed
 from gopa.sessions.tunnel.messages import (
     HiddenEntry,

@@ -36,11 +36,11 @@ from gopa.adversary.deeds.kinds import flipped
 from gopa.contract.organiser import RemovalCause
 from gopa.contract.party import About
 from gopa.contract.phases import Phase
-from gopa.protocol.simulation import Behaviour
+from gopa.protocol.simulation import Behaviour, Script
 from gopa.protocol.simulation.script import Garbage, PostsLate, Skip, Twice, TwiceLater
 from tests.lies import lying, says
 
-LIAR, VICTIM, LEAVER = 2, 4, 5
+PARTIES, LIAR, VICTIM, LEAVER = 6, 2, 4, 5
 IDENTITY: Final = bytes(32)
 POINT: Final = ristretto255().generator.to_bytes()
 
@@ -58,6 +58,7 @@ INVALID, STRUCK, CONVICTED, ABSENT = (
     RemovalCause.ABSENT,
 )
 Left = tuple[Phase, RemovalCause]
+Alter = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,15 @@ class Lie:
     worlds: tuple[str, ...] = RECOVERING
     recovered: int | None = None
 
+    def script(self, *, rows: bool) -> Script:
+        """Whatever happens in the session."""
+        script = Script().misbehave(LIAR, *self.does)
+        if self.beside == "leaves":
+            script = script.drop(LEAVER, before=Phase.PROVE if rows else Phase.PUBLISH)
+        if self.beside == "vetoes":
+            script = script.misbehave(VICTIM, Skip(Phase.UNMASK))
+        return script
+
 
 def lie(
     does: Behaviour | tuple[Behaviour, ...],
@@ -91,14 +101,54 @@ def lie(
     return Lie(whole, frozenset(rules.split()), left, beside, worlds, recovered)
 
 
-def in_rows(phase: Phase, alter: Callable[[Any], Any], rule: str, out: Phase | None = None) -> Lie:
+def in_rows(phase: Phase, alter: Alter, rule: str, out: Phase | None = None) -> Lie:
     """A message about rows that is not so; it is out in the same phase, or in `out`."""
     return lie(says(phase, alter), rule, (out or phase, INVALID), worlds=("rows",))
 
 
-def more(phase: Phase, **fields: Any) -> Behaviour:
+def in_form(
+    phase: Phase, alter: Alter, rule: str, worlds: tuple[str, ...] = ("rows", "forms")
+) -> Lie:
+    """The same of a message that is refused by its form alone, with a proof that holds.
+
+    Behind a real proof a message with one item more is too long, which is another rule.
+    """
+    return replace(in_rows(phase, alter, rule), worlds=worlds)
+
+
+def fewer(name: str) -> Alter:
+    """One item less of a field."""
+    return lambda said: replace(said, **{name: getattr(said, name)[1:]})
+
+
+def again(name: str) -> Alter:
+    """Its last item twice."""
+    return lambda said: replace(said, **{name: (*getattr(said, name), *getattr(said, name)[-1:])})
+
+
+def first(name: str, item: bytes) -> Alter:
+    """Another first item of a field."""
+    return lambda said: replace(said, **{name: (item, *getattr(said, name)[1:])})
+
+
+def fields(**changes: Any) -> Alter:
+    """Other fields."""
+    return lambda said: replace(said, **changes)
+
+
+def both(one: Alter, other: Alter) -> Alter:
+    """Two wrong things in one message."""
+    return lambda said: other(one(said))
+
+
+def large_test(said: Any) -> Any:
+    """A first test of 2^113: the least that is too large."""
+    return replace(said, tests=b"\x02" + bytes(14) + said.tests[15:])
+
+
+def more(phase: Phase, **changes: Any) -> Behaviour:
     """The message of a phase with other fields."""
-    return says(phase, lambda content: replace(content, **fields))
+    return says(phase, fields(**changes))
 
 
 def shifted(by: int) -> tuple[Behaviour, ...]:
@@ -150,6 +200,7 @@ LIES: Final[dict[str, Lie]] = {
     ),
     "refuses to open": lie(Skip(Phase.ROLLBACK), "", (Phase.ROLLBACK, ABSENT), beside="leaves"),
     "opens late": lie(PostsLate(Phase.ROLLBACK), "", (Phase.ROLLBACK, ABSENT), beside="leaves"),
+    "proves late": lie(PostsLate(Phase.PROVE), "", (Phase.PROVE, ABSENT), worlds=("rows",)),
     "opens twice": lie(Twice(Phase.ROLLBACK), "04-E3", (Phase.ROLLBACK, STRUCK), beside="leaves"),
     "opens behind its confirmation": lie(
         lying("confirm", betray()), "04-F3 04-O5", beside="leaves"
@@ -190,34 +241,50 @@ LIES: Final[dict[str, Lie]] = {
         more(Phase.COMMIT, output=POINT), "04-S4", IN_COMMIT, worlds=("exact",)
     ),
     "no proof": lie(more(Phase.COMMIT, proof=b""), "04-K1", IN_COMMIT, worlds=("exact",)),
-    "row that hides nothing": in_rows(
-        Phase.JOIN, lambda join: replace(join, noise=(IDENTITY, *join.noise[1:])), "14-L3"
+    "row that hides nothing": in_form(Phase.JOIN, first("noise", IDENTITY), "14-L3"),
+    "one row less": in_form(Phase.JOIN, fewer("input"), "14-M1"),
+    "key that is none": in_form(Phase.JOIN, fields(key=IDENTITY), "04-J2"),
+    "a key and a row less": in_form(
+        Phase.JOIN, both(fields(key=IDENTITY), fewer("input")), "04-J2"
     ),
-    "one row less": in_rows(Phase.JOIN, lambda join: replace(join, input=join.input[1:]), "14-M1"),
-    "key that is none": in_rows(Phase.JOIN, lambda join: replace(join, key=IDENTITY), "04-J2"),
+    "a row less and one that is none": in_form(
+        Phase.JOIN, both(first("noise", IDENTITY), fewer("input")), "14-M1"
+    ),
+    "a row that is none and no knowledge of the key": in_form(
+        Phase.JOIN, both(fields(possession=bytes(64)), first("input", b"\1" * 32)), "14-L3"
+    ),
+    "no hash of a nonce, and no knowledge of the key": in_form(
+        Phase.JOIN, fields(possession=bytes(64), nonce_hash=b""), "04-J2"
+    ),
     "another test": in_rows(
         Phase.COMMIT, lambda said: replace(said, tests=flipped(said.tests, 14)), "14-P3"
     ),
     "wrong bit in a proof": in_rows(
         Phase.COMMIT, lambda said: replace(said, proof=flipped(said.proof, 500)), "14-P3"
     ),
-    "shorter proof": in_rows(
-        Phase.COMMIT, lambda said: replace(said, proof=said.proof[1:]), "14-P3"
+    "shorter proof": in_rows(Phase.COMMIT, fewer("proof"), "14-P3"),
+    "test that is too large": in_form(Phase.COMMIT, large_test, "14-P3"),
+    "one edge less": in_form(Phase.COMMIT, fewer("edges"), "04-K1"),
+    "one edge more": in_form(Phase.COMMIT, again("edges"), "04-K1", ("forms",)),
+    "an edge less and a large test": in_form(
+        Phase.COMMIT, both(large_test, fewer("edges")), "04-K1"
     ),
-    "test that is too large": in_rows(
-        Phase.COMMIT, lambda said: replace(said, tests=b"\x02" + said.tests[1:]), "14-P3"
+    "one coefficient less": in_form(Phase.COMMIT, fewer("coefficients"), "04-K1"),
+    "one share more": in_form(Phase.COMMIT, again("shares"), "04-K1", ("forms",)),
+    "coefficient that is none": in_form(Phase.COMMIT, first("coefficients", IDENTITY), "04-K2"),
+    "row of carries that hides nothing": in_form(
+        Phase.PUBLISH, first("carries", IDENTITY), "14-L3"
     ),
-    "one edge less": in_rows(
-        Phase.COMMIT, lambda said: replace(said, edges=said.edges[1:]), "04-K1"
-    ),
-    "row of carries that hides nothing": in_rows(
-        Phase.PUBLISH, lambda said: replace(said, carries=(IDENTITY, *said.carries[1:])), "14-L3"
-    ),
+    "one row of carries less": in_form(Phase.PUBLISH, fewer("carries"), "14-M1"),
+    "one row of carries more": in_form(Phase.PUBLISH, again("carries"), "04-S4"),
+    "row of pads that hides nothing": in_form(Phase.PUBLISH, first("pads", IDENTITY), "14-L3"),
+    "one row of pads less": in_form(Phase.PUBLISH, fewer("pads"), "14-M1"),
     "too many words": in_rows(
         Phase.PUBLISH, lambda said: replace(said, value=said.value + b"\0"), "04-S4"
     ),
-    "too few words": in_rows(
-        Phase.PUBLISH, lambda said: replace(said, value=said.value[1:]), "04-P2"
+    "too few words": in_form(Phase.PUBLISH, fewer("value"), "04-P2"),
+    "words and rows that are too few": in_form(
+        Phase.PUBLISH, both(fewer("value"), fewer("carries")), "04-P2"
     ),
     "another word": in_rows(
         Phase.PUBLISH, lambda said: replace(said, value=flipped(said.value)), "14-P6", Phase.PROVE
@@ -225,12 +292,9 @@ LIES: Final[dict[str, Lie]] = {
     "other pads": in_rows(
         Phase.PUBLISH, lambda said: replace(said, pads=said.pads[::-1]), "14-P6", Phase.PROVE
     ),
-    "nothing about an edge": in_rows(
-        Phase.PROVE, lambda said: replace(said, edges=(IDENTITY, *said.edges[1:])), "14-P6"
-    ),
-    "one edge less to prove": in_rows(
-        Phase.PROVE, lambda said: replace(said, edges=said.edges[1:]), "14-P6"
-    ),
+    "nothing about an edge": in_form(Phase.PROVE, first("edges", IDENTITY), "14-P6"),
+    "nothing about its own mask": in_form(Phase.PROVE, fields(self_mask=IDENTITY), "14-P6"),
+    "one edge less to prove": in_form(Phase.PROVE, fewer("edges"), "14-P6"),
     "two edges in each other's place": in_rows(
         Phase.PROVE,
         lambda said: replace(said, edges=(said.edges[1], said.edges[0], *said.edges[2:])),
@@ -239,9 +303,13 @@ LIES: Final[dict[str, Lie]] = {
     "another test of carries": in_rows(
         Phase.PROVE, lambda said: replace(said, tests=flipped(said.tests, 14)), "14-P6"
     ),
+    "test of carries that is too large": in_form(Phase.PROVE, large_test, "14-P6"),
 }
 
 OF_ROWS: Final[tuple[Behaviour, ...]] = tuple(
-    behaviour for each in LIES.values() if each.worlds == ("rows",) for behaviour in each.does
+    behaviour
+    for each in LIES.values()
+    if each.worlds[0] == "rows" and each.rules
+    for behaviour in each.does
 )
 """What is said about rows alone."""

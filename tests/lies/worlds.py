@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Final
+from typing import Final, Protocol
 
-from gopa.contract.phases import Phase
 from gopa.contract.terms import Terms
 from gopa.protocol.organiser import SessionSetting
 from gopa.protocol.simulation import RoundRecord, Script, Simulation
-from gopa.protocol.simulation.script import Skip
-from tests.lies.table import LEAVER, LIAR, VICTIM, Lie
+from gopa.rounds.toolkit import Toolkit
+from tests.lies.table import PARTIES
 from tests.protocol.simulation import row_worlds
 from tests.protocol.simulation.worlds import (
     FULL,
@@ -24,13 +22,14 @@ from tests.protocol.simulation.worlds import (
     plain_sum,
     simulate,
 )
+from tests.rounds.doubles import ProofDoubles
 from zkp.noise import NoNoise
 
 
 def of_six(terms: Terms) -> Terms:
     """The same terms for six parties."""
     late = min(terms.late, 2)
-    return replace(terms, parties=6, k=5, survivors=4, loss=2, late=late, rounds=1)
+    return replace(terms, parties=PARTIES, k=PARTIES - 1, survivors=4, loss=2, late=late, rounds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,36 +41,43 @@ class Told:
     expected: tuple[int, ...]
 
 
+class Tale(Protocol):
+    """A lie of a party or of an organiser."""
+
+    def script(self, *, rows: bool) -> Script: ...
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """A kind of session."""
 
     terms: Terms
     setting: SessionSetting = FULL
+    doubles: Toolkit | None = None
 
-    def tell(self, lie: Lie | None) -> Told:
+    @property
+    def in_rows(self) -> bool:
+        """Whether vectors are proved row by row."""
+        return bool(self.terms.squared_norm)
+
+    def tell(self, lie: Tale | None, toolkit: Toolkit | None = None) -> Told:
         """A round with this lie, or the same one without any."""
-        script = Script()
-        if lie is not None:
-            script = script.misbehave(LIAR, *lie.does)
-        if lie is not None and lie.beside == "leaves":
-            last = Phase.PROVE if self.terms.squared_norm else Phase.PUBLISH
-            script = script.drop(LEAVER, before=last)
-        if lie is not None and lie.beside == "vetoes":
-            script = script.misbehave(VICTIM, Skip(Phase.UNMASK))
-        simulation, inputs = self._session(script)
-        record = simulation.run_round(inputs)
-        add_up = row_worlds.sum_in_the_open if self.terms.squared_norm else plain_sum
-        return Told(simulation, record, add_up(simulation, record, inputs))
+        return self.act(Script() if lie is None else lie.script(rows=self.in_rows), toolkit)
 
-    def _session(self, script: Script) -> tuple[Simulation, Sequence[Sequence[int]]]:
-        if self.terms.squared_norm:
+    def act(self, script: Script, toolkit: Toolkit | None = None) -> Told:
+        """A round in which all of this happens; with doubles in a toolkit nothing is proved."""
+        toolkit = toolkit or self.doubles
+        if self.in_rows:
             inputs = row_worlds.vectors_for(self.terms)
-            return row_worlds.simulate_rows(self.terms, script), inputs
-        inputs = inputs_for(self.terms)
-        if self.setting.weighted:
-            inputs = [[min(x, row[-1]) for x in row] for row in inputs]
-        return simulate(self.terms, self.setting, script), inputs
+            simulation = row_worlds.simulate_rows(self.terms, script, toolkit=toolkit)
+        else:
+            inputs = inputs_for(self.terms)
+            if self.setting.weighted:
+                inputs = [[min(x, row[-1]) for x in row] for row in inputs]
+            simulation = simulate(self.terms, self.setting, script, toolkit=toolkit)
+        record = simulation.run_round(inputs)
+        add_up = row_worlds.sum_in_the_open if self.in_rows else plain_sum
+        return Told(simulation, record, add_up(simulation, record, inputs))
 
 
 EXACT: Final = replace(
@@ -89,4 +95,5 @@ WORLDS: Final[dict[str, World]] = {
         replace(EXACT, dimension=3, squared_sensitivity=1200), replace(FULL, weighted=True)
     ),
     "rows": World(of_six(row_worlds.RECOVERING)),
+    "forms": World(of_six(row_worlds.RECOVERING), doubles=Toolkit(proofs=ProofDoubles())),
 }

@@ -10,10 +10,11 @@ import numpy as np
 
 import gopa
 import gopa.planning
-from gopa.accounting.convolution import UNIT_ROUNDOFF, Floats, Masses
+from gopa.accounting.convolution import UNIT_ROUNDOFF, Masses
 from gopa.contract.terms import Terms
 from gopa.planning import Plan
 from gopa.planning.result import Worth, _guarantee, judge
+from gopa.support.arrays import Floats
 
 
 def log_concave(generator: np.random.Generator, radius: int) -> Floats:

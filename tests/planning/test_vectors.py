@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gopa.accounting.convolution import Floats, Masses, convolve
+from gopa.accounting.convolution import Masses, convolve
 from gopa.accounting.gaussian import gaussian_delta, renyi_mu, zcdp_delta
 from gopa.planning import guarantee
 from gopa.planning.noise.exposure import Coordinate, delta_of_vectors, noise_sum, shifts_up_to
+from gopa.support.arrays import Floats
 from tests.planning.samples import log_concave, plan, sum_of
 from wire.errors import UsageError
 from zkp.noise import GaussianTable, WeightedBits, irwin_hall

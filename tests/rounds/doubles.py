@@ -18,13 +18,7 @@ from commitments import Opening, VectorPedersen
 from commitments.group import Point, SecretScalar
 from commitments.tables import table_kernels
 from gopa.rounds.context import commit
-from gopa.rounds.proofs import (
-    LengthClaim,
-    MaskClaim,
-    NoiseClaim,
-    PossessionClaim,
-    SharedKeyClaim,
-)
+from gopa.rounds.proofs import LengthClaim, MaskClaim, NoiseClaim, PossessionClaim, SharedKeyClaim
 from gopa.rounds.rows.statements import length_statement, mask_statement
 from gopa.rounds.statements import noise_coins
 from wire.errors import UsageError

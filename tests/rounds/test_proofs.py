@@ -42,20 +42,10 @@ from zkp.noise import GaussianTable, NoiseLaw, WeightedBits, WeightRun, binomial
 from zkp.noise.weighted_bits import even_groups
 
 REAL = RealProofs()
-
-
 DOUBLES = ProofDoubles()
-
-
 IDENTITY = bytes(32)
-
-
 NO_POINT = b"\xff" * 32
-
-
 proofs_of_both_kinds = pytest.mark.parametrize("proofs", [REAL, DOUBLES], ids=["real", "doubles"])
-
-
 AnyClaim = PossessionClaim | NoiseClaim | SharedKeyClaim
 
 
@@ -83,7 +73,6 @@ MAKERS: dict[str, Callable[[Proofs, Group, int], AnyClaim]] = {
         for kind in KINDS
     },
 }
-
 
 makers = pytest.mark.parametrize("maker", MAKERS)
 
@@ -342,7 +331,6 @@ def test_leaves_ids_and_coins_are_the_callers_own(maker: str, group: Group) -> N
 
 GROUP = ristretto255()
 
-
 LAWS: dict[str, NoiseLaw] = {
     "table": GaussianTable.with_scale("2.5", rows=31),
     "narrow table": GaussianTable.with_scale("0.75", bits=20, rows=7),
@@ -351,7 +339,6 @@ LAWS: dict[str, NoiseLaw] = {
     "uniforms": irwin_hall(14, 5),
     "odd weights": WeightedBits((WeightRun(1, 130), WeightRun(2, 3), WeightRun(3, 130))),
 }
-
 
 MANY = {"few bits": 1, "many bits": 3, "uniforms": 1, "odd weights": 3}
 

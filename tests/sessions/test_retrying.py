@@ -30,7 +30,7 @@ from gopa.sessions.board_access import RoundPatience as Patience
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution
 from gopa.sessions.following import BoardLink, Horizon, SelectiveLog
-from gopa.sessions.party_runner import PartyRunner
+from gopa.sessions.parties.runner import PartyRunner
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import Vault
 from tests.board.tools import log_key, signer

@@ -14,18 +14,23 @@ nobody. Repeating another party's confirmation says the same as one's own.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from gopa.adversary.deeds import (
+    accuse,
     another_nonce,
+    betray,
     spoil_value,
     unproved_key,
+    wrong_edge,
     wrong_key,
     wrong_recovery,
     wrong_seed,
+    wrong_share,
 )
-from gopa.contract.party import About
+from gopa.adversary.deeds.kinds import flipped
+from gopa.contract.party import About, Commit
 from gopa.contract.phases import CLOSED, Phase, course
 from gopa.protocol.simulation import Behaviour
 from gopa.protocol.simulation.script import (
@@ -38,21 +43,11 @@ from gopa.protocol.simulation.script import (
     Twice,
     TwiceLater,
 )
-from tests.lies import lying
-from tests.small_worlds.behaviours import (
-    Accuse,
-    Cut,
-    Echo,
-    EdgeMissing,
-    EdgeOfItsOwn,
-    ProofOfNothing,
-    ShareOfNothing,
-    Tell,
-    VetoWithAnotherSeed,
-)
+from tests.lies import lying, says
+from tests.small_worlds.behaviours import Cut, Echo, EdgeMissing, VetoWithAnotherSeed
 
-Acted: TypeAlias = Callable[[bytes], Behaviour]
-"""The behaviour, given the key of the party that the fault is about."""
+Acted: TypeAlias = Callable[[int], Behaviour]
+"""The behaviour, given the number of the party that the fault is about."""
 
 _COURSE: Final = course(rows=False, trusted=False, recovers=True)
 ORDER: Final = tuple(phase for phase in _COURSE if phase in CLOSED)
@@ -143,10 +138,15 @@ def _silences() -> Iterator[Fault]:
         yield Fault(name, lambda _, p=phase: PostsLate(p), absent=phase, late=True)  # type: ignore[misc]
 
 
+def _bad_proof(content: Commit) -> Commit:
+    """One wrong bit, also where a double of a proof is short."""
+    return replace(content, proof=flipped(content.proof, len(content.proof) // 2))
+
+
 def _lies() -> Iterator[Fault]:
     yield _wrong("no possession", lying("join", unproved_key()), Phase.JOIN, "04-J3")
     yield _wrong("wrong nonce", lying("coins", another_nonce()), Phase.COINS, "04-V1")
-    yield _wrong("bad proof", ProofOfNothing(), Phase.COMMIT, "04-K3", "full")
+    yield _wrong("bad proof", says("commit", _bad_proof), Phase.COMMIT, "04-K3", "full")
     yield _wrong("missing edge", EdgeMissing(), Phase.COMMIT, "04-K1")
     yield _wrong("wrong value", lying("publish", spoil_value()), Phase.PUBLISH, "04-P1")
     yield _wrong("wrong opening", lying("rollback", wrong_key()), Phase.ROLLBACK, "04-O2")
@@ -157,9 +157,14 @@ def _lies() -> Iterator[Fault]:
         spoils=True,
         needs=("recovery",),
     )
-    yield Fault("wrong edge", EdgeOfItsOwn, edge=True)
-    yield Fault("wrong share", ShareOfNothing, share=True, needs=("recovery",))
-    yield Fault("tells", lambda _: Tell(), tells=True)
+    yield Fault("wrong edge", lambda number: lying("commit", wrong_edge(number)), edge=True)
+    yield Fault(
+        "wrong share",
+        lambda number: lying("commit", wrong_share(number)),
+        share=True,
+        needs=("recovery",),
+    )
+    yield Fault("tells", lambda _: lying("confirm", betray()), tells=True)
 
 
 def _accusations() -> Iterator[Fault]:
@@ -168,7 +173,7 @@ def _accusations() -> Iterator[Fault]:
             name = f"accuses of {about.name.lower()}" + ("" if proved else ", unproved")
             yield Fault(
                 name,
-                lambda author, a=about, p=proved: Accuse(author, a, p),  # type: ignore[misc]
+                lambda number, a=about, p=proved: lying("accuse", accuse(number, a, proved=p)),  # type: ignore[misc]
                 accuses=about,
                 proved=proved,
             )
@@ -191,7 +196,7 @@ def _repetitions() -> Iterator[Fault]:
         )
     for phase in ORDER:
         name = f"echo of {phase.name.lower()}"
-        yield Fault(name, lambda author, p=phase: Echo(p, author), echo=phase, needs=("full",))  # type: ignore[misc]
+        yield Fault(name, lambda number, p=phase: Echo(p, number), echo=phase, needs=("full",))  # type: ignore[misc]
     for phase, rule in UNREADABLE.items():
         broken: Behaviour = Garbage(phase) if phase is Phase.CONFIRM else Cut(phase)
         yield _wrong(f"unreadable {phase.name.lower()}", broken, phase, rule)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
+from gopa.adversary.deeds import conspire
 from gopa.contract.manifest import Mode
 from gopa.contract.phases import Phase
 from gopa.contract.terms import Terms
@@ -15,11 +16,11 @@ from gopa.protocol.organiser import SessionSetting
 from gopa.protocol.simulation import RoundRecord, Simulation, SimulationOptions
 from gopa.rounds.proofs import Proofs
 from gopa.rounds.toolkit import GraphOfRound, Toolkit
+from tests.lies import lying
 from tests.protocol.simulation.prying import Coalition
 from tests.protocol.simulation.worlds import inputs_for
 from tests.randomness import seeded
 from tests.rounds.doubles import ProofDoubles
-from tests.small_worlds.behaviours import Conspire
 from tests.small_worlds.graphs import Edges, drawn_as
 from tests.small_worlds.world import World
 from zkp.noise import GaussianTable
@@ -148,13 +149,12 @@ def play_round(
 
 def act_out(world: World, simulation: Simulation) -> None:
     """Give every party its behaviour for what comes next."""
-    keys = [actor.author for actor in simulation.parties]
     for actor in simulation.parties:
         fault = world.faults.get(actor.index)
-        about = keys[world.about.get(actor.index, actor.index)]
+        about = world.about.get(actor.index, actor.index)
         actor.behaviours = () if fault is None else (fault.acted(about),)
         if fault is not None and fault.conspires:
-            actor.behaviours = (Conspire(about), *actor.behaviours)
+            actor.behaviours = (lying("commit", conspire(about)), *actor.behaviours)
 
 
 @lru_cache(maxsize=64)

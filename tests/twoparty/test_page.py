@@ -46,6 +46,7 @@ def test_every_name_in_its_table_is_there() -> None:
 
 
 TEXT = (ROOT / "specs" / "21-two-parties.md").read_text()
+COSTS = (ROOT / "docs" / "research" / "learning.md").read_text()
 
 
 def test_labels_are_written_out() -> None:
@@ -64,7 +65,7 @@ def test_numbers_are_those_of_the_code() -> None:
     small, large = laplace_noise(1), laplace_noise(100)
     assert f"at t = 1, M = {small.magnitude} and c = {small.coins}" in " ".join(TEXT.split())
     assert f"at t = 100 M = {large.magnitude} and c = {large.coins}" in " ".join(TEXT.split())
-    assert f"| comparison of 16 bits | {comparison(16).ands} | 16 | 1,439 | 618 |" in TEXT
+    assert f"| comparison of 16 bits | {comparison(16).ands} | 16 | 1,439 | 618 |" in COSTS
 
 
 @pytest.mark.parametrize("group", installed_groups(), ids=lambda group: group.backend)

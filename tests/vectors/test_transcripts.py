@@ -25,23 +25,12 @@ from tests.vectors.transcripts.made import Made, judged, make, read
 from tests.vectors.transcripts.record import Json, expected, verdict
 
 NAMES: Final = sorted(CASES)
-
-
 CHEATS: Final = sorted(name for name, case in CASES.items() if case.liars)
-
-
 ACCEPTED: Final = {"VALID", "SIGNED-ONLY"}
-
-
 MOST_BYTES: Final = 5_650_000
-
-
 """Recovery and exact sums are shown for numbers, vectors and words: that takes some room."""
 
-
 DRAWN: Final = drawn_third(("made anew", name) for name in NAMES)
-
-
 """All of these are made anew by default; the log that the file has is always judged."""
 
 
@@ -58,8 +47,6 @@ NOT_SHOWN: Final = frozenset(
         "14-P10",  # whoever breaks it is blamed for 14-K6
     }
 )
-
-
 """Rules of which no transcript has a break: those of other tests. None is added to them."""
 
 

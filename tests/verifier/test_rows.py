@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -31,7 +31,6 @@ from gopa.protocol.simulation.script import (
 )
 from tests.lies import lying, says
 from tests.lies.table import LIES, OF_ROWS
-from tests.protocol.simulation import test_rows_organiser as organisers
 from tests.protocol.simulation.row_worlds import (
     IN_ROWS,
     MANY_ROWS,
@@ -142,65 +141,6 @@ def test_honest_sessions_are_accepted(name: str) -> None:
     archive, anchors = played(WORLDS[name], Script(), name=name)
     assert agreed(archive, anchors) == "VALID"
     assert not second(archive, anchors).faults
-
-
-def require_named(phase: Phase, alter: Callable[[Any], Any], rule: str) -> None:
-    """Both verifiers accept a session with this lie, and cite this rule against its author."""
-    archive, anchors = played(ONCE, Script().misbehave(2, says(phase, alter)))
-    assert agreed(archive, anchors) == "VALID"
-    assert {each for *_, each in second(archive, anchors).faults} == {rule}
-
-
-BOTH_WRONG: Final[dict[str, tuple[Phase, Callable[[Any], Any], str]]] = {
-    "a key and a row less": (
-        Phase.JOIN,
-        lambda join: replace(join, key=bytes(32), input=join.input[1:]),
-        "04-J2",
-    ),
-    "a row less and one that is none": (
-        Phase.JOIN,
-        lambda join: replace(join, noise=(bytes(32), *join.noise[1:]), input=join.input[1:]),
-        "14-M1",
-    ),
-    "a row that is none and no knowledge of the key": (
-        Phase.JOIN,
-        lambda join: replace(join, possession=bytes(64), input=(b"\1" * 32, *join.input[1:])),
-        "14-L3",
-    ),
-    "no hash of a nonce, and no knowledge of the key": (
-        Phase.JOIN,
-        lambda join: replace(join, possession=bytes(64), nonce_hash=b""),
-        "04-J2",
-    ),
-    "words and rows that are too few": (
-        Phase.PUBLISH,
-        lambda said: replace(said, value=said.value[1:], carries=said.carries[1:]),
-        "04-P2",
-    ),
-    "an edge less and a large test": (
-        Phase.COMMIT,
-        lambda said: replace(said, tests=b"\2" + said.tests[1:], edges=said.edges[1:]),
-        "04-K1",
-    ),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.thirds
-@pytest.mark.parametrize("lie", BOTH_WRONG)
-def test_of_two_wrong_things_both_cite_the_same(lie: str) -> None:
-    require_named(*BOTH_WRONG[lie])
-
-
-@pytest.mark.slow
-@pytest.mark.thirds
-@pytest.mark.parametrize("lie", organisers.LIES)
-def test_both_end_a_session_at_a_list_that_the_log_does_not_make(lie: str) -> None:
-    script, rule, _ = organisers.LIES[lie]
-    archive, anchors = played(ONCE, script)
-    assert agreed(archive, anchors) == "INVALID"
-    found = second(archive, anchors).faults
-    assert {each for role, _, each in found if role == "organiser"} == {rule}
 
 
 ABOUT_MASKS: Final = {

@@ -12,7 +12,6 @@ from typing import TypeAlias
 P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, -1, P) % P
-
 Point: TypeAlias = tuple[int, int]
 IDENTITY: Point = (0, 1)
 

@@ -20,16 +20,9 @@ from wire.ed25519 import pre_auth_encoding
 from wire.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
 PACKAGES = ["wire", "commitments", "zkp", "bulletin_board", "gopa"]
-
-
 SHAPE = re.compile(rb"gopa/v1/[a-z-]+/[a-z0-9-]+")
-
-
 LABELS = {name: Domain(value) for name, value in vars(domains).items() if isinstance(value, bytes)}
-
 
 SOURCES = sorted(
     path

@@ -131,11 +131,7 @@ SETS = {
         AcceptSet(88, "943247c35454b68b8e9dfc27a2be013200e204b9bacf3cc47a95a6bc15fd4fd1"),
     ),
 }
-PATHS = [
-    by_verify,
-    by_pynacl_after_the_checks,
-    pytest.param(by_oracle, marks=pytest.mark.soak),
-]
+PATHS = [by_verify, by_pynacl_after_the_checks, pytest.param(by_oracle, marks=pytest.mark.soak)]
 
 
 def summary(accepted: list[int]) -> AcceptSet:

@@ -33,7 +33,6 @@ from wire.errors import (
 
 PARTY = bytes(range(32))
 
-
 EXAMPLES: list[tuple[GopaError, dict[str, object]]] = [
     (GopaError("m"), {}),
     (UsageError("m", "edges[3].key"), {"message": "m", "field": "edges[3].key"}),
@@ -53,7 +52,6 @@ EXAMPLES: list[tuple[GopaError, dict[str, object]]] = [
     (FaultyBoard("m", b"e"), {"message": "m", "evidence": b"e"}),
     (Unattributed("m"), {}),
 ]
-
 
 IDS = [f"{index}-{type(error).__name__}" for index, (error, _) in enumerate(EXAMPLES)]
 
@@ -132,8 +130,6 @@ def test_the_text_holds_the_facts_but_never_the_evidence() -> None:
 
 
 ROOT = Path(wire.__file__).parent
-
-
 ALLOWED = sys.stdlib_module_names | {"cryptography", "gmpy2", "wire"}
 
 

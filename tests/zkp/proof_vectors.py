@@ -86,15 +86,20 @@ def _other(case: Case[B], at: int, scalars: int) -> bytes:
     return (group.decode_scalars(old, 1) + group.scalar(1)).to_bytes()
 
 
-def expectation(verify: Callable[[S, bytes, Transcript], None], case: Case[S]) -> dict[str, object]:
-    """What a verifier answers: nothing, or the type of the error and where it points."""
+def answer(check: Callable[[], None]) -> dict[str, object]:
+    """What a verifier says: nothing, or the type of the error and where it points."""
     try:
-        verify(case.statement, case.proof, transcript(case.context))
+        check()
     except InvalidProof as error:
         return {"error": "InvalidProof", "check": error.check}
     except MalformedMessage as error:
         return {"error": "MalformedMessage", "field": error.field, "offset": error.offset}
     return {"error": None}
+
+
+def expectation(verify: Callable[[S, bytes, Transcript], None], case: Case[S]) -> dict[str, object]:
+    """What a verifier answers to a case."""
+    return answer(lambda: verify(case.statement, case.proof, transcript(case.context)))
 
 
 def published(name: str) -> dict[str, list[dict[str, Any]]]:

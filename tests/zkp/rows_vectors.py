@@ -9,8 +9,8 @@ import numpy as np
 
 from commitments import ristretto255
 from commitments.group import Group, PointVec
+from tests.zkp import proof_vectors
 from tests.zkp.rows.worlds import Vectors, decoded_tests, lengths, masks, transcript, weighted
-from wire.errors import InvalidProof, MalformedMessage
 from zkp.rows.bounds import LengthBounds, WeightBound
 from zkp.rows.lengths import LengthStatement, verify_lengths
 from zkp.rows.masking import MaskStatement, SignedPermutation, verify_masks
@@ -19,7 +19,6 @@ from zkp.rows.shape import RowShape
 
 Record = dict[str, Any]
 Statement = LengthStatement | MaskStatement
-
 CONTEXT = b"party 3"
 
 
@@ -157,16 +156,14 @@ def mask_changes(record: Record) -> Iterator[tuple[str, Record]]:
 
 def answer(group: Group, record: Record) -> Record:
     """What a verifier says."""
-    try:
+
+    def check() -> None:
         statement = statement_of(group, record)
         onto = transcript(bytes.fromhex(record["context"]))
         verify: Any = verify_masks if "points" in record else verify_lengths
         verify(statement, bytes.fromhex(record["proof"]), onto)
-    except InvalidProof as error:
-        return {"error": "InvalidProof", "check": error.check}
-    except MalformedMessage as error:
-        return {"error": "MalformedMessage", "field": error.field, "offset": error.offset}
-    return {"error": None}
+
+    return proof_vectors.answer(check)
 
 
 def whole(published: list[Record], record: Record) -> Record:

@@ -16,7 +16,6 @@ from zkp.transcript import DuplexSponge, decode_challenges, derive_session_id, f
 
 P256: Final = p256_group()
 MODULI: Final = {"P-256": P256.order, "Mersenne31": sumcheck.P}
-
 Record = dict[str, Any]
 
 

@@ -40,7 +40,6 @@ from zkp.transcript import NonceSource, Transcript
 
 Kind: TypeAlias = Literal["zeros", "shifted"]
 
-
 _CLASSES = (
     ReferenceGroup,
     ReferencePointVec,
@@ -50,7 +49,6 @@ _CLASSES = (
     ReferenceScalar,
     ReferenceSecretScalar,
 )
-
 
 _OPERATORS = {"__add__", "__sub__", "__mul__", "__neg__", "__getitem__"}
 
@@ -131,28 +129,18 @@ def _spoiled_plain(result: Any, kind: Kind) -> Any:
 
 
 NOTHING = ristretto255("reference").secret_scalars([])
-
-
 Prover = Callable[[], bytes]
-
-
 KINDS: tuple[Kind, ...] = ("zeros", "shifted")
-
 
 HARMLESS = {
     ("secret_scalar", "<dictcomp>"),
     ("secret_scalar", "_plan_any"),
     ("concat", "draw_commitment"),
 }
-
-
 """The offset of a known leaf under a threshold: with any other the proof has the same law.
 And bits that change before they are committed: others are hidden as well."""
 
-
 FAST = 25
-
-
 """So many calls of each prover are tried outside of soaks."""
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -18,14 +16,6 @@ LOGARITHMS = [1, 2, 3, 4, 2**64, 2**255, ORDER // 2, ORDER - 3, ORDER - 1]
 def expected(logarithm: int) -> bytes:
     key = ec.derive_private_key(logarithm, ec.SECP256R1()).public_key()
     return key.public_bytes(Encoding.X962, PublicFormat.CompressedPoint)
-
-
-def test_constants() -> None:
-    group = p256_group()
-    assert group is p256_group()
-    assert (group.name, group.backend) == ("P-256", "reference")
-    assert (group.order, group.scalar_size, group.point_size) == (ORDER, 32, 33)
-    assert (group.generator * group.scalar(-1) + group.generator).is_identity()
 
 
 @pytest.mark.parametrize("logarithm", LOGARITHMS)
@@ -102,10 +92,3 @@ def test_invalid_encodings(change) -> None:  # type: ignore[no-untyped-def]  # n
     assert group.decode_point(valid) == group.generator
     with pytest.raises(MalformedMessage):
         group.decode_point(change(valid))
-
-
-def test_pickles() -> None:
-    group = p256_group()
-    for value in (group.generator, group.scalars([1, 2]), group.points([group.generator])):
-        assert pickle.loads(pickle.dumps(value)) == value  # noqa: S301  made on the line itself
-    assert pickle.loads(pickle.dumps(P256_CURVE)) is P256_CURVE  # noqa: S301  made here

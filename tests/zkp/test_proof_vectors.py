@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from commitments.group import Group
+from tests.group.backends import proving_groups
+from tests.pace import examples
 from tests.zkp import gaussian_noise_vectors, weighted_noise_vectors
 from tests.zkp.proof_vectors import published, transcript, verify_record
 from tests.zkp.range_vectors import LAST_LARGEST, RANGE, VECTOR_RANGE
+from wire.errors import ProtocolError
 from zkp.equations import holds
 from zkp.noise.gaussian_table import verify_gaussian_noise
 from zkp.noise.weighted_bits import verify_weighted_noise
@@ -59,3 +65,58 @@ def test_neither_equation_can_be_left_out(group: Group, record: str, failing: in
     onto = transcript(bytes.fromhex(found["context"]))
     equations = statement.equations(bytes.fromhex(found["proof"]), onto)
     assert [holds(group, equation) for equation in equations] == [failing != 0, failing != 1]
+
+
+@lru_cache
+def accepted(group: Group, name: str) -> tuple[Callable[[bytes], None], bytes]:
+    """What judges a proof of the statement that most records of the file change, and a good one."""
+    source, verify = FILES[name]
+    records = {record["name"]: record for record in published(name)["proofs"]}
+    base = next(records[each["base"]] for each in records.values() if each["base"])
+    statement, context = source.statement_of(group, base), bytes.fromhex(base["context"])
+
+    def check(proof: bytes) -> None:
+        verify(statement, proof, transcript(context))
+
+    proof = bytes.fromhex(base["proof"])
+    check(proof)
+    return check, proof
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gaussian_noise", "weighted_noise"])
+def test_every_field_and_byte_counts(group: Group, name: str) -> None:
+    """On the fast backend every byte, on the other one byte of every field."""
+    check, proof = accepted(group, name)
+    for at in range(0, len(proof), 1 if group.backend == "native" else 32):
+        changed = bytearray(proof)
+        changed[at] ^= 1 << at % 8
+        with pytest.raises(ProtocolError):
+            check(bytes(changed))
+
+
+def require_change_refused(group: Group, name: str, data: st.DataObject) -> None:
+    """Any stretch of a valid proof replaced by any other bytes."""
+    check, proof = accepted(group, name)
+    at = data.draw(st.integers(0, len(proof) - 1))
+    end = data.draw(st.integers(at, len(proof)))
+    changed = proof[:at] + data.draw(st.binary(max_size=64)) + proof[end:]
+    if changed != proof:
+        with pytest.raises(ProtocolError):
+            check(changed)
+
+
+MUTATIONS = (st.sampled_from(proving_groups()), st.sampled_from(sorted(FILES)), st.data())
+
+
+@given(*MUTATIONS)
+@settings(max_examples=examples(80), deadline=None)
+def test_any_change_is_refused(group: Group, name: str, data: st.DataObject) -> None:
+    require_change_refused(group, name, data)
+
+
+@pytest.mark.soak
+@given(*MUTATIONS)
+@settings(max_examples=40_000, deadline=None)
+def test_forty_thousand_changes_are_refused(group: Group, name: str, data: st.DataObject) -> None:
+    require_change_refused(group, name, data)

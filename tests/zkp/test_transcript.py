@@ -25,8 +25,6 @@ from zkp.sigma import Form, statements
 from zkp.transcript import DuplexSponge, Transcript, derive_session_id, frame
 
 GROUP: Final = installed_groups()[0]
-
-
 Step = Callable[[Transcript], object]
 
 
@@ -49,10 +47,7 @@ def absorb(label: bytes, data: bytes) -> Step:
 
 
 POINTS: Final = GROUP.points([GROUP.generator, GROUP.generator + GROUP.generator])
-
-
 SCALARS: Final = GROUP.scalars([1, 2])
-
 
 DIFFERENT: Final[list[tuple[Step, ...]]] = [
     (),
@@ -306,10 +301,7 @@ def test_a_copy_by_the_copy_module_is_independent(group: Group) -> None:
 
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-
-
 SPEC: Final = (ROOT / "specs" / "02-transcript-and-sigma.md").read_text()
-
 
 CODE: Final = "".join(
     path.read_text()

@@ -217,34 +217,6 @@ def test_private_coins_serve_once(group: Group) -> None:
     assert "secret" in repr(hidden)
 
 
-Change = Callable[[WeightedNoiseStatement, WeightedNoiseStatement], WeightedNoiseStatement]
-
-
-def _with_plan(old: WeightedNoiseStatement, **changes: object) -> WeightedNoiseStatement:
-    return replace(old, plan=replace(old.plan, **changes))  # type: ignore[arg-type]
-
-
-CHANGES: dict[str, Change] = {
-    "one coin flipped": lambda old, _: replace(
-        old, coins=bytes([old.coins[0] ^ 1]) + old.coins[1:]
-    ),
-    "coins of another party": lambda old, new: replace(old, coins=new.coins),
-    "another A": lambda old, new: replace(old, committed=new.committed),
-    "another output": lambda old, new: replace(old, output=new.output),
-    "another input": lambda old, new: replace(old, inputs=new.inputs),
-    "output without noise": lambda old, _: replace(old, output=old.inputs or old.output),
-    "inputs and output swapped": lambda old, _: replace(
-        old, inputs=old.output, output=old.inputs or old.output
-    ),
-    "another law of as many bits": lambda old, _: _with_plan(old, law=binomial(4)),
-    "a wider interval": lambda old, _: _with_plan(old, interval=Interval(-3, 10)),
-    "a shifted interval": lambda old, _: _with_plan(old, interval=Interval(-2, 10)),
-    "no inputs committed": lambda old, _: replace(
-        old, plan=replace(old.plan, inputs_committed=False), inputs=None
-    ),
-}
-
-
 @lru_cache
 def two_parties(group: Group) -> tuple[Party, Party, bytes]:
     plan = plans(group, 3)[2]
@@ -255,55 +227,17 @@ def two_parties(group: Group) -> tuple[Party, Party, bytes]:
     return mine, theirs, proof
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_every_part_of_the_statement_is_bound(group: Group, change: str) -> None:
-    mine, theirs, proof = two_parties(group)
-    changed = CHANGES[change](mine.statement, theirs.statement)
-    with pytest.raises(ProtocolError):
-        replace(mine, statement=changed).verify(proof)
-
-
 def test_proofs_do_not_move(group: Group) -> None:
+    """Nothing of another party fits; published records change the statement in other ways."""
     mine, theirs, proof = two_parties(group)
     with pytest.raises(InvalidProof):
         mine.verify(proof, transcript(b"another party"))
     with pytest.raises(InvalidProof):
         theirs.verify(proof)
-
-
-def test_every_field_and_byte_counts(group: Group) -> None:
-    """On the fast backend every byte, on the other one byte of every field."""
-    mine, _, proof = two_parties(group)
-    for at in range(0, len(proof), 1 if group.backend == "native" else 32):
-        changed = bytearray(proof)
-        changed[at] ^= 1 << at % 8
-        with pytest.raises(ProtocolError):
-            mine.verify(bytes(changed))
-
-
-def require_change_refused(group: Group, data: st.DataObject) -> None:
-    """Any stretch of a valid proof replaced by any other bytes."""
-    mine, _, proof = two_parties(group)
-    at = data.draw(st.integers(0, len(proof) - 1))
-    end = data.draw(st.integers(at, len(proof)))
-    changed = proof[:at] + data.draw(st.binary(max_size=64)) + proof[end:]
-    if changed == proof:
-        return
-    with pytest.raises(ProtocolError):
-        mine.verify(changed)
-
-
-@given(GROUPS, st.data())
-@settings(max_examples=examples(40), deadline=None)
-def test_any_change_is_refused(group: Group, data: st.DataObject) -> None:
-    require_change_refused(group, data)
-
-
-@pytest.mark.soak
-@given(GROUPS, st.data())
-@settings(max_examples=20_000, deadline=None)
-def test_twenty_thousand_changes_are_refused(group: Group, data: st.DataObject) -> None:
-    require_change_refused(group, data)
+    for part in ("coins", "committed", "inputs", "output"):
+        moved = replace(mine.statement, **{part: getattr(theirs.statement, part)})
+        with pytest.raises(InvalidProof):
+            replace(mine, statement=moved).verify(proof)
 
 
 def test_a_witness_that_does_not_fit_is_refused(group: Group) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from commitments import ristretto255
 from commitments.group import Group
@@ -11,7 +11,6 @@ from tests.randomness import seeded
 from zkp.transcript import Transcript
 
 Step = dict[str, object]
-
 PROTOCOL: Final = b"gopa/v1 test vectors"
 
 
@@ -58,55 +57,29 @@ def _label(step: Step) -> bytes:
     return str(step["label"]).encode()
 
 
-def _numbers(step: Step, field: str) -> list[int]:
-    values = step[field]
-    assert isinstance(values, list)
-    return [int(value) for value in values]
-
-
-def _count(step: Step) -> int:
-    return int(str(step["n"]))
-
-
-def _absorb(_: Group, transcript: Transcript, step: Step) -> None:
-    transcript.absorb(_label(step), bytes.fromhex(str(step["data"])))
-
-
-def _absorb_int(_: Group, transcript: Transcript, step: Step) -> None:
-    transcript.absorb_int(_label(step), int(str(step["value"])))
-
-
-def _absorb_points(group: Group, transcript: Transcript, step: Step) -> None:
-    points = [group.generator * group.scalar(n) for n in _numbers(step, "multiples")]
-    transcript.absorb_points(_label(step), group.points(points))
-
-
-def _absorb_scalars(group: Group, transcript: Transcript, step: Step) -> None:
-    transcript.absorb_scalars(_label(step), group.scalars(_numbers(step, "values")))
-
-
-def _challenges(group: Group, transcript: Transcript, step: Step) -> bytes:
-    return transcript.challenges(_label(step), group, _count(step)).to_bytes()
-
-
-def _session_id(_: Group, transcript: Transcript, step: Step) -> bytes:
-    return transcript.digest(_label(step))
-
-
-def _nonces(group: Group, transcript: Transcript, step: Step) -> bytes:
-    witness = group.secret_scalars(_numbers(step, "witness"))
-    rng = seeded(str(step["seed"]))
-    return transcript.nonces(_label(step), group, _count(step), witness, rng).reveal().to_bytes()
-
-
-CALLS: Final[dict[str, Callable[[Group, Transcript, Step], bytes | None]]] = {
-    "absorb": _absorb,
-    "absorb_int": _absorb_int,
-    "absorb_points": _absorb_points,
-    "absorb_scalars": _absorb_scalars,
-    "challenges": _challenges,
-    "session_id": _session_id,
-    "nonces": _nonces,
+CALLS: Final[dict[str, Callable[[Group, Transcript, Any], bytes | None]]] = {
+    "absorb": lambda _, t, step: t.absorb(_label(step), bytes.fromhex(step["data"])),
+    "absorb_int": lambda _, t, step: t.absorb_int(_label(step), int(step["value"])),
+    "absorb_points": lambda group, t, step: t.absorb_points(
+        _label(step),
+        group.points([group.generator * group.scalar(int(n)) for n in step["multiples"]]),
+    ),
+    "absorb_scalars": lambda group, t, step: t.absorb_scalars(
+        _label(step), group.scalars(map(int, step["values"]))
+    ),
+    "challenges": lambda group, t, step: t.challenges(_label(step), group, step["n"]).to_bytes(),
+    "session_id": lambda _, t, step: t.digest(_label(step)),
+    "nonces": lambda group, t, step: (
+        t.nonces(
+            _label(step),
+            group,
+            step["n"],
+            group.secret_scalars(map(int, step["witness"])),
+            seeded(step["seed"]),
+        )
+        .reveal()
+        .to_bytes()
+    ),
 }
 
 

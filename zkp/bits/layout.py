@@ -1,6 +1,6 @@
 """Where everything stands in the vectors and in the bytes of a bit argument.
 
-Specification 06, rule A4 and section 5.
+Rules 06-A4 and section 5.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def proof_size(group: Group, layout: Layout) -> int:
 
 
 def decode_proof(group: Group, layout: Layout, data: bytes) -> Proof:
-    """Decode a proof strictly (rule A7).
+    """Decode a proof strictly (06-A7).
 
     Raises:
         MalformedMessage: wrong length, a point that does not decode or is the

@@ -45,7 +45,7 @@ _WORTH_SUMMING: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Bases:
-    """And folds left bases, right bases and U, each list in `blocks` blocks of `length`.
+    """The left bases, the right bases and U, folded: each list in `blocks` blocks of `length`.
 
     Folded base j of the argument is the sum over the blocks s of
     weights[s * length + j] * points[s * length + j]; the right ones follow behind the

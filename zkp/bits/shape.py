@@ -2,7 +2,7 @@
 
 A shape is made once and serves any number of statements. Its digest stands for it
 in every transcript, so ten thousand proofs of one shape hash its rows once.
-Specification 06, rules A2 and A3.
+Rules 06-A2 and 06-A3.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def require_positions(rows: Sequence[BitForm], bits: int) -> None:
 
 
 def shape_digest(group: Group, bits: int, constraints: Sequence[Constraint]) -> bytes:
-    """32 bytes that no other shape has (rule A3)."""
+    """32 bytes that no other shape has (06-A3)."""
     hashed = hashlib.sha256(frame(BIT_SHAPE) + frame(group.name.encode()))
     hashed.update(_u32(bits) + _u32(len(constraints)))
     for constraint in constraints:

@@ -2,7 +2,7 @@
 
 The conversation says what is absorbed when, and which challenges follow. Prover and verifier run
 the same functions, so they cannot disagree on the order. Every message is absorbed before the
-challenge that follows it (rule A5).
+challenge that follows it (06-A5).
 """
 
 from __future__ import annotations
@@ -112,12 +112,12 @@ class BitStatement:
 
     @property
     def has_identity(self) -> bool:
-        """Whether some commitment is the identity, which opens to zeros for everybody (rule A2)."""
+        """Whether some commitment is the identity, which opens to zeros for everybody (06-A2)."""
         both = self.commitments, self.vectors
         return any(points.find_identity() is not None for points in both)
 
     def absorb(self, transcript: Transcript) -> None:
-        """Bind everything the proof is about (rule A3)."""
+        """Bind everything the proof is about (06-A3)."""
         transcript.absorb(b"bits/shape", self.shape.digest)
         transcript.absorb_scalars(b"bits/constants", self.constants)
         transcript.absorb_scalars(b"bits/varying", self.varying)

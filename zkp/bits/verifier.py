@@ -75,7 +75,7 @@ def equations(
 
 
 def require_no_identity(statement: BitStatement) -> None:
-    """Raises `InvalidProof` where a commitment of the statement is the identity (rule A2)."""
+    """Raises `InvalidProof` where a commitment of the statement is the identity (06-A2)."""
     if statement.has_identity:
         raise InvalidProof("a commitment of the statement is the identity", IDENTITY_CHECK)
 
@@ -136,7 +136,7 @@ class _Conversation:
         return self.statement.shape.layout
 
     def evaluation(self) -> Equation:
-        """The equation of rule A9, all on one side."""
+        """The equation of 06-A9, all on one side."""
         group, combined, x, z = self._group, self.combined, self.x, self.z
         squared = z * z
         t, tau = self.proof.scalars[0], self.proof.scalars[1]
@@ -155,7 +155,7 @@ class _Conversation:
         )
 
     def inner_product(self) -> Equation:
-        """The equation of rule A10, all on one side."""
+        """The equation of 06-A10, all on one side."""
         group, layout, combined = self._group, self._layout, self.combined
         left, right, given = self._unrolled()
         bits = layout.bit_positions
@@ -181,7 +181,7 @@ class _Conversation:
         return Equation(INNER_PRODUCT_CHECK, tuple(terms))
 
     def _unrolled(self) -> tuple[ScalarVec, ScalarVec, Scalar]:
-        """Compute l* and r* of rule A10, and the sum of all products of the pairs sent."""
+        """Compute l* and r* of 06-A10, and the sum of all products of the pairs sent."""
         pairs = self.proof.scalars[3:]
         evens = pairs.gather(range(0, len(pairs), 2))
         odds = pairs.gather(range(1, len(pairs), 2))

@@ -25,7 +25,7 @@ class BitCommitment(Guarded):
 
     A protocol that needs bits fixed before something is known (public coins, say)
     makes this early, publishes `point` and proves later; its verifiers then demand
-    that point of the proof (rule A12).
+    that point of the proof (06-A12).
     """
 
     __slots__ = ("_bits", "_blinding", "group", "layout", "point")

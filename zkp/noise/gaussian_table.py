@@ -196,7 +196,7 @@ class Draw(Guarded):
     carry: int
 
     def bits(self, table: GaussianTable) -> list[int]:
-        """The hidden bits of this draw, in the order of rule R6."""
+        """The hidden bits of this draw, in the order of 07-R6."""
         width = slack_bits(table)
         one_hot = [int(row == self.row) for row in range(table.rows)]
         slacks = [slack >> j & 1 for slack in (self.below, self.above) for j in range(width)]
@@ -348,7 +348,7 @@ class GaussianNoiseStatement:
         return self.output.to_bytes() + inputs
 
     def as_bits(self) -> bits.BitStatement:
-        """The same claim about hidden bits (rule R7)."""
+        """The same claim about hidden bits (07-R7)."""
         spans = tuple(interval.high - interval.low for interval in self.intervals)
         lows = [interval.low for interval in self.intervals]
         count = len(self.coins)
@@ -360,7 +360,7 @@ class GaussianNoiseStatement:
         )
 
     def bind(self, transcript: Transcript) -> None:
-        """Absorb what the bits do not say by themselves (rule R8)."""
+        """Absorb what the bits do not say by themselves (07-R8)."""
         transcript.absorb(b"gaussian-noise/table", _table_hash(self.table))
         coins = b"".join(p.to_bytes(8, "little") for p in self.coins)
         transcript.absorb(b"gaussian-noise/coins", coins)
@@ -468,7 +468,7 @@ def _shape(
 
 @dataclass(frozen=True, slots=True)
 class DrawRows:
-    """The linear forms of one draw (rule R6).
+    """The linear forms of one draw (07-R6).
 
     `one_row` minus 1 is zero: exactly one row is chosen. `inside` minus 1 is zero: both
     slacks together fill the row, so neither leaves it. `seed` minus the coin is y.

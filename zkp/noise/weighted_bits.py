@@ -350,7 +350,7 @@ class WeightedNoiseStatement:
         return self.plan.group
 
     def as_bits(self) -> bits.BitStatement:
-        """The same claim about hidden bits (rule R12)."""
+        """The same claim about hidden bits (07-R12)."""
         plan, law = self.plan, self.plan.law
         weights, count = law.weights, len(law.weights)
         signed = [
@@ -371,7 +371,7 @@ class WeightedNoiseStatement:
         )
 
     def bind(self, transcript: Transcript) -> None:
-        """Absorb what the bits do not say by themselves (rule R13)."""
+        """Absorb what the bits do not say by themselves (07-R13)."""
         transcript.absorb(b"weighted-noise/law", _law_hash(self.plan.law))
         transcript.absorb(b"weighted-noise/coins", self.coins)
 

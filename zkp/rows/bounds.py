@@ -1,7 +1,7 @@
 """Bounds long vectors: their lengths, and where there is a private weight each by its own weight.
 
 A party with a weight has it as the last coordinate, and the longer its other numbers are the
-larger it has to be. Specification 14, rules L5, W1 and W2.
+larger it has to be. Rules 14-L5, 14-W1 and 14-W2.
 """
 
 from __future__ import annotations

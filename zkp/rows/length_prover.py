@@ -1,4 +1,4 @@
-"""Proves that a vector and noise are short, in the steps of rule E1 of specification 14."""
+"""Proves that a vector and noise are short, in the steps of 14-E1."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class HiddenLengths:
 
 
 class LengthProver:
-    """The prover of rule E1, step by step. It does not check its proof: `prove_lengths` does.
+    """The prover of 14-E1, step by step. It does not check its proof: `prove_lengths` does.
 
     `relation` and `witness` are those of the Sigma proof, once there is one.
     """

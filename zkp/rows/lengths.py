@@ -2,7 +2,7 @@
 
 Statement: rows hide integers x, a and pads R with |x|^2 <= B, |a|^2 <= S, sum of a^8 <= K^8, and
 the posted tests are theirs. With a private weight the last coordinate of x bounds the others, too.
-Specification 14, rules E1, E6, E7, T5 and W2.
+Rules 14-E1, 14-E6, 14-E7, 14-T5 and 14-W2.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _WEIGHT_SECRETS: Final = 3
 class LengthStatement:
     """That what rows hide is within the bounds, and what its tests are.
 
-    `answers` are the posted tests as messages carry them (rule M1).
+    `answers` are the posted tests as messages carry them (14-M1).
 
     A transcript absorbs all of it but the tests. So the context that the caller binds decides them:
     in a session the leaf that the message acts on does.
@@ -79,7 +79,7 @@ class LengthStatement:
 
     @property
     def proof_size(self) -> int:
-        """The number of bytes of every proof (rule E6)."""
+        """The number of bytes of every proof (14-E6)."""
         return sum(self.sizes)
 
     @cached_property
@@ -223,7 +223,7 @@ class LengthWeights:
 
 @lru_cache(maxsize=8)
 def _pattern(group: Group, *, weighted: bool) -> RelationPattern:
-    """Step 8 of rule E1, with a factor of 1 for each element that makes up what is left."""
+    """Step 8 of 14-E1, with a factor of 1 for each element that makes up what is left."""
     build = RelationBuilder(group)
     G, H = build.elements(2)
     E_x, E_a, E_R, X_2, A_2, A_4, A_8, C = build.elements(8)

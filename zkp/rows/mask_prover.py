@@ -1,4 +1,4 @@
-"""Proves what posted words are made of, in the steps of rule E8 of specification 14."""
+"""Proves what posted words are made of, in the steps of 14-E8."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class HiddenMasks:
 
 
 class MaskProver:
-    """The prover of rule E8, step by step. It does not check its proof: `prove_masks` does.
+    """The prover of 14-E8, step by step. It does not check its proof: `prove_masks` does.
 
     `relation` and `witness` are those of the Sigma proof, once there is one.
     """

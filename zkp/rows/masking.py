@@ -1,8 +1,8 @@
 """States that posted words are an input, moved noise and masks, but for carries; checks proofs.
 
 Statement: y~(z_i) = (x + T a - 2^w c)~(z_i) + m_i at public points z_i, where rows hide x, a and c,
-and the commitments of the party's edges and its own mask add up to one to m. Specification 14,
-rules E8, E9 and T6.
+and the commitments of the party's edges and its own mask add up to one to m.
+Rules 14-E8, 14-E9 and 14-T6.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class MaskStatement:
 
     `edges` are the commitments of its live edges, in increasing position of the neighbours, and
     `signs` what they enter with; `own` is that of its own mask. `points` are the z_i, one vector
-    of scalars for each; `answers` are the posted tests as messages carry them (rule M1).
+    of scalars for each; `answers` are the posted tests as messages carry them (14-M1).
 
     A transcript absorbs all of it but the permutation, the points and the tests, and of the words
     `words_hash`. So the context that the caller binds decides those three (in a session the leaf
@@ -97,7 +97,7 @@ class MaskStatement:
 
     @cached_property
     def sizes(self) -> tuple[int, int, int, int]:
-        """Bytes of the combined mask, the rounds, the Sigma proof and the opening (rule E9)."""
+        """Bytes of the combined mask, the rounds, the Sigma proof and the opening (14-E9)."""
         shape, point, scalar = self.shape, self.group.point_size, self.group.scalar_size
         return (
             point,
@@ -240,7 +240,7 @@ class MaskWeights:
 
 @lru_cache(maxsize=64)
 def _pattern(group: Group, points: int, edges: int) -> RelationPattern:
-    """Step 6 of rule E8, with a factor of 1 for each sign and each phi_i."""
+    """Step 6 of 14-E8, with a factor of 1 for each sign and each phi_i."""
     build = RelationBuilder(group)
     G, H = build.elements(2)
     generators, own = build.elements(points), build.element()
@@ -273,7 +273,7 @@ def _equal(group: Group, left: ScalarVec, right: ScalarVec) -> Scalar:
 
 @dataclass(frozen=True)
 class SignedPermutation:
-    """Entry places[j] moved to place j, negated where bit j of the signs is 1 (rule H2)."""
+    """Entry places[j] moved to place j, negated where bit j of the signs is 1 (14-H2)."""
 
     places: Places
     signs: bytes

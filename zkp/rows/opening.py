@@ -2,7 +2,7 @@
 
 Row commitments Y_i with public factors, and a commitment E: E hides the inner product of the
 combined row with public weights. Each round halves the vector; what is left at last is shown by a
-Sigma protocol. Specification 14, rules E4 and T2.
+Sigma protocol. Rules 14-E4 and 14-T2.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Cuts proofs about long vectors into their parts, and draws the blindings of their provers.
 
-Proofs are checked here, too: one's own before it is sent. Specification 14, rules E5 to E7.
+Proofs are checked here, too: one's own before it is sent. Rules 14-E5 to 14-E7.
 """
 
 from __future__ import annotations

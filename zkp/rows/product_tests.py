@@ -2,7 +2,7 @@
 
 A test chooses rows by one string of bits and columns by another, and adds up the entries in both.
 A prover who has one large entry passes it three times in four, and all tests once in 2^149.
-Specification 14, rules L4, T1, H1 and H3.
+Rules 14-L4, 14-T1, 14-H1 and 14-H3.
 """
 
 from __future__ import annotations
@@ -110,12 +110,12 @@ def hidden_tests(group: Group, sums: Integers, pads: SecretScalarVec) -> tuple[i
 
 
 def encode_tests(tests: Sequence[int]) -> bytes:
-    """The bytes of the tests, in order (rule M1)."""
+    """The bytes of the tests, in order (14-M1)."""
     return b"".join(test.to_bytes(TEST_SIZE, "big", signed=True) for test in tests)
 
 
 def check_tests(data: bytes) -> None:
-    """Raises `MalformedMessage` for bytes of tests that no honest party sends (rule M2)."""
+    """Raises `MalformedMessage` for bytes of tests that no honest party sends (14-M2)."""
     high, low = _halves(data)
     most = _MOST >> _WORD
     if (high >= most).any() or (high < -most).any() or (low[high == -most] == 0).any():

@@ -1,6 +1,6 @@
 """Commits to long vectors row by row, and combines their rows at a point.
 
-Specification 14, rules L3 and L4.
+Rules 14-L3 and 14-L4.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def hide_pads(group: Group, shape: RowShape, pads: SecretScalarVec, *, rng: Rng)
 
 
 class _RowBlindings:
-    """A blinding for each row, from fresh bytes and from what the rows hide (rule E5).
+    """A blinding for each row, from fresh bytes and from what the rows hide (14-E5).
 
     A generator that repeats gives no two vectors the same ones.
     """

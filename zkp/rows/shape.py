@@ -1,6 +1,6 @@
 """Says how a long vector lies in rows, and how large what is proved about it is.
 
-Specification 14, rules L2 to L4.
+Rules 14-L2 to 14-L4.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from wire.errors import UsageError
 
 TESTS: Final = 360
-"""How many tests a vector has to pass (rule L4)."""
+"""How many tests a vector has to pass (14-L4)."""
 PAD_BITS: Final = 112
 """What is added to a test to hide it has so many bits."""
 MOST_COORDINATES: Final = 1 << 20

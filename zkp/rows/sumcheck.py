@@ -2,8 +2,8 @@
 
 In each round the prover commits to the coefficients of a polynomial in one variable, and a
 challenge fixes that variable: what has to hold of the whole cube comes down to one point. The
-coefficient of X is not sent: it follows from the sum that the round has to have. Specification 14,
-rules E3 and T4.
+coefficient of X is not sent: it follows from the sum that the round has to have.
+Rules 14-E3 and 14-T4.
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ where a statement has several equations. For a single `LinearRelation` the strin
 are those of draft-irtf-cfrg-sigma-protocols.
 
 For proofs made of several parts the verification equations are handed out instead of checked
-(`relation_equations`), so that they share one sum with those of other proofs (specification 02,
-rule N4; specification 06, rule A11).
+(`relation_equations`), so that they share one sum with those of other proofs (02-N4; 06-A11).
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ class HonestClient:
         return any(each.part is Part.TIMED_OUT for each in self.news)
 
     def begin(self, ticket: Ticket, rounds: int = 1) -> None:
-        """Offer the value, for so many rounds; what comes of the last one is what counts."""
+        """Offer the value for some rounds, and keep the contribution of the last one."""
         self.offer = asyncio.create_task(self._offer(ticket, rounds))
 
     async def _offer(self, ticket: Ticket, rounds: int) -> Contribution:

@@ -28,6 +28,7 @@ from gopa.sessions.following import BoardLink
 from gopa.sessions.ticket import Ticket
 from wire.ed25519 import SigningKey
 from wire.errors import ProtocolError
+from wire.randomness import Rng
 
 _NAP_SECONDS: Final = 0.03
 _RULES: Final[Mapping[RefusalReason, str]] = {
@@ -53,59 +54,111 @@ def rule_of(found: TurnedAway) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
+class OpenedPhase:
     """A phase, and where in the log its opening ends."""
 
     phase: Phase
     index: int
 
 
-class LyingClient:
-    """A client that reads the whole log, and posts what its behaviours make of its messages.
+class LyingParty:
+    """A party that hears a log entry by entry, and says what its behaviours make of its messages.
 
-    `turned_away` is what the board did not take, `failed` what else went wrong on the way.
+    It needs no network: whoever runs it reads for it, and posts what it says.
     """
 
     def __init__(  # noqa: PLR0913 - what a party is made of
         self,
         number: int,
-        ticket: Ticket,
         manifest: Manifest,
         key: SigningKey,
-        transport: TamperedTransport,
         *,
         copy: SimulatedBoard,
         rows: Sequence[tuple[int, ...]],
         behaviours: Sequence[Behaviour],
+        rng: Rng = os.urandom,
     ) -> None:
         """`copy` is an empty log; `rows` what it has to contribute in each round, on the grid."""
-        toolkit = Toolkit()
+        toolkit, self._session = Toolkit(), manifest.session
         policy = permissive(manifest.terms)
-        party = Party(
-            manifest, key, policy, rng=os.urandom, toolkit=toolkit, session=ticket.session
-        )
+        party = Party(manifest, key, policy, rng=rng, toolkit=toolkit, session=self._session)
         state = party.start()
         access = PartyAccess(
             index=number,
-            session=ticket.session,
+            session=self._session,
             manifest=manifest,
             toolkit=toolkit,
             key=key,
-            rng=os.urandom,
+            rng=rng,
             board=copy,
             before=state,
             state=state,
         )
+        self.copy, self.simulated = copy, SimulatedParty(party, access, tuple(behaviours))
+        self.opened: OpenedPhase | None = None
+        self._rows, self._supplied, self.finished = tuple(rows), 0, -1
+        self._organiser, self._progress = manifest.organiser, RoundProgress(manifest)
+
+    def read(self, raws: Sequence[bytes], size: int, root: bytes) -> Sequence[Posted]:
+        """Takes entries that the log has and the copy had not, below a checkpoint."""
+        fresh = self.copy.post(list(raws))
+        if fresh:
+            self._tell(Witnessed(size, root))
+        return fresh
+
+    def hear(self, posted: Posted) -> list[Post]:
+        """What it says to an entry of the log."""
+        author = posted.entry.author.data
+        if author == self._organiser:
+            return self._obey(posted)
+        return self._tell(posted) if author == self.simulated.author else []
+
+    def _obey(self, posted: Posted) -> list[Post]:
+        """To a message of the organiser, with last words before it and words behind it."""
+        news, said = self._progress.hear(posted), list[Post]()
+        before, self.opened = self.opened, self.opened if news is None else None
+        if news is not None:
+            if before is not None:
+                said += self.finish(before)
+            if news.opens is not None:
+                self.opened = OpenedPhase(news.opens, posted.index)
+            if news.logical >= self._supplied:
+                self._supplied = news.logical + 1
+                said += self._tell(Supplied(news.logical, self._rows[news.logical]))
+        said += self._tell(posted)
+        if news is not None and before is not None:
+            said += self.simulated.after(before.phase)
+        return said
+
+    def finish(self, opened: OpenedPhase) -> list[Post]:
+        """Its last words of a phase, once."""
+        if self.finished >= opened.index:
+            return []
+        self.finished = opened.index
+        return self.simulated.last_words(opened.phase)
+
+    def _tell(self, event: Event) -> list[Post]:
+        return self.simulated.tell(
+            event,
+            lambda wanted: self.copy.fetch(wanted, self._session),
+            lambda entries: size_of(self.copy, entries),
+        )
+
+
+class LyingClient:
+    """A client that reads the whole log, and posts what a party that lies says to it.
+
+    `turned_away` is what the board did not take, `failed` what else went wrong on the way.
+    """
+
+    def __init__(
+        self, number: int, ticket: Ticket, transport: TamperedTransport, party: LyingParty
+    ) -> None:
         self.number, self.transport = number, transport
         self.turned_away: list[TurnedAway] = []
         self.failed: list[ProtocolError] = []
-        self._rows = tuple(rows)
-        self._supplied = 0
-        self._opened: _Opened | None = None
-        self._finished, self._asked = -1, -1
-        self._simulated = SimulatedParty(party, access, tuple(behaviours))
-        self._copy, self._organiser, self._session = copy, manifest.organiser, ticket.session
-        self._progress = RoundProgress(manifest)
+        self._asked = -1
+        self._party = party
         self._link = BoardLink(
             ticket.board,
             ticket.trust,
@@ -119,7 +172,7 @@ class LyingClient:
     @property
     def key(self) -> bytes:
         """What stands on the roster."""
-        return self._simulated.author
+        return self._party.simulated.author
 
     def finish(self, opened_at: int) -> bool:
         """Everybody else has spoken in the phase that was opened there: now it is up to this one.
@@ -127,7 +180,7 @@ class LyingClient:
         Whether all that it has to say there has been posted. Ask again until it has.
         """
         self._asked = opened_at
-        return self._task.done() or self._finished >= opened_at
+        return self._task.done() or self._party.finished >= opened_at
 
     @property
     def error(self) -> BaseException | None:
@@ -143,60 +196,29 @@ class LyingClient:
         await self._link.close()
 
     async def _run(self) -> None:
-        while self._simulated.halted is None:
+        while self._party.simulated.halted is None:
             asked = self._asked  # before it reads: then what others have said is in the copy
             try:
                 for posted in await self._link.read(self._read):
                     await self._link.read(partial(self._hear, posted))
-                if self._opened is not None and self._opened.index == asked:
-                    await self._link.read(partial(self._finish, self._opened))
+                opened = self._party.opened
+                if opened is not None and opened.index == asked:
+                    await self._link.read(partial(self._finish, opened))
             except ProtocolError as error:
                 self.failed.append(error)
             await asyncio.sleep(_NAP_SECONDS)
 
     def _read(self) -> Sequence[Posted]:
         """What the log has and the copy had not."""
-        reader = self._link.client.reader()
-        fresh = self._copy.post(list(reader.entries(min(self._copy.size, reader.size))))
-        if fresh:
-            self._tell(Witnessed(reader.size, reader.signed.root))
-        return fresh
+        reader, size = self._link.client.reader(), self._party.copy.size
+        fresh = list(reader.entries(min(size, reader.size)))
+        return self._party.read(fresh, reader.size, reader.signed.root)
 
     def _hear(self, posted: Posted) -> None:
-        author = posted.entry.author.data
-        if author == self._organiser:
-            self._obey(posted)
-        elif author == self._simulated.author:
-            self._post(self._tell(posted))
+        self._post(self._party.hear(posted))
 
-    def _obey(self, posted: Posted) -> None:
-        """A message of the organiser, with last words before it and words behind it."""
-        news = self._progress.hear(posted)
-        before, self._opened = self._opened, self._opened if news is None else None
-        if news is not None:
-            if before is not None:
-                self._finish(before)
-            if news.opens is not None:
-                self._opened = _Opened(news.opens, posted.index)
-            if news.logical >= self._supplied:
-                self._supplied = news.logical + 1
-                self._post(self._tell(Supplied(news.logical, self._rows[news.logical])))
-        self._post(self._tell(posted))
-        if news is not None and before is not None:
-            self._post(self._simulated.after(before.phase))
-
-    def _finish(self, opened: _Opened) -> None:
-        """Its last words of a phase, once."""
-        if self._finished < opened.index:
-            self._post(self._simulated.last_words(opened.phase))
-            self._finished = opened.index
-
-    def _tell(self, event: Event) -> list[Post]:
-        return self._simulated.tell(
-            event,
-            lambda wanted: self._copy.fetch(wanted, self._session),
-            lambda entries: size_of(self._copy, entries),
-        )
+    def _finish(self, opened: OpenedPhase) -> None:
+        self._post(self._party.finish(opened))
 
     def _post(self, posts: Sequence[Post]) -> None:
         """What the board takes of it."""

@@ -29,7 +29,7 @@ from gopa.adversary.boards.clients import (
     waiting_of,
 )
 from gopa.adversary.boards.log_fork import LogFork, serving
-from gopa.adversary.boards.lying_client import LyingClient
+from gopa.adversary.boards.lying_client import LyingClient, LyingParty
 from gopa.adversary.boards.tampering import Which, closed_by
 from gopa.adversary.boards.transport import LONG, MaliciousBoard, NeverHappened
 from gopa.adversary.outcome import Catch
@@ -117,16 +117,15 @@ class ServedSession:
     def lie(self, number: int, behaviours: Sequence[Behaviour]) -> LyingClient:
         """Party `number` is one that behaves like this."""
         signer = NoteSigner(LOG_NAME, KeyKind.LOG, SecretBytes(os.urandom(32)))
-        liar = LyingClient(
+        party = LyingParty(
             number,
-            self.ticket,
             self.manifest,
             self.identities[number],
-            self.board.transport(),
             copy=SimulatedBoard(signer),
             rows=[tuple(self.input_of(number))] * self.rounds,
             behaviours=behaviours,
         )
+        liar = LyingClient(number, self.ticket, self.board.transport(), party)
         self.liars.append(liar)
         return liar
 

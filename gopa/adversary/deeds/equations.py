@@ -164,7 +164,7 @@ class AddsToTheSum(Honest):
 
 
 def listed_at(access: PartyAccess) -> int:
-    """How many the close of publish lists that a party has just heard of."""
+    """The number of parties in the close of publish, where a party has just heard it; else 0."""
     stage = access.state.stage
     return stage.published if isinstance(stage, Published) else 0
 

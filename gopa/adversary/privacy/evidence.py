@@ -16,7 +16,6 @@ from gopa.contract.words import unpack_words, word_type
 from gopa.protocol.rules import RoundFindings
 from gopa.rounds.context import RoundContext
 from gopa.rounds.masks import (
-    SelfContext,
     Share,
     add_edge_words,
     add_self_words,
@@ -226,7 +225,7 @@ class Stripper:
 
     def _own(self, seed: SecretBytes, place: int) -> Numbers:
         context = self.context
-        where = SelfContext(context.session, context.round, self._id(place))
+        where = context.self_context(self._id(place))
         if context.committed_masks:
             mask = self_mask(context.group, seed, where, context.dimension)
             return tuple(mask.values.reveal().ints())

@@ -1,6 +1,6 @@
 """Reads chain information as drand relays serve it: JSON, strictly.
 
-`specs/09-beacon.md`, rule D4.
+`specs/09-beacon.md`, 09-D4.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ DRAND_CHAIN: Codec[DrandChain] = record(
     beacon_id=converted(opaque(1, 64), _id_of, str.encode),
     chain_hash=fixed(32),
 )
-"""How a manifest names its beacon (rule D1)."""
+"""How a manifest names its beacon (09-D1)."""
 
 
 def verify_round(
@@ -217,7 +217,7 @@ QUORUM: Final = "09-D12"
 
 
 def latest_cosignature_time(chain: DrandChain, drand_round: int) -> int:
-    """The last second at which a cosignature still precedes the round (rule D11)."""
+    """The last second at which a cosignature still precedes the round (09-D11)."""
     return chain.time_of(drand_round) - DISTANCE * chain.period
 
 

@@ -1,6 +1,6 @@
 """Finds what descent on a network should come to, and bounds how far runs are from it.
 
-Specification: `specs/18-correlated-noise.md`, sections 3 and 6.
+Specification: `specs/18-correlated-noise.md`, sections 3 and 5.
 """
 
 from __future__ import annotations

@@ -57,7 +57,10 @@ def _first_is_higher(x: Floats, y: Floats) -> Floats:
 
 
 def _distances(x: Floats, y: Floats) -> Floats:
-    """Minus the squares for pairs of one label and a 1 for the threshold; else their opposite."""
+    """Features of a distance: squared differences with a minus, and 1 for the threshold.
+
+    For pairs of two labels all signs are opposite.
+    """
     squares = (x[..., :-1] - y[..., :-1]) ** 2
     found = np.concatenate([-squares, np.ones((*squares.shape[:-1], 1))], axis=-1)
     alike = np.where(x[..., -1] == y[..., -1], 1.0, -1.0)

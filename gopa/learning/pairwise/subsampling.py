@@ -73,7 +73,7 @@ class PublicLaw:
 
     @classmethod
     def of(cls, public: Users) -> PublicLaw:
-        """That of users whose points are public."""
+        """The law of points that are public: each point of these users alike."""
         points = points_of(public.table)[np.concatenate(public.rows)]
         return cls(points, np.full(len(points), 1 / len(points)))
 

@@ -27,7 +27,6 @@ import numpy.typing as npt
 from gopa.contract.terms import BeaconKind
 from gopa.graph.flows import complete_flow_energy, detour_energy
 from gopa.planning.neighbours.expansion import (
-    Floats,
     Population,
     degree_tail,
     disconnected,
@@ -37,6 +36,7 @@ from gopa.planning.neighbours.expansion import (
 )
 from gopa.planning.request import Request
 from gopa.planning.target import TOLERANCE, decimal_below
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
 
 Counts: TypeAlias = npt.NDArray[np.int64]

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from gopa.graph.flows import flow_levels
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
 
 MOST_CHOICES: Final = 2_000
@@ -136,7 +137,7 @@ def _log_incoming(numbers: Positions, honest: int, chance: float, most: int) -> 
 
 
 def _runs(count: int) -> Positions:
-    """The run of each number: of one number each if there are not too many.
+    """The run to which each place belongs, by its number; a run is one place if there are few.
 
     Otherwise runs are as equal as possible, the longer ones first.
     """
@@ -391,7 +392,6 @@ class _Growth:
         return neighbourhood(self._population, size, chance)
 
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Positions: TypeAlias = npt.NDArray[np.int64]
 
 ROUNDING: Final = 1e-14

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtrc, gammaln, xlog1py, xlogy
 
+from gopa.contract.phases import CLOSED, Phase, course
 from gopa.contract.terms import BeaconKind, Terms
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from gopa.support.arrays import Floats
 
 PEELED: Final = 1e-3
 """The planned chance that a party loses more neighbours than allowed and is removed."""
@@ -53,17 +53,9 @@ class OwedMessages:
     @property
     def messages(self) -> tuple[str, ...]:
         """The messages in order; a party that fails is silent from one of them on."""
-        coins = ("coins",) if self.coins else ()
-        late = () if self.one_close else ("rollback", "confirm", "unmask")
-        return (
-            "join",
-            *coins,
-            "commit",
-            "publish",
-            *(("prove",) if self.rows else ()),
-            *late,
-            *(("recover",) if self.recovery else ()),
-        )
+        phases = course(rows=self.rows, trusted=self.one_close, recovers=self.recovery)
+        asked = CLOSED if self.coins else CLOSED - {Phase.COINS}
+        return tuple(phase.name.lower() for phase in phases if phase in asked)
 
     def share(self, *names: str) -> float:
         """The part of all failures that come before one of these messages."""

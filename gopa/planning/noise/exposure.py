@@ -22,10 +22,11 @@ from typing import Final
 
 import numpy as np
 
-from gopa.accounting.convolution import UNIT_ROUNDOFF, Floats, Masses
+from gopa.accounting.convolution import UNIT_ROUNDOFF, Masses
 from gopa.accounting.distribution import CUT, LossDistribution, loss_of_gaussian, on_grid
 from gopa.accounting.gaussian import delta_of_shift, rdp_delta
 from gopa.contract.terms import MOST_PARTIES, check_integer
+from gopa.support.arrays import Floats
 from wire.errors import UsageError
 from zkp.noise import NoiseLaw
 

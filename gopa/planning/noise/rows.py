@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa.contract.terms import Terms, subsets
+from gopa.support.arrays import Floats
 from zkp.noise import NoiseLaw
 from zkp.rows.shape import PAD_BITS, TESTS, RowShape
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Complexes: TypeAlias = npt.NDArray[np.complex128]
 
 REDRAWN_BITS: Final = 64

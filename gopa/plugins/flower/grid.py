@@ -423,7 +423,7 @@ def _failure(message: Message, text: str) -> Message:
 
 
 def _range_of(terms: Terms) -> tuple[float, float]:
-    """Where numbers lie: those of a vector that is as long as may be, if lengths are planned."""
+    """The range of a number; where lengths are planned, in a vector as long as the plan allows."""
     low, high = float(terms.low), float(terms.high)
     if not terms.weight_length:
         return low, high

@@ -205,7 +205,7 @@ class ProtocolAdmission:
                 _refuse(RefusalReason.MALFORMED, str(error))
 
     def _begin(self, entry: Entry) -> None:
-        """Only what `admit` would have let in counts: a log may be older than its policy.
+        """Note an entry of the log, if `admit` would let it in: a log may be older than its policy.
 
         So operators free a board that strangers have filled by naming organisers.
         """

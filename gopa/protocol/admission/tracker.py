@@ -64,7 +64,7 @@ class MessageProgress:
         return entry.chunk == self.chunk and same
 
     def cut_at(self, entry: Entry) -> Cut:
-        """How its message is cut, if the entry is the next one."""
+        """The cut of the message of which this entry would be the next chunk."""
         return self.cut if self.chunk else cut_of(entry.kind, entry.body, entry.chunks)
 
     def take(self, entry: Entry, *, keep: bool) -> bytes | None:

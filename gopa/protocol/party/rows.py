@@ -19,7 +19,7 @@ from gopa.protocol.party.events import Supplied
 from gopa.protocol.party.reading import RoundView
 from gopa.protocol.party.states import Published, RoundInput, RowVectors, UnprovedWords
 from gopa.rounds.context import RoundContext
-from gopa.rounds.masks import EdgeContext, SelfContext, sign
+from gopa.rounds.masks import sign
 from gopa.rounds.proofs import LengthClaim, MaskClaim, Proofs
 from gopa.rounds.rows.challenges import shape_of
 from gopa.rounds.rows.inputs import (
@@ -204,11 +204,11 @@ def live_masks(
             neighbour=v,
             sign=sign(view.own_id, view.id_of(v)),
             key=keys[v],
-            context=EdgeContext.between(context.session, context.round, view.own_id, view.id_of(v)),
+            context=context.edge_context(view.own_id, view.id_of(v)),
         )
         for v in sorted(keys)
     )
-    return LiveMasks(edges, seed, SelfContext(context.session, context.round, view.own_id))
+    return LiveMasks(edges, seed, context.self_context(view.own_id))
 
 
 def shown_masks(published: Published, leaf: bytes, listed: int) -> ShownMasks:

@@ -26,7 +26,7 @@ from gopa.protocol.party import (
 from gopa.protocol.party.states import Committed, RowVectors
 from gopa.protocol.simulation.access import PartyAccess
 from gopa.protocol.simulation.script import Behaviour
-from gopa.rounds.masks import SelfContext, add_self_words, self_mask
+from gopa.rounds.masks import add_self_words, self_mask
 from gopa.rounds.rows.challenges import signed_permutation
 from wire.errors import ProtocolError, UsageError
 from wire.secret import Guarded
@@ -47,7 +47,7 @@ class Usage:
     cpu_seconds: float = 0.0
 
     def since(self, then: Usage) -> Usage:
-        """What was added after `then`."""
+        """The usage between an earlier reading and this one."""
         return Usage(
             self.posted - then.posted,
             self.read - then.read,
@@ -166,7 +166,7 @@ def noise_for_tests(state: PartyState, author: bytes, values: tuple[int, ...]) -
     if not isinstance(stage, Committed):
         raise UsageError("the noise is known between the closes of coins and commit", "state")
     context = stage.view.context
-    place = SelfContext(context.session, context.round, party_id(author))
+    place = context.self_context(party_id(author))
     if isinstance(stage.masked, Opening):
         if stage.seed is None:
             raise UsageError("full mode has self-masks", "state")

@@ -37,7 +37,7 @@ from gopa.protocol.party.states import Done, Enrolled, Invited, Outside, Stopped
 from gopa.rounds.toolkit import Toolkit
 from gopa.sessions.contribution import encoding_for, offered
 from gopa.sessions.following import ManifestSearch, entries_of_session, matching
-from gopa.sessions.stepped_party import blames, lacking
+from gopa.sessions.parties.stepped import blames, lacking
 from gopa.sessions.ticket import Ticket, checked_manifest
 from gopa.sessions.tunnel.called import CalledParty
 from gopa.sessions.tunnel.hiding import restored

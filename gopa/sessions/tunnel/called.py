@@ -8,8 +8,8 @@ from gopa.contract.manifest import Manifest
 from gopa.contract.organiser import ResultMessage
 from gopa.protocol.party import Finished, LocalPolicy
 from gopa.rounds.toolkit import Toolkit
-from gopa.sessions.party_memory import LAST
-from gopa.sessions.stepped_party import Step, SteppedParty
+from gopa.sessions.parties.memory import LAST
+from gopa.sessions.parties.stepped import Step, SteppedParty
 from gopa.sessions.tunnel.checkpoint import Surroundings, late, read_state, write_state
 from gopa.sessions.tunnel.slots import LateBytes, Slots
 from wire.ed25519 import SigningKey

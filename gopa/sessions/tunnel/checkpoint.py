@@ -29,7 +29,7 @@ from gopa.protocol.party.rows import kept_input
 from gopa.rounds.context import RoundContext, opening_of
 from gopa.rounds.masks import EdgeMasks, Share, SharedPoint
 from gopa.rounds.rows.inputs import RowNoise
-from gopa.sessions.party_memory import CHAIN, FAILURE, RestoreContext
+from gopa.sessions.parties.memory import CHAIN, FAILURE, RestoreContext
 from gopa.sessions.tunnel.rows import read_noise, read_words, write_noise, write_words
 from gopa.sessions.tunnel.slots import NAME_SIZE, LateBytes, LateIntegers, Slots
 from gopa.sessions.vault.interface import StateDiverged

@@ -10,7 +10,7 @@ from bulletin_board.entry import LARGEST_ENTRY, SMALLEST_ENTRY
 from bulletin_board.note import LARGEST_NOTE
 from gopa.contract.phases import Phase
 from gopa.protocol.party import Fetch
-from gopa.sessions.party_journal import Run
+from gopa.sessions.parties.journal import Run
 from wire.codec import (
     Case,
     Codec,

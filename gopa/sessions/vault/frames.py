@@ -128,7 +128,7 @@ def only_record(sealing: Sealing, place: RecordPlace, data: bytes) -> bytes:
     return found[0].content
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class FoundRecord(Guarded):
     """A record, and where its frame ends in the file."""
 

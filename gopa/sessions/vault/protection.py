@@ -118,7 +118,7 @@ class Purpose(IntEnum):
     IDENTITY = 2
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Unsealed(Guarded):
     """A key in the open, for whoever can read the file; empty where there is none."""
 

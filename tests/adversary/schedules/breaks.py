@@ -22,7 +22,7 @@ from gopa.protocol.rules.mailbox import Mailbox, Sorter
 from gopa.protocol.rules.publish import PublishRules
 from gopa.protocol.rules.rounds import RoundSequence
 from gopa.rounds.real_proofs import RealProofs
-from gopa.sessions.stepped_party import StepRng
+from gopa.sessions.parties.stepped import StepRng
 from tests.adversary.schedules.arena import Arena
 from tests.adversary.schedules.worlds import RowDoubles
 from wire.secret import SecretBytes

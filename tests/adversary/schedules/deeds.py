@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
@@ -36,44 +36,10 @@ from gopa.contract.organiser import (
     pack_members,
     unpack_members,
 )
-from gopa.contract.party import ACCUSATION, About, Accusation
+from gopa.contract.party import About
 from gopa.contract.phases import Phase
-from gopa.protocol.party import Post
-from gopa.protocol.simulation import Behaviour, OrganiserBehaviour
-from gopa.protocol.simulation.access import PartyAccess
-from gopa.protocol.simulation.script import Honest, Rounds
+from gopa.protocol.simulation import OrganiserBehaviour
 from tests.adversary.schedules.worlds import World
-
-
-def slander(victim: int) -> Deed:
-    """Accuses the victim with a shared key that is none, and a proof that says nothing."""
-
-    def made(phase: Phase, rounds: Rounds) -> Behaviour:
-        return _Slander(phase, rounds, deeds.accuse(victim)(phase, rounds))
-
-    return made
-
-
-@dataclass(frozen=True, slots=True)
-class _Slander(Honest):
-    phase: Phase
-    rounds: Rounds
-    accusing: Behaviour
-
-    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
-        said = self.accusing.says(access, post)
-        return [
-            access.altered(each, ACCUSATION, lambda content: self._lie(access, content))
-            if each.phase is Phase.ACCUSE
-            else each
-            for each in said
-        ]
-
-    def _lie(self, access: PartyAccess, content: Accusation) -> Accusation:
-        group = access.toolkit.group
-        point = group.generator * group.random_scalars(1, access.rng)[0]
-        return replace(content, shared=point.to_bytes())
-
 
 About_: TypeAlias = Callable[[int], Deed]
 """A deed that may be about a victim."""
@@ -154,7 +120,7 @@ _PLAIN: Final = (
     Named("accuse", Phase.ACCUSE, deeds.accuse),
     Named("accuse of a share", Phase.ACCUSE, lambda v: deeds.accuse(v, About.SHARE)),
     Named("accuse without proof", Phase.ACCUSE, lambda v: deeds.accuse(v, proved=False)),
-    Named("slander", Phase.ACCUSE, slander),
+    Named("slander", Phase.ACCUSE, lambda v: deeds.accuse(v, forged=True)),
 )
 _RECOVERING: Final = (
     Named("wrong share", Phase.COMMIT, deeds.wrong_share),

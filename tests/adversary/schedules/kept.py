@@ -5,7 +5,7 @@ from __future__ import annotations
 from gopa.contract.manifest import Manifest
 from gopa.protocol.party import Event, LocalPolicy, Output, Party, PartyState, Post
 from gopa.rounds.toolkit import Toolkit
-from gopa.sessions.durable_party import DurableParty
+from gopa.sessions.parties.durable import DurableParty
 from gopa.sessions.vault.interface import MemoryVault
 from wire.ed25519 import SigningKey
 from wire.randomness import Rng

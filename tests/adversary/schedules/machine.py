@@ -15,7 +15,7 @@ from gopa.protocol.organiser import GiveUp, Idle, PhaseOver
 from gopa.protocol.party import Party
 from gopa.protocol.simulation import permissive
 from tests.adversary.schedules.arena import Arena
-from tests.adversary.schedules.deeds import LIES, deeds_in, slander
+from tests.adversary.schedules.deeds import LIES, deeds_in
 from tests.adversary.schedules.desk import Ending
 from tests.adversary.schedules.judgement import require_everything
 from tests.adversary.schedules.worlds import WORLDS, World
@@ -157,7 +157,7 @@ class Schedules(RuleBasedStateMachine):
         u, v = self._party(party), self._party(victim)
         if u != v:
             self._lies(u, Phase.COMMIT, deeds.wrong_edge(v), 0)
-            self._lies(u, Phase.ACCUSE, slander(v), 0)
+            self._lies(u, Phase.ACCUSE, deeds.accuse(v, forged=True), 0)
 
     @rule(phase=st.sampled_from([each for each in Phase if each is not Phase.ORGANISER]))
     def liars_speak_last(self, phase: Phase) -> None:

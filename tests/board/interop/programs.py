@@ -53,12 +53,7 @@ def _build(go: str, place: Path) -> None:
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [go, *arguments],
-            cwd=HERE,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
+            [go, *arguments], cwd=HERE, env=environment, capture_output=True, text=True, check=False
         )
 
     # Not all modules of the graph can be had everywhere, and not all are needed.

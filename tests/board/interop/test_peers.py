@@ -45,11 +45,7 @@ from tests.randomness import seeded
 from wire.secret import SecretBytes
 
 THEIR_LOG = "tessera.example/log"
-
-
 THEIR_WITNESS = "witness.example/lite"
-
-
 OURS = "witness.example/ours"
 
 

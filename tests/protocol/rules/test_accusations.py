@@ -115,26 +115,6 @@ def test_an_edge_that_nobody_accuses_of_stays_void() -> None:
     assert found.rounds[0].void == ((1, 3),)
 
 
-FALSE: list[tuple[str, Change, str]] = [
-    ("a live edge", lambda a: a, "04-A1"),
-    ("itself", lambda a: replace(a, accused=1), "04-A1"),
-    ("nobody", lambda a: replace(a, accused=99), "04-A1"),
-    ("a share where there are none", lambda a: replace(a, about=About.SHARE), "04-A1"),
-]
-
-
-@pytest.mark.parametrize(
-    ("change", "rule"), [case[1:] for case in FALSE], ids=[c[0] for c in FALSE]
-)
-def test_false_accusers_are_convicted(change: Change, rule: str) -> None:
-    baseline()
-    world = make()
-    to_publish(world, [])
-    accuse(world, 1, 3, change=change)
-    world.run()
-    require(world, [convicted(1, rule)], [(1, rule)], [0, 2, 3, 4])
-
-
 @pytest.mark.parametrize("real", [False, True], ids=["doubles", "proofs"])
 @pytest.mark.parametrize("what", ["proof", "key", "no point"])
 def test_a_wrong_equality_convicts_the_accuser(what: str, real: bool) -> None:
@@ -182,40 +162,7 @@ def test_an_accusation_on_another_close_is_nobodys_fault() -> None:
     require(world, included=range(5))
 
 
-def wrong_share(world: World, dealer: int, recipient: int) -> Change:
-    def change(commit: Commit) -> Commit:
-        at = world.neighbours(dealer).index(recipient)
-        shares = list(commit.shares)
-        shares[at] = bytes(64)
-        return replace(commit, shares=tuple(shares))
-
-    return change
-
-
 RECOVERING = ("recovery", "one vector, recovery", "vector, recovery", "signed, recovery")
-
-
-@pytest.mark.parametrize("real", [False, True], ids=["doubles", "proofs"])
-@pytest.mark.parametrize("kind", RECOVERING)
-def test_a_wrong_share_convicts_the_dealer(kind: str, real: bool) -> None:
-    baseline(kind)
-    world = make(kind, real=real)
-    world.run(until=Phase.COMMIT)
-    world.phase(change={1: wrong_share(world, 1, 3)})
-    world.control()
-    accuse(world, 3, 1, About.SHARE)
-    world.run()
-    require(world, [convicted(1, "04-A4")], [(1, "04-A4")], [0, 2, 3, 4])
-
-
-@pytest.mark.parametrize("kind", RECOVERING)
-def test_who_accuses_of_a_right_share_is_convicted(kind: str) -> None:
-    baseline(kind)
-    world = make(kind)
-    to_publish(world, [])
-    accuse(world, 3, 1, About.SHARE)
-    world.run()
-    require(world, [convicted(3, "04-A5")], [(3, "04-A5")], [0, 1, 2, 4])
 
 
 def test_late_accusations_are_reported_and_bar_from_later_rounds() -> None:

@@ -30,15 +30,6 @@ def close_with(world: World, cut: int) -> None:
     world.post(world.organiser, Phase.ORGANISER, body, due.kind)
 
 
-def test_a_cut_beyond_its_own_index() -> None:
-    baseline()
-    world = make()
-    world.run(until=Phase.COMMIT)
-    world.phase()
-    close_with(world, len(world.log) + 1)
-    require(world, (), [("organiser", "04-C2")])
-
-
 def test_a_cut_may_be_its_own_index() -> None:
     world = make()
     world.run(until=Phase.COMMIT)
@@ -46,15 +37,6 @@ def test_a_cut_may_be_its_own_index() -> None:
     close_with(world, len(world.log))
     world.run()
     require(world, included=range(5))
-
-
-def test_a_cut_that_goes_back() -> None:
-    baseline()
-    world = make()
-    world.run(until=Phase.COMMIT)
-    world.phase()
-    close_with(world, world.view.cut - 1)
-    require(world, (), [("organiser", "04-C2")])
 
 
 def test_a_ledger_gives_out_no_cut_that_goes_back() -> None:
@@ -112,16 +94,6 @@ def test_a_close_before_the_round() -> None:
     )
     world.post(world.organiser, Phase.ORGANISER, CLOSE.encode(close), Kind.CLOSE, 1)
     assert [fault.rule for fault in world.check().faults] == ["04-X3"]
-
-
-@pytest.mark.parametrize("phase", [Phase.PUBLISH, Phase.ROLLBACK, Phase.CONFIRM])
-def test_the_close_of_another_phase(phase: Phase) -> None:
-    baseline()
-    world = make()
-    world.run(until=Phase.COMMIT)
-    world.phase()
-    world.control(change=lambda close: replace(close, phase=phase))
-    require(world, (), [("organiser", "04-C1")])
 
 
 @pytest.mark.parametrize("kind", [Kind.MANIFEST, Kind.JOIN, 99])

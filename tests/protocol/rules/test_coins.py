@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from gopa.contract.organiser import Abort, AbortReason, Coins, RemovalCause, pack_members
+from gopa.contract.organiser import Abort, AbortReason, RemovalCause
 from gopa.contract.party import REVEAL, Reveal
 from gopa.contract.phases import Phase
 from gopa.graph import Graph
 from gopa.rounds.context import RoundContext
 from gopa.rounds.toolkit import graph_of_round
 from tests.protocol.rules.worlds import baseline, make, require
-from tests.protocol.scribe import Change, changed
+from tests.protocol.scribe import changed
 from wire.errors import UsageError
 
 
@@ -85,38 +85,6 @@ def test_too_few_members_abort() -> None:
     assert isinstance(ended, Abort)
     assert (ended.reason, ended.culprits) == (AbortReason.TOO_FEW_LEFT, (0,))
     require(world, [(0, Phase.COINS, RemovalCause.ABSENT, "04-V1")])
-
-
-def other_nonces(close: object) -> object:
-    content: Coins = close.content  # type: ignore[attr-defined]
-    nonces = (bytes(32), *content.nonces[1:])
-    return replace(close, content=replace(content, nonces=nonces))  # type: ignore[type-var]
-
-
-def leave_out(close: object) -> object:
-    content: Coins = close.content  # type: ignore[attr-defined]
-    fewer = Coins(pack_members(range(4), 5), content.nonces[:4], b"", b"")
-    return replace(close, content=fewer)  # type: ignore[type-var]
-
-
-def quote_a_beacon(close: object) -> object:
-    content: Coins = close.content  # type: ignore[attr-defined]
-    return replace(close, content=replace(content, signature=b"\x01" * 48))  # type: ignore[type-var]
-
-
-@pytest.mark.parametrize(
-    ("change", "rule"),
-    [(other_nonces, "04-C3"), (leave_out, "04-C3"), (quote_a_beacon, "04-V4")],
-    ids=["nonces", "members", "beacon"],
-)
-def test_a_wrong_close_ends_the_session(change: Change, rule: str) -> None:
-    baseline()
-    world = make()
-    world.run(until=Phase.COINS)
-    world.phase()
-    world.control(change=change)
-    require(world, (), [("organiser", rule)])
-    assert world.ledger.state.failed
 
 
 def test_nonces_of_parties_outside_the_roll_change_nothing() -> None:

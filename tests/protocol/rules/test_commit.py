@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gopa.contract.organiser import Abort, AbortReason, Members, RemovalCause
+from gopa.contract.organiser import Abort, AbortReason, RemovalCause
 from gopa.contract.party import Commit
 from gopa.contract.phases import Phase
 from gopa.graph import from_edges
@@ -84,15 +84,6 @@ def test_wrong_commits(kind: str, change: Change, rule: str) -> None:
         assert {fault.rule for fault in found.faults} == {rule}
         return
     require(world, gone(rule), [(2, rule)], REST)
-
-
-@pytest.mark.parametrize("kind", ["scalar", "vector", "weighted"])
-def test_a_flipped_bit_in_a_real_proof(kind: str) -> None:
-    baseline(kind)
-    world = make(kind, real=True)
-    flip = lambda c: replace(c, proof=c.proof[:-1] + bytes([c.proof[-1] ^ 1]))  # noqa: E731
-    world.run(change={Phase.COMMIT: {2: flip}})
-    require(world, gone("04-K3"), [(2, "04-K3")], REST)
 
 
 @pytest.mark.parametrize("real", [False, True], ids=["doubles", "proofs"])
@@ -198,18 +189,3 @@ def without_edge(world: World, place: int, other: int, message: object) -> objec
     value = group.decode_scalars(message.value, 1) - (mask.values * factor).reveal()  # type: ignore[attr-defined]
     blinding = group.decode_scalars(message.blinding, 1) - (mask.blinding * factor).reveal()  # type: ignore[attr-defined]
     return replace(message, value=value.to_bytes(), blinding=blinding.to_bytes())  # type: ignore[type-var]
-
-
-def leave_out(close: object) -> object:
-    fewer = Members(b"\x0f", final=False)
-    return replace(close, content=fewer)  # type: ignore[type-var]
-
-
-def test_a_wrong_close_ends_the_session() -> None:
-    baseline()
-    world = make()
-    world.run(until=Phase.COMMIT)
-    world.phase()
-    world.control(change=leave_out)
-    require(world, (), [("organiser", "04-C3")])
-    assert world.ledger.state.failed

@@ -12,9 +12,7 @@ from gopa.contract.organiser import (
     RESULT,
     Abort,
     AbortReason,
-    Members,
     Released,
-    Removal,
     RemovalCause,
     ResultMessage,
 )
@@ -181,15 +179,6 @@ def test_a_threshold_of_shares_is_enough_and_less_is_not(kind: str) -> None:
     require(world)
 
 
-@pytest.mark.parametrize("kind", RECOVERING)
-def test_a_wrong_share_is_named_and_does_not_count(kind: str) -> None:
-    baseline(kind)
-    lie: Change = lambda m: replace(m, shares=(RecoveredShare(3, bytes(64)),))  # noqa: E731
-    world = make(kind)
-    world.run(skip={Phase.UNMASK: [3]}, change={Phase.RECOVER: {1: lie}})
-    require(world, (), [(1, "04-U3")], range(5))
-
-
 @pytest.mark.parametrize(
     "shares",
     [
@@ -266,13 +255,6 @@ def test_a_dealer_of_another_seed_is_convicted_and_barred_for_good(kind: str) ->
         assert world.view.barred == {party}
         world.run()
         require(world, (), [(3, "04-U5")], range(4), number=number)
-
-
-@pytest.mark.parametrize("kind", SEEDS)
-def test_what_was_dealt_is_not_asked_of_whoever_opens_its_own_seed(kind: str) -> None:
-    baseline(kind)
-    world = dealt_otherwise(kind, skip={})
-    require(world, (), (), range(5))
 
 
 @pytest.mark.parametrize("kind", SEEDS)
@@ -367,40 +349,6 @@ def test_edge_and_self_mask_of_one_party_are_never_both_open() -> None:
 
 # Result and abort
 
-RESULTS: list[tuple[str, Change, str]] = [
-    ("another sum", lambda r: replace(r, sums=(r.sums[0] + 1,)), "04-Z1"),
-    ("hidden exclusion", changed(removed=()), "04-Z3"),
-    (
-        "invented exclusion",
-        lambda r: replace(r, removed=(Removal(0, Phase.COMMIT, RemovalCause.ABSENT), *r.removed)),
-        "04-Z3",
-    ),
-    (
-        "another cause",
-        lambda r: replace(r, removed=(Removal(2, Phase.PUBLISH, RemovalCause.INVALID),)),
-        "04-Z3",
-    ),
-    ("another attempt", changed(attempt=1), "04-X3"),
-    ("fewer releases", changed(releases=0), "04-X4"),
-    ("another leaf", changed(acts_on=bytes(32)), "04-E4"),
-]
-
-
-@pytest.mark.parametrize(
-    ("change", "rule"), [case[1:] for case in RESULTS], ids=[case[0] for case in RESULTS]
-)
-def test_wrong_results(change: Change, rule: str) -> None:
-    honest = make()
-    honest.run(skip={Phase.PUBLISH: [2]})
-    require(honest, [FIRST], (), [0, 1, 3, 4])
-    world = make()
-    world.run(skip={Phase.PUBLISH: [2]}, until=Phase.UNMASK)
-    world.phase()
-    world.control(change=change)
-    found = require(world, [FIRST], [("organiser", rule)])
-    assert found.rounds[0].ended_at is None
-    assert not found.complete
-
 
 def test_a_result_where_an_abort_is_due() -> None:
     world = make()
@@ -412,28 +360,6 @@ def test_a_result_where_an_abort_is_due() -> None:
     body = RESULT.encode(ResultMessage(due.previous, len(world.log), (0,), (), 0, 1))
     world.post(world.organiser, Phase.ORGANISER, body, Kind.RESULT)
     require(world, (), [("organiser", "04-U4")])
-
-
-ABORTS: list[tuple[str, Change, str]] = [
-    ("another reason", changed(reason=AbortReason.TOO_FEW_LEFT), "04-X1"),
-    ("other culprits", changed(culprits=(1,)), "04-X1"),
-    ("nothing was released", changed(released=Released.NONE), "04-X2"),
-    ("its own with culprits", changed(reason=AbortReason.ORGANISER), "04-X1"),
-]
-
-
-@pytest.mark.parametrize(
-    ("change", "rule"), [case[1:] for case in ABORTS], ids=[case[0] for case in ABORTS]
-)
-def test_wrong_aborts(change: Change, rule: str) -> None:
-    honest = make()
-    honest.run(skip={Phase.UNMASK: [2]})
-    assert aborted(honest) == (AbortReason.NOT_UNMASKED, (2,), Released.MASKED)
-    world = make()
-    world.run(skip={Phase.UNMASK: [2]}, until=Phase.UNMASK)
-    world.phase(skip=[2])
-    world.control(change=change)
-    require(world, (), [("organiser", rule)])
 
 
 @pytest.mark.parametrize(
@@ -465,13 +391,3 @@ def test_an_abort_that_no_rule_demands() -> None:
     abort = Abort(world.view.acts_on, cut, AbortReason.NOT_UNMASKED, Released.MASKED, (2,))
     world.post(world.organiser, Phase.ORGANISER, ABORT.encode(abort), Kind.ABORT)
     require(world, (), [("organiser", "04-X1")])
-
-
-def test_wrong_lists_of_confirmations_and_seeds() -> None:
-    baseline("recovery")
-    for phase, silent in ((Phase.CONFIRM, 1), (Phase.UNMASK, 3)):
-        world = make("recovery")
-        world.run(until=phase)
-        world.phase(skip=[silent])
-        world.control(change=lambda c: replace(c, content=Members(b"\x1f", final=False)))
-        require(world, (), [("organiser", "04-C3")])

@@ -47,32 +47,6 @@ def test_fields_of_a_join(change: Change) -> None:
     require(world, gone("04-J2"), [(4, "04-J2")], FOUR)
 
 
-@pytest.mark.parametrize("real", [False, True], ids=["doubles", "proofs"])
-def test_possession_is_proved(real: bool) -> None:
-    baseline()
-    world = make(real=real)
-    world.run(change={Phase.JOIN: {4: lambda join: replace(join, possession=bytes(64))}})
-    require(world, gone("04-J3"), [(4, "04-J3")], FOUR)
-
-
-@pytest.mark.parametrize("real", [False, True], ids=["doubles", "proofs"])
-def test_a_copied_key_comes_with_a_copied_proof(real: bool) -> None:
-    """Bound to the author: the copy goes and the original stays (04-J3 before 04-J4)."""
-    baseline()
-    world = make(real=real)
-    seen: list[Join] = []
-
-    def watch(join: Join) -> Join:
-        seen.append(join)
-        return join
-
-    def copy(join: Join) -> Join:
-        return replace(join, key=seen[0].key, possession=seen[0].possession)
-
-    world.run(change={Phase.JOIN: {0: watch, 4: copy}})
-    require(world, gone("04-J3"), [(4, "04-J3")], FOUR)
-
-
 def test_holders_of_one_key_are_all_removed() -> None:
     baseline()
     world = make(survivors=3)
@@ -204,26 +178,13 @@ def swap(close: object) -> object:
     return replace(close, content=Roll(content.parties[::-1], 0))  # type: ignore[type-var]
 
 
-def drop(close: object) -> object:
-    content = close.content  # type: ignore[attr-defined]
-    return replace(close, content=Roll(content.parties[:-1], 0))  # type: ignore[type-var]
-
-
-def name_a_beacon(close: object) -> object:
-    content = close.content  # type: ignore[attr-defined]
-    return replace(close, content=replace(content, beacon_round=7))  # type: ignore[type-var]
-
-
-@pytest.mark.parametrize(
-    ("change", "rule"), [(swap, "04-J6"), (drop, "04-J6"), (name_a_beacon, "04-J7")]
-)
-def test_a_wrong_roll_ends_the_session(change: Change, rule: str) -> None:
+def test_a_wrong_roll_ends_the_session() -> None:
     baseline()
     world = make()
     world.control()
     world.phase()
-    world.control(change=change)
-    found = require(world, (), [("organiser", rule)])
+    world.control(change=swap)
+    found = require(world, (), [("organiser", "04-J6")])
     assert found.rounds[0].lists == ()
     assert world.ledger.state.failed
     assert world.ledger.next_control(len(world.log)) is None

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gopa.contract.organiser import Abort, AbortReason, Members, RemovalCause
+from gopa.contract.organiser import Abort, AbortReason, RemovalCause
 from gopa.contract.party import Publish
 from gopa.contract.phases import Phase
 from gopa.contract.words import pack_words, unpack_words
@@ -175,18 +175,3 @@ def test_without_rollbacks_every_dropout_aborts() -> None:
     assert isinstance(ended, Abort)
     assert (ended.reason, ended.culprits) == (AbortReason.TOO_MANY_ROLLBACKS, (2,))
     require(world, [(2, Phase.PUBLISH, RemovalCause.ABSENT, "04-P2")])
-
-
-@pytest.mark.parametrize(
-    ("content", "rule"),
-    [(Members(b"\x1f", final=False), "04-P3"), (Members(b"\x0f", final=True), "04-C3")],
-    ids=["not final", "fewer"],
-)
-def test_a_wrong_close_ends_the_session(content: Members, rule: str) -> None:
-    baseline()
-    world = make()
-    world.run(until=Phase.PUBLISH)
-    world.phase()
-    world.control(change=lambda close: replace(close, content=content))
-    require(world, (), [("organiser", rule)])
-    assert world.ledger.state.failed

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gopa.contract.organiser import Abort, AbortReason, Members, RemovalCause
+from gopa.contract.organiser import Abort, AbortReason, RemovalCause
 from gopa.contract.party import EdgeOpenings, OpenedEdge
 from gopa.contract.phases import Kind, Phase
 from gopa.graph import from_edges
@@ -196,21 +196,6 @@ def test_neighbours_of_dropouts_drop_too() -> None:
     rows = [FIRST, refused(3)]
     found = require(world, rows, (), [0, 1, 4])
     assert found.rounds[0].opened == ((1, 2), (3, 4))
-
-
-@pytest.mark.parametrize(
-    ("content", "rule"),
-    [(Members(b"\x1b", final=False), "04-O3"), (Members(b"\x0b", final=True), "04-C3")],
-    ids=["not final", "fewer"],
-)
-def test_a_wrong_close_ends_the_session(content: Members, rule: str) -> None:
-    baseline()
-    world = make()
-    to_rollback(world)
-    world.phase()
-    world.control(change=lambda close: replace(close, content=content))
-    require(world, [FIRST], [("organiser", rule)])
-    assert world.ledger.state.failed
 
 
 def test_an_edge_inside_the_final_list_is_never_opened() -> None:

@@ -25,6 +25,7 @@ from gopa.rounds.rows.words import ShownMasks
 from gopa.rounds.toolkit import Toolkit
 from tests.protocol.simulation.worlds import SCALAR
 from tests.randomness import seeded
+from tests.rounds.doubles import ProofDoubles
 from zkp.noise import GaussianTable
 
 MANY_ROWS = replace(
@@ -83,6 +84,21 @@ def simulate_rows(
     options = SimulationOptions(remember_noise=True, toolkit=toolkit)
     setting = replace(setting, weighted=weighted)
     return Simulation(terms, rng=seeded(seed), setting=setting, script=script, options=options)
+
+
+def play(
+    script: Script | None = None, terms: Terms = ROWS, **options: Any
+) -> tuple[Simulation, RoundRecord]:
+    """A session, and its first round; with the same options as `simulate_rows`."""
+    simulation = simulate_rows(terms, script, **options)
+    return simulation, simulation.run_round(vectors_for(terms))
+
+
+def without_proofs(
+    script: Script, terms: Terms = ROWS, **options: Any
+) -> tuple[Simulation, RoundRecord]:
+    """The same where no proofs are made: what decides is what is said."""
+    return play(script, terms, toolkit=Toolkit(proofs=ProofDoubles()), **options)
 
 
 def sum_in_the_open(

@@ -10,7 +10,7 @@ import pytest
 from bulletin_board import KeyKind, NoteSigner, Submission
 from bulletin_board.tree import RightEdge, leaf_hash
 from gopa.adversary.deeds import spoil_proof
-from gopa.adversary.deeds.organising import AlteredClose, GivesUp, lacking, with_cut
+from gopa.adversary.deeds.organising import GivesUp, lacking
 from gopa.contract.framing import Posted
 from gopa.contract.manifest import CommitReveal, Manifest, Mode, OpenAdmission
 from gopa.contract.organiser import ABORT, CLOSE, OPEN, RESULT, Abort, AbortReason, Members, Roll
@@ -147,14 +147,6 @@ def test_an_organiser_goes_on_from_what_its_key_has_signed() -> None:
     assert [each.abort for each in record.attempts] == [AbortReason.ORGANISER, None]
     assert record.sums is not None
     assert not record.findings.faults
-
-
-def test_simulation_ends_where_the_organiser_broke_a_rule() -> None:
-    script = Script().organise(AlteredClose(Phase.COMMIT, with_cut(5)))
-    record = simulate(SCALAR, script=script, toolkit=SWIFT).run_round(inputs_for(SCALAR))
-    assert [each.abort for each in record.attempts] == [None]
-    assert [each.rule for each in record.findings.faults] == ["04-C2"]
-    assert not record.findings.complete
 
 
 def unmasking(skip: Collection[int] = ()) -> tuple[Organiser, list[Posted]]:

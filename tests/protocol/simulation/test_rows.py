@@ -27,6 +27,7 @@ from tests.protocol.simulation.row_worlds import (
     ROWS,
     WEIGHTED,
     in_turn,
+    play,
     shifted,
     shifted_together,
     simulate_rows,
@@ -41,12 +42,6 @@ LIAR = 2
 IDENTITY = bytes(32)
 
 Played = tuple[Simulation, RoundRecord]
-
-
-def play(terms: Terms = ROWS, script: Script | None = None) -> Played:
-    simulation = simulate_rows(terms, script)
-    record = simulation.run_round(vectors_for(terms))
-    return simulation, record
 
 
 def require_sums(played: Played, *included: int) -> None:
@@ -77,7 +72,7 @@ def others(*gone: int, terms: Terms = ROWS) -> list[int]:
 
 
 def test_a_session_of_rows_has_the_sum_of_inputs_and_noise() -> None:
-    played = play(ROWS)
+    played = play()
     require_sums(played, *range(5))
     simulation, record = played
     assert not record.findings.faults
@@ -89,7 +84,7 @@ def test_a_session_of_rows_has_the_sum_of_inputs_and_noise() -> None:
 @pytest.mark.slow
 def test_eight_parties_of_whom_three_leave_in_three_phases() -> None:
     script = Script().drop(1, before=Phase.PUBLISH).drop(4, before=Phase.PROVE)
-    played = play(MANY_ROWS, script.drop(6, before=Phase.ROLLBACK))
+    played = play(script.drop(6, before=Phase.ROLLBACK), MANY_ROWS)
     require_sums(played, 0, 2, 3, 5, 7)
     assert not played[1].findings.faults
 
@@ -159,7 +154,7 @@ def test_an_exact_sum_of_vectors() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("phase", [Phase.COMMIT, Phase.PUBLISH, Phase.PROVE])
 def test_who_leaves_before_a_list_is_rolled_back(phase: Phase) -> None:
-    played = play(ROWS, Script().drop(LIAR, before=phase))
+    played = play(Script().drop(LIAR, before=phase))
     require_sums(played, *others(LIAR))
     rules = {Phase.COMMIT: "04-K4", Phase.PUBLISH: "04-P2", Phase.PROVE: "14-P8"}
     assert removed(played[1]) == {(LIAR, phase, RemovalCause.ABSENT, rules[phase])}
@@ -169,7 +164,7 @@ def test_who_leaves_before_a_list_is_rolled_back(phase: Phase) -> None:
 @pytest.mark.slow
 def test_who_refuses_to_open_an_edge_to_somebody_without_a_proof_is_gone() -> None:
     script = Script().drop(4, before=Phase.PROVE).drop(LIAR, before=Phase.ROLLBACK)
-    played = play(ROWS, script)
+    played = play(script)
     require_sums(played, *others(LIAR, 4))
     assert [each.step for each in played[1].attempts[0].lists if each.step] == [1, 2]
 
@@ -178,9 +173,9 @@ def test_who_refuses_to_open_an_edge_to_somebody_without_a_proof_is_gone() -> No
 def test_more_may_not_leave_than_the_points_are_for() -> None:
     terms = replace(ROWS, late=1)
     both = Script().drop(1, before=Phase.PROVE).drop(LIAR, before=Phase.PROVE)
-    one = play(terms, Script().drop(LIAR, before=Phase.PROVE))
+    one = play(Script().drop(LIAR, before=Phase.PROVE), terms)
     require_sums(one, *others(LIAR))
-    _, record = play(terms, both)
+    _, record = play(both, terms)
     assert record.attempts[0].abort is AbortReason.TOO_FEW_LEFT
     assert record.attempts[0].culprits == (1, LIAR)
 
@@ -188,7 +183,7 @@ def test_more_may_not_leave_than_the_points_are_for() -> None:
 @pytest.mark.slow
 def test_a_party_that_left_the_rounds_before_comes_back_with_the_same_rows() -> None:
     script = Script().drop(LIAR, before=Phase.CONFIRM, rounds=[1])
-    played = play(ROWS, script)
+    played = play(script)
     require_sums(played, *others(LIAR))
     assert len(played[1].attempts) == 2
 
@@ -197,7 +192,7 @@ def test_a_party_that_left_the_rounds_before_comes_back_with_the_same_rows() -> 
 def test_an_invalid_proof_of_lengths_bars_for_good_and_one_of_words_does_not() -> None:
     for lie, barred in (("another test", True), ("another test of carries", False)):
         script = Script().misbehave(LIAR, *LIES[lie].does)
-        simulation, record = play(ROWS, script)
+        simulation, record = play(script)
         second = simulation.run_round(vectors_for(ROWS))
         author = simulation.parties[LIAR].author
         assert (author in second.attempts[0].barred) is barred, lie
@@ -207,7 +202,7 @@ def test_an_invalid_proof_of_lengths_bars_for_good_and_one_of_words_does_not() -
 @pytest.mark.slow
 @pytest.mark.parametrize("edges", [(3,), (3, 4)])
 def test_who_lies_about_an_edge_is_convicted_by_its_key(edges: tuple[int, ...]) -> None:
-    simulation, record = played = play(ROWS, Script().misbehave(LIAR, shifted(*edges)))
+    simulation, record = played = play(Script().misbehave(LIAR, shifted(*edges)))
     require_sums(played, *others(LIAR))
     assert culprits(simulation, record) == {LIAR: {"14-K6"}}
     (fault,) = record.findings.faults
@@ -220,7 +215,7 @@ def test_who_lies_about_an_edge_is_convicted_by_its_key(edges: tuple[int, ...]) 
 @pytest.mark.slow
 def test_a_silent_liar_about_an_edge_is_convicted_by_the_other_end() -> None:
     script = Script().misbehave(LIAR, shifted(3)).drop(LIAR, before=Phase.ROLLBACK)
-    simulation, record = played = play(ROWS, script)
+    simulation, record = played = play(script)
     require_sums(played, *others(LIAR))
     assert culprits(simulation, record) == {LIAR: {"14-K6"}}
 
@@ -228,7 +223,7 @@ def test_a_silent_liar_about_an_edge_is_convicted_by_the_other_end() -> None:
 @pytest.mark.slow
 def test_two_who_lie_alike_about_their_edge_are_found_by_their_own_masks() -> None:
     script = Script().misbehave(LIAR, shifted_together(3)).misbehave(3, shifted_together(LIAR))
-    simulation, record = played = play(ROWS, script)
+    simulation, record = played = play(script)
     assert record.attempts[0].abort is AbortReason.NOT_UNMASKED
     assert record.attempts[0].released
     assert set(record.attempts[0].culprits) == {LIAR, 3}
@@ -240,7 +235,7 @@ def test_two_who_lie_alike_about_their_edge_are_found_by_their_own_masks() -> No
 def test_a_seed_that_neighbours_recover_convicts_as_well() -> None:
     script = Script().misbehave(LIAR, shifted_together(3)).misbehave(3, shifted_together(LIAR))
     silent = script.drop(LIAR, before=Phase.UNMASK).drop(3, before=Phase.UNMASK)
-    simulation, record = played = play(RECOVERING, silent)
+    simulation, record = played = play(silent, RECOVERING)
     assert record.attempts[0].abort is AbortReason.NOT_UNMASKED
     assert culprits(simulation, record) == {LIAR: {"14-K6"}, 3: {"14-K6"}}
     require_sums(played, *others(LIAR, 3, terms=RECOVERING))
@@ -249,7 +244,7 @@ def test_a_seed_that_neighbours_recover_convicts_as_well() -> None:
 @pytest.mark.slow
 def test_a_liar_about_an_edge_to_somebody_who_leaves_is_convicted_alone() -> None:
     script = Script().misbehave(LIAR, shifted(3)).drop(3, before=Phase.PROVE)
-    simulation, record = played = play(ROWS, script)
+    simulation, record = played = play(script)
     require_sums(played, *others(LIAR, 3))
     assert culprits(simulation, record) == {LIAR: {"14-K6"}}
 
@@ -266,7 +261,7 @@ def lies_in_two_rollbacks() -> Script:
 
 @pytest.mark.slow
 def test_who_was_convicted_in_a_rollback_is_not_convicted_again_in_the_next() -> None:
-    simulation, record = played = play(ROWS, lies_in_two_rollbacks())
+    simulation, record = played = play(lies_in_two_rollbacks())
     require_sums(played, *others(LIAR, 3))
     steps = {row.position: (row.cause, row.step) for row in record.attempts[0].removals}
     convicted = RemovalCause.CONVICTED
@@ -282,7 +277,7 @@ def test_without_these_rules_the_sum_would_be_another_one(
     monkeypatch.setattr(RowProving, "liars_about_seeds", lambda *_: {})
     monkeypatch.setattr("gopa.protocol.rules.rows.disputed_edges", lambda *_: ())
     simulation, record = play(
-        ROWS, Script().misbehave(LIAR, lying("publish", add_to_the_sum(1000, neighbour)))
+        Script().misbehave(LIAR, lying("publish", add_to_the_sum(1000, neighbour)))
     )
     first, *rest = sum_in_the_open(simulation, record, vectors_for(ROWS))
     assert record.sums == (first + 1000, *rest)
@@ -292,7 +287,7 @@ def test_without_these_rules_the_sum_would_be_another_one(
 @pytest.mark.slow
 def test_an_audit_says_valid_and_names_the_liar(tmp_path: Path) -> None:
     terms = replace(ROWS, rounds=1)
-    simulation, record = play(terms, Script().misbehave(LIAR, shifted(3)))
+    simulation, record = play(Script().misbehave(LIAR, shifted(3)), terms)
     assert record.findings.complete
     archive = tmp_path / "session.gopa"
     with archive.open("wb") as out:

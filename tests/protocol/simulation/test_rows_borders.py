@@ -1,47 +1,53 @@
-"""Borders of rounds of long vectors: void edges, losses behind proofs, liars that are struck."""
+"""Borders of rounds of long vectors: void edges, losses, liars that are struck, wrong closes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 
 import pytest
 
 from bulletin_board import Submission
 from gopa.adversary.deeds import add_to_the_sum, instead, other_seed, overlook
-from gopa.contract.organiser import AbortReason, RemovalCause
+from gopa.adversary.deeds.organising import ClosedAnyway, CutsOff, GivesUp
+from gopa.contract.organiser import AbortReason, Released, RemovalCause
 from gopa.contract.party import OPENING
 from gopa.contract.phases import Phase
-from gopa.contract.rows import Prove
+from gopa.contract.rows import PROVE, TESTS_SIZE, Prove
 from gopa.contract.terms import Terms
 from gopa.protocol.party import Post
-from gopa.protocol.simulation import RoundRecord, Script, Simulation
+from gopa.protocol.simulation import Script
 from gopa.protocol.simulation.access import PartyAccess, body_of, first_entry
-from gopa.protocol.simulation.script import Drop, Skip, Twice
-from gopa.rounds.toolkit import Toolkit
+from gopa.protocol.simulation.script import Drop, Honest, Skip, Twice
 from tests.lies import lying, says
 from tests.protocol.simulation.row_worlds import (
     IN_ROWS,
     MANY_ROWS,
     RECOVERING,
     ROWS,
+    play,
     shifted,
     shifted_together,
-    simulate_rows,
+    sum_in_the_open,
     vectors_for,
+    without_proofs,
 )
 from tests.protocol.simulation.worlds import culprits
-from tests.rounds.doubles import ProofDoubles
+from wire.errors import FaultyParty
 
 LIAR, GONE = 2, 4
+PHASES = [
+    Phase.JOIN,
+    Phase.COINS,
+    Phase.COMMIT,
+    Phase.PUBLISH,
+    Phase.PROVE,
+    Phase.ROLLBACK,
+    Phase.CONFIRM,
+    Phase.UNMASK,
+]
 LEAVES = Drop(Phase.PROVE, before=True)
-
-
-def play(script: Script, terms: Terms = ROWS, **given: Any) -> tuple[Simulation, RoundRecord]:
-    """A round whose proofs are not made: what decides here is what is said."""
-    simulation = simulate_rows(terms, script, toolkit=Toolkit(proofs=ProofDoubles()), **given)
-    return simulation, simulation.run_round(vectors_for(terms))
 
 
 def first_for_zeros(content: Prove) -> Prove:
@@ -59,7 +65,7 @@ def test_nothing_is_said_about_an_edge_that_masks_nothing(
     alter: Callable[[Prove], Prove], blamed: bool
 ) -> None:
     script = Script().drop(GONE, before=Phase.COMMIT)
-    simulation, record = play(script.misbehave(LIAR, says(Phase.PROVE, alter)))
+    simulation, record = without_proofs(script.misbehave(LIAR, says(Phase.PROVE, alter)))
     assert record.included == ((0, 1, 3) if blamed else (0, 1, 2, 3))
     assert culprits(simulation, record) == ({LIAR: {"14-P6"}} if blamed else {})
 
@@ -69,7 +75,7 @@ def test_nothing_is_said_about_an_edge_that_masks_nothing(
 def test_losses_behind_the_proofs_count_with_those_before(late: int) -> None:
     """14-P11: one stays away from prove, another one opens nothing."""
     script = Script().misbehave(GONE, LEAVES).drop(LIAR, before=Phase.ROLLBACK)
-    _, record = play(script, replace(ROWS, late=late))
+    _, record = without_proofs(script, replace(ROWS, late=late))
     first = record.attempts[0]
     if late == 2:
         assert record.included == (0, 1, 3)
@@ -84,7 +90,7 @@ def test_who_proves_or_opens_nothing_sits_out_the_retry() -> None:
     """04-X5: else a few could end every attempt behind publish."""
     script = Script().misbehave(GONE, replace(LEAVES, rounds=frozenset({1})))
     script = script.drop(LIAR, before=Phase.ROLLBACK, rounds={1})
-    simulation, record = play(script, replace(ROWS, late=1))
+    simulation, record = without_proofs(script, replace(ROWS, late=1))
     first, second = record.attempts
     assert first.abort is AbortReason.TOO_FEW_LEFT
     assert not first.barred
@@ -96,7 +102,9 @@ def test_who_proves_or_opens_nothing_sits_out_the_retry() -> None:
 @pytest.mark.parametrize("terms", [ROWS, RECOVERING], ids=["veto", "recovered as well"])
 def test_who_lied_about_its_own_mask_is_convicted_once_and_barred_for_good(terms: Terms) -> None:
     """14-P10: its seed shows it in unmask, and with recovery its neighbours' shares once more."""
-    simulation, record = play(Script().misbehave(LIAR, lying("publish", add_to_the_sum(7))), terms)
+    simulation, record = without_proofs(
+        Script().misbehave(LIAR, lying("publish", add_to_the_sum(7))), terms
+    )
     assert record.attempts[0].abort is AbortReason.NOT_UNMASKED
     found = [(fault.author, fault.rule) for fault in record.findings.faults]
     author = simulation.parties[LIAR].author
@@ -110,8 +118,8 @@ def test_who_lied_about_its_own_mask_is_convicted_once_and_barred_for_good(terms
 def test_who_dealt_another_seed_is_convicted_of_that_alone() -> None:
     """14-P10: a seed that has another hash shows nothing about M_b."""
     script = Script().misbehave(LIAR, lying("commit", other_seed()))
-    assert culprits(*play(script, RECOVERING)) == {}
-    simulation, record = play(script.misbehave(LIAR, Skip(Phase.UNMASK)), RECOVERING)
+    assert culprits(*without_proofs(script, RECOVERING)) == {}
+    simulation, record = without_proofs(script.misbehave(LIAR, Skip(Phase.UNMASK)), RECOVERING)
     found = [(fault.author, fault.rule) for fault in record.findings.faults]
     assert found == [(simulation.parties[LIAR].author, "04-U5")]
 
@@ -120,8 +128,8 @@ def test_who_dealt_another_seed_is_convicted_of_that_alone() -> None:
 def test_losses_in_front_of_the_close_of_publish_are_none_behind_it() -> None:
     """14-P11 counts from the list of publish, and not from the roll."""
     script = Script().drop(GONE, before=Phase.PUBLISH)
-    assert play(script, replace(ROWS, late=1))[1].included == (0, 1, 2, 3)
-    _, record = play(script.misbehave(LIAR, LEAVES), replace(ROWS, late=1))
+    assert without_proofs(script, replace(ROWS, late=1))[1].included == (0, 1, 2, 3)
+    _, record = without_proofs(script.misbehave(LIAR, LEAVES), replace(ROWS, late=1))
     assert record.attempts[0].abort is None
     assert record.included == (0, 1, 3)
 
@@ -133,7 +141,7 @@ def test_who_lost_too_many_neighbours_without_a_proof_is_off_the_list(gone: int)
     script = Script()
     for each in (GONE, LIAR)[:gone]:
         script = script.misbehave(each, LEAVES)
-    _, record = play(script, replace(ROWS, loss=1))
+    _, record = without_proofs(script, replace(ROWS, loss=1))
     first = record.attempts[0]
     if gone == 1:
         assert record.included == (0, 1, 2, 3)
@@ -148,8 +156,8 @@ def test_who_lost_too_many_neighbours_without_a_proof_is_off_the_list(gone: int)
 @pytest.mark.parametrize("steps", [0, 1])
 def test_a_session_without_rollbacks_ends_where_one_is_needed(steps: int) -> None:
     setting = replace(IN_ROWS, max_rollbacks=steps)
-    assert play(Script(), setting=setting)[1].included == (0, 1, 2, 3, 4)
-    _, record = play(Script().misbehave(GONE, LEAVES), setting=setting)
+    assert without_proofs(Script(), setting=setting)[1].included == (0, 1, 2, 3, 4)
+    _, record = without_proofs(Script().misbehave(GONE, LEAVES), setting=setting)
     if steps:
         assert record.included == (0, 1, 2, 3)
         return
@@ -162,7 +170,7 @@ def test_a_session_without_rollbacks_ends_where_one_is_needed(steps: int) -> Non
 def test_who_is_struck_in_rollback_is_convicted_by_the_other_end(struck: bool) -> None:
     """04-K6: the list names the strike as the cause; what the key shows convicts all the same."""
     lies = [shifted(3), *([Twice(Phase.ROLLBACK)] if struck else [])]
-    simulation, record = play(Script().misbehave(LIAR, *lies).misbehave(GONE, LEAVES))
+    simulation, record = without_proofs(Script().misbehave(LIAR, *lies).misbehave(GONE, LEAVES))
     assert record.included == (0, 1, 3)
     assert "14-K6" in culprits(simulation, record)[LIAR]
     (removal,) = (row for row in record.attempts[0].removals if row.phase is Phase.ROLLBACK)
@@ -185,7 +193,7 @@ def test_a_key_convicts_in_an_opening_that_counts(counts: bool) -> None:
     """04-K6: of two openings of an author the first one does, whatever is wrong with it."""
     lies = [] if counts else [lying("rollback", instead(names_another_first))]
     script = Script().misbehave(LIAR, shifted(3)).drop(LIAR, before=Phase.ROLLBACK)
-    simulation, record = play(script.misbehave(3, *lies))
+    simulation, record = without_proofs(script.misbehave(3, *lies))
     assert record.included == ((0, 1, 3, 4) if counts else (0, 1, 4))
     assert culprits(simulation, record) == ({LIAR: {"14-K6"}} if counts else {3: {"04-O1"}})
 
@@ -197,7 +205,7 @@ def test_who_is_off_the_list_is_convicted_and_not_removed_again() -> None:
     alike = shifted_together(LIAR), lying("prove", overlook(LIAR))
     script = Script().misbehave(LIAR, *told).misbehave(3, *alike)
     script = script.misbehave(GONE, LEAVES).drop(LIAR, before=Phase.ROLLBACK)
-    simulation, record = play(script, MANY_ROWS)
+    simulation, record = without_proofs(script, MANY_ROWS)
     assert culprits(simulation, record) == {LIAR: {"14-K6"}, 3: {"14-K6"}}
     removals = sorted(record.attempts[0].removals, key=lambda row: row.step)
     assert [(row.position, row.step, row.cause) for row in removals] == [
@@ -209,7 +217,7 @@ def test_who_is_off_the_list_is_convicted_and_not_removed_again() -> None:
 
 @pytest.mark.slow
 def test_of_two_keys_that_convict_the_first_in_the_log_is_evidence() -> None:
-    simulation, record = play(Script().misbehave(LIAR, shifted(3, 4)))
+    simulation, record = without_proofs(Script().misbehave(LIAR, shifted(3, 4)))
     (fault,) = record.findings.faults
     entries = [Submission.decode(each).entry for each in simulation.log().entries()]
     phases = [entries[at].phase for at in fault.entries]
@@ -217,3 +225,91 @@ def test_of_two_keys_that_convict_the_first_in_the_log_is_evidence() -> None:
     shown = [at for at, entry in enumerate(entries) if entry.phase == Phase.ROLLBACK]
     authors = {simulation.parties[place].author for place in (3, 4)}
     assert fault.entries[2] == min(at for at in shown if entries[at].author.data in authors)
+
+
+@pytest.mark.slow
+@pytest.mark.thirds(9)
+@pytest.mark.parametrize(
+    ("first", "second"), list(product(PHASES, repeat=2)), ids=lambda phase: phase.name.lower()
+)
+def test_two_leave_and_three_have_their_sum(first: Phase, second: Phase) -> None:
+    """Who stays away from confirm or unmask costs an attempt, and sits out the next one."""
+    script = Script().drop(1, before=first).drop(3, before=second)
+    simulation, record = without_proofs(script)
+    assert record.included == (0, 2, 4)
+    assert record.sums == sum_in_the_open(simulation, record, vectors_for(ROWS))
+    assert not record.findings.faults
+    assert not record.halted
+    late = {Phase.CONFIRM, Phase.UNMASK}
+    gone = {Phase.PUBLISH, Phase.PROVE}
+    # Who stays away from rollback is missed there only if an edge of somebody else's leads out.
+    silent = Phase.ROLLBACK in {first, second} and not gone & {first, second}
+    assert (len(record.attempts) > 1) == (silent or bool(late & {first, second}))
+
+
+@pytest.mark.slow
+def test_parties_stop_when_more_are_gone_than_the_points_are_for() -> None:
+    terms = replace(ROWS, late=1)
+    script = Script().drop(1, before=Phase.PROVE).drop(LIAR, before=Phase.PROVE)
+    script = script.organise(ClosedAnyway(Phase.PROVE, (0, 3, 4), 5))
+    simulation, record = without_proofs(script, terms)
+    faults = record.findings.faults
+    assert {(each.author, each.rule) for each in faults} == {
+        (simulation.manifest.organiser, "04-L3")
+    }
+    assert {place: type(error) for place, error in record.halted.items()} == dict.fromkeys(
+        (0, 3, 4), FaultyParty
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ProvesAnyway(Honest):
+    """Stays away from one phase, and posts a well-formed proof all the same."""
+
+    missed: Phase
+
+    def says(self, access: PartyAccess, post: Post) -> Sequence[Post]:
+        del access
+        return [post] if post.phase.place < self.missed.place else []
+
+    def after(self, access: PartyAccess, phase: Phase) -> Sequence[Post]:
+        if phase is not Phase.PUBLISH:
+            return []
+        point = access.toolkit.group.generator.to_bytes()
+        edges = (point,) * (ROWS.parties - 1)
+        proof = Prove(access.state.chain.leaf, edges, point, bytes(TESTS_SIZE), b"")
+        return [access.sign(Phase.PROVE, PROVE.encode(proof))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("missed", [Phase.COMMIT, Phase.PUBLISH])
+def test_a_proof_of_somebody_without_words_is_nothing(missed: Phase) -> None:
+    simulation, record = without_proofs(Script().misbehave(LIAR, ProvesAnyway(missed)))
+    assert record.included == (0, 1, 3, 4)
+    assert not record.findings.faults
+    assert not record.halted.keys() - {LIAR}
+    posted = [
+        each for each in simulation.log().entries() if Submission.decode(each).entry.phase == 10
+    ]
+    assert len(posted) == 2 * 5
+
+
+@pytest.mark.slow
+def test_who_is_late_by_the_cut_is_out_and_not_blamed() -> None:
+    script = Script().drop(1, before=Phase.PROVE).organise(CutsOff(Phase.PROVE))
+    simulation, record = play(script, MANY_ROWS)
+    assert not record.findings.faults
+    late = [row for row in record.attempts[0].removals if row.rule == "04-C6"]
+    assert {(row.phase, row.cause) for row in late} == {(Phase.PROVE, RemovalCause.ABSENT)}
+    assert all(row.entry is not None for row in late)
+    assert (len(late), len(record.included)) == (1, 6)
+    simulation.run_round(vectors_for(MANY_ROWS))
+    assert not {row.author for row in late} & set(simulation.findings().rounds[-1].barred)
+
+
+@pytest.mark.slow
+def test_an_abort_behind_the_proofs_is_a_veto() -> None:
+    _, record = without_proofs(Script().organise(GivesUp(Phase.CONFIRM, Released.MASKED)))
+    assert record.attempts[0].veto
+    assert record.attempts[0].abort is AbortReason.ORGANISER
+    assert record.attempts[1].sums is not None

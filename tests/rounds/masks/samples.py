@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 
+import pytest
+
 from commitments.group import Group, SecretScalar
 from gopa.rounds.masks import (
     EdgeContext,
+    RoundedGaussian,
     SelfContext,
     SharedPoint,
+    UniformMask,
     edge_key,
     share_key,
     shared_point,
@@ -24,6 +28,23 @@ SESSION = id_of("session")
 LOW, HIGH = sorted([id_of("u"), id_of("v")])
 EDGE = EdgeContext(SESSION, 3, LOW, HIGH)
 OWN = SelfContext(SESSION, 3, LOW)
+EDGES = (
+    EDGE,
+    EdgeContext(id_of("another session"), 3, LOW, HIGH),
+    EdgeContext(SESSION, 4, LOW, HIGH),
+    EdgeContext(SESSION, 3, bytes(32), HIGH),
+    EdgeContext(SESSION, 3, LOW, b"\xff" * 32),
+)
+"""The context of one edge, and others that differ from it in one field each."""
+SELVES = (
+    OWN,
+    SelfContext(id_of("another session"), 3, LOW),
+    SelfContext(SESSION, 4, LOW),
+    SelfContext(SESSION, 3, HIGH),
+)
+laws = pytest.mark.parametrize(
+    "law", [UniformMask(), RoundedGaussian(50)], ids=["uniform", "gaussian"]
+)
 
 
 def secret(name: str) -> SecretBytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -15,7 +16,6 @@ from gopa.rounds.masks import (
     EdgeContext,
     MaskLaw,
     RoundedGaussian,
-    SelfContext,
     UniformMask,
     edge_key,
     edge_mask,
@@ -29,26 +29,23 @@ from tests.group.backends import installed_groups
 from tests.group.values import FEW, ORDER
 from tests.rounds.masks.samples import (
     EDGE,
+    EDGES,
     HIGH,
     LOW,
     OWN,
+    SELVES,
     SESSION,
     both_ends,
     edge_key_of,
     id_of,
     key_pair,
+    laws,
     secret,
     share_key_of,
 )
 from wire.domains import EDGE_BLINDING, EDGE_VALUES, SELF_BLINDING, SELF_VALUES, stream_domain
 from wire.errors import UsageError
 from wire.secret import SecretBytes
-
-LAWS: list[MaskLaw] = [UniformMask(), RoundedGaussian(50)]
-
-
-laws = pytest.mark.parametrize("law", LAWS, ids=["uniform", "gaussian"])
-
 
 dimensions = pytest.mark.parametrize("dimension", [1, 2, 9])
 
@@ -88,12 +85,13 @@ def test_values_come_from_the_streams_of_the_key(
 @laws
 @dimensions
 def test_commitments_open(group: Group, law: MaskLaw, dimension: int) -> None:
-    mask = edge_mask(group, edge_key_of(group), law, dimension)
-    if dimension == 1:
-        point = Pedersen(group).commit(mask.values, group.secret_scalars([1]) * mask.blinding)
-    else:
-        point = VectorPedersen(group, dimension).commit(mask.values, mask.blinding)
-    assert mask.commitment() == point
+    own = self_mask(group, secret("seed"), OWN, dimension)
+    for mask in (edge_mask(group, edge_key_of(group), law, dimension), own):
+        if dimension == 1:
+            point = Pedersen(group).commit(mask.values, group.secret_scalars([1]) * mask.blinding)
+        else:
+            point = VectorPedersen(group, dimension).commit(mask.values, mask.blinding)
+        assert mask.commitment() == point
 
 
 @laws
@@ -195,16 +193,9 @@ def test_gaussian_masks_are_small_and_uniform_ones_are_not(group: Group) -> None
 
 
 def test_every_field_of_the_context_changes_the_mask(group: Group) -> None:
-    contexts = [
-        EDGE,
-        EdgeContext(id_of("another session"), 3, LOW, HIGH),
-        EdgeContext(SESSION, 4, LOW, HIGH),
-        EdgeContext(SESSION, 3, bytes(32), HIGH),
-        EdgeContext(SESSION, 3, LOW, b"\xff" * 32),
-    ]
     points = {
         edge_mask(group, edge_key_of(group, context), UniformMask(), 1).commitment().to_bytes()
-        for context in contexts
+        for context in EDGES
     }
     assert len(points) == 5
 
@@ -223,11 +214,15 @@ def test_an_opened_edge_key_does_not_open_anything_else(group: Group) -> None:
 
 @pytest.mark.parametrize("dimension", [0, -1, 2**25, 1.0, "1", None, True])
 def test_dimensions_are_checked(group: Group, dimension: Any) -> None:
-    assert len(edge_mask(group, secret("key"), UniformMask(), 1).values) == 1
-    with pytest.raises(UsageError):
-        edge_mask(group, secret("key"), UniformMask(), dimension)
-    with pytest.raises(UsageError):
-        edge_masks(group, [], UniformMask(), dimension)
+    makers: list[Callable[[Any], Any]] = [
+        lambda dimension: edge_mask(group, secret("key"), UniformMask(), dimension),
+        lambda dimension: edge_masks(group, [], UniformMask(), dimension),
+        lambda dimension: self_mask(group, secret("seed"), OWN, dimension),
+    ]
+    for make in makers:
+        make(1)
+        with pytest.raises(UsageError):
+            make(dimension)
 
 
 @pytest.mark.parametrize("law", [None, "uniform", UniformMask, RoundedGaussian, 50])
@@ -237,12 +232,15 @@ def test_laws_are_checked(group: Group, law: Any) -> None:
         edge_mask(group, secret("key"), law, 1)
 
 
-def test_keys_are_checked(group: Group) -> None:
-    assert len(edge_mask(group, SecretBytes(bytes(32)), UniformMask(), 1).values) == 1
-    bad: Any
-    for bad in (bytes(32), SecretBytes(bytes(31)), None):
-        with pytest.raises(UsageError):
-            edge_mask(group, bad, UniformMask(), 1)
+@pytest.mark.parametrize("bad", [bytes(32), SecretBytes(bytes(31)), None], ids=str)
+def test_keys_and_seeds_are_checked(group: Group, bad: Any) -> None:
+    good = SecretBytes(bytes(32))
+    assert len(edge_mask(group, good, UniformMask(), 1).values) == 1
+    assert len(self_mask(group, good, OWN, 1).values) == 1
+    with pytest.raises(UsageError):
+        edge_mask(group, bad, UniformMask(), 1)
+    with pytest.raises(UsageError):
+        self_mask(group, bad, OWN, 1)
 
 
 @dimensions
@@ -255,26 +253,11 @@ def test_values_come_from_the_streams_of_the_self_key(group: Group, dimension: i
     assert mask.blinding.reveal() == blinding.reveal()
 
 
-@dimensions
-def test_commitments_to_own_masks_open(group: Group, dimension: int) -> None:
-    mask = self_mask(group, secret("seed"), OWN, dimension)
-    if dimension == 1:
-        made = Pedersen(group).commit(mask.values, group.secret_scalars([1]) * mask.blinding)
-    else:
-        made = VectorPedersen(group, dimension).commit(mask.values, mask.blinding)
-    assert mask.commitment() == made
-
-
 def test_an_opened_seed_is_checked_by_its_commitment(group: Group) -> None:
     """Everything that the seed is bound to must be right for the commitment to match."""
     posted = self_mask(group, secret("seed"), OWN, 1).commitment().to_bytes()
     assert self_mask(group, secret("seed"), OWN, 1).commitment().to_bytes() == posted
-    wrong = [
-        (secret("other"), OWN),
-        (secret("seed"), SelfContext(id_of("another session"), 3, LOW)),
-        (secret("seed"), SelfContext(SESSION, 4, LOW)),
-        (secret("seed"), SelfContext(SESSION, 3, HIGH)),
-    ]
+    wrong = [(secret("other"), OWN), *((secret("seed"), context) for context in SELVES[1:])]
     for seed, context in wrong:
         assert self_mask(group, seed, context, 1).commitment().to_bytes() != posted
 
@@ -284,18 +267,3 @@ def test_a_seed_and_an_edge_key_of_the_same_bytes_give_different_masks(group: Gr
     edge = edge_mask(group, secret("seed"), UniformMask(), 2)
     assert own.values.reveal() != edge.values.reveal()
     assert own.blinding.reveal() != edge.blinding.reveal()
-
-
-@pytest.mark.parametrize("dimension", [0, -1, 2**25, 1.0, None])
-def test_dimensions_of_own_masks_are_checked(group: Group, dimension: Any) -> None:
-    assert len(self_mask(group, secret("seed"), OWN, 1).values) == 1
-    with pytest.raises(UsageError):
-        self_mask(group, secret("seed"), OWN, dimension)
-
-
-def test_seeds_are_checked(group: Group) -> None:
-    assert len(self_mask(group, SecretBytes(bytes(32)), OWN, 1).values) == 1
-    bad: Any
-    for bad in (bytes(32), SecretBytes(bytes(31)), None):
-        with pytest.raises(UsageError):
-            self_mask(group, bad, OWN, 1)

@@ -23,8 +23,6 @@ from wire.domains import MASK_TABLE
 from wire.errors import MalformedMessage, UsageError
 
 TOTAL = 1 << 128
-
-
 DEVIATIONS = [1, 2, 3, 7, 50, 255, 256, 1000]
 
 

@@ -33,9 +33,11 @@ from tests.group.values import FEW
 from tests.randomness import seeded
 from tests.rounds.masks.samples import (
     EDGE,
+    EDGES,
     HIGH,
     LOW,
     OWN,
+    SELVES,
     SESSION,
     both_ends,
     edge_key_of,
@@ -86,36 +88,17 @@ def test_both_ends_always_agree(a: int, b: int, number: int) -> None:
 def test_every_field_changes_every_key(group: Group) -> None:
     """And no key of one purpose is one of another."""
     shared = both_ends(group)[0]
-    third, other = b"\xff" * 32, shared_point(key_pair(group, "w"), group.generator)
-    contexts = [
-        EDGE,
-        EdgeContext(id_of("another session"), 3, LOW, HIGH),
-        EdgeContext(SESSION, 4, LOW, HIGH),
-        EdgeContext(SESSION, 3, LOW, third),
-        EdgeContext(SESSION, 3, bytes(32), HIGH),
-    ]
-    keys = [key.reveal() for point in (shared, other) for key in keys_of(point, contexts)]
-    assert len(set(keys)) == len(keys) == 2 * 3 * len(contexts)
-
-
-def keys_of(shared: SharedPoint, contexts: list[EdgeContext]) -> list[SecretBytes]:
-    made = [edge_key(shared, context) for context in contexts]
-    for context in contexts:
-        made.append(share_key(shared, context, context.low, context.high))
-        made.append(share_key(shared, context, context.high, context.low))
-    return made
+    keys = set()
+    for point in (shared, shared_point(key_pair(group, "w"), group.generator)):
+        for each in EDGES:
+            keys.add(edge_key(point, each).reveal())
+            keys.add(share_key(point, each, each.low, each.high).reveal())
+            keys.add(share_key(point, each, each.high, each.low).reveal())
+    assert len(keys) == 2 * 3 * len(EDGES)
 
 
 def test_self_keys_are_bound_to_seed_session_round_and_party() -> None:
-    contexts = [
-        OWN,
-        SelfContext(id_of("another session"), 3, LOW),
-        SelfContext(SESSION, 4, LOW),
-        SelfContext(SESSION, 3, HIGH),
-    ]
-    keys = {
-        self_key(secret(name), context).reveal() for name in ("one", "two") for context in contexts
-    }
+    keys = {self_key(secret(name), each).reveal() for name in ("one", "two") for each in SELVES}
     assert len(keys) == 8
 
 
@@ -142,7 +125,6 @@ def test_the_identity_is_refused_everywhere(group: Group) -> None:
 
 
 P = 2**255 - 19
-
 
 SMALL_ORDER = {
     "order 1": 1,

@@ -86,10 +86,7 @@ def opened(group: Group, entry: Any, commitments: Commitment) -> dict[int, Share
 
 
 ROOT: Final = Path(__file__).resolve().parents[3]
-
-
 SPEC: Final = (ROOT / "specs" / "08-masks.md").read_text()
-
 
 LABELS: Final = [
     value.decode()

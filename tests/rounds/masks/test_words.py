@@ -21,7 +21,6 @@ from gopa.contract.words import (
     word_type,
 )
 from gopa.rounds.masks import (
-    EdgeContext,
     MaskLaw,
     RoundedGaussian,
     SelfContext,
@@ -35,16 +34,21 @@ from gopa.rounds.masks import (
 from gopa.rounds.masks.self_masks import self_key
 from tests.group.backends import installed_groups
 from tests.group.values import FEW, MANY
-from tests.rounds.masks.samples import EDGE, HIGH, LOW, OWN, SESSION, id_of, secret
+from tests.rounds.masks.samples import (
+    EDGE,
+    EDGES,
+    HIGH,
+    LOW,
+    OWN,
+    SELVES,
+    SESSION,
+    id_of,
+    laws,
+    secret,
+)
 from wire.domains import EDGE_WORDS, SELF_WORDS, stream_domain
 from wire.errors import MalformedMessage, UsageError
 from wire.secret import SecretBytes
-
-LAWS: list[MaskLaw] = [UniformMask(), RoundedGaussian(50)]
-
-
-laws = pytest.mark.parametrize("law", LAWS, ids=["uniform", "gaussian"])
-
 
 types = pytest.mark.parametrize("dtype", ["u4", "u8", "i4", "i8"])
 
@@ -143,14 +147,8 @@ def test_gaussian_words_are_the_same_integers_at_every_size(group: Group) -> Non
 
 
 def test_own_masks_are_bound_to_their_context(group: Group) -> None:
-    contexts = [
-        OWN,
-        SelfContext(id_of("another session"), 3, LOW),
-        SelfContext(SESSION, 4, LOW),
-        SelfContext(SESSION, 3, HIGH),
-    ]
     made = set()
-    for context in contexts:
+    for context in SELVES:
         array: Any = np.zeros(8, dtype="u8")
         add_self_words(array, secret("seed"), context, group=group)
         made.add(array.tobytes())
@@ -162,7 +160,7 @@ def test_signs_are_checked(group: Group, bad: Any) -> None:
     array = inputs(5, "u4")
     add_self_words(array, secret("seed"), OWN, 1, group=group)
     add_self_words(array, secret("seed"), OWN, -1, group=group)
-    for law in LAWS:
+    for law in (UniformMask(), RoundedGaussian(50)):
         with pytest.raises(UsageError):
             add_edge_words(array, secret("key"), bad, law, group=group)
     with pytest.raises(UsageError):
@@ -173,7 +171,7 @@ def test_signs_are_checked(group: Group, bad: Any) -> None:
 @pytest.mark.parametrize("dtype", ["f8", "u2", "?", ">u4"])
 def test_arrays_are_checked(group: Group, dtype: str) -> None:
     array: Any = np.zeros(5, dtype=dtype)
-    for law in LAWS:
+    for law in (UniformMask(), RoundedGaussian(50)):
         with pytest.raises(UsageError):
             add_edge_words(array, secret("key"), 1, law, group=group)
     with pytest.raises(UsageError):
@@ -207,21 +205,8 @@ def test_hashes_are_those_of_the_specification() -> None:
 def test_a_copied_hash_is_the_hash_of_nothing_elsewhere() -> None:
     """Somebody repeats the hash of another edge, round, session or party as its own."""
     key = secret("key")
-    edges = [
-        EDGE,
-        EdgeContext(id_of("another session"), 3, LOW, HIGH),
-        EdgeContext(SESSION, 4, LOW, HIGH),
-        EdgeContext(SESSION, 3, bytes(32), HIGH),
-        EdgeContext(SESSION, 3, LOW, b"\xff" * 32),
-    ]
-    selves = [
-        OWN,
-        SelfContext(id_of("another session"), 3, LOW),
-        SelfContext(SESSION, 4, LOW),
-        SelfContext(SESSION, 3, HIGH),
-    ]
-    made = [edge_key_hash(key, context) for context in edges]
-    made += [seed_hash(key, context) for context in selves]
+    made = [edge_key_hash(key, context) for context in EDGES]
+    made += [seed_hash(key, context) for context in SELVES]
     made += [edge_key_hash(secret("other"), EDGE), seed_hash(secret("other"), OWN)]
     assert len(set(made)) == len(made)
 

@@ -24,7 +24,6 @@ from gopa.rounds.masks import (
     self_equation,
     signed_sum,
 )
-from gopa.rounds.masks.words import edge_words, self_words
 from gopa.rounds.rows.challenges import (
     carry_tests,
     input_tests,
@@ -57,22 +56,11 @@ FILE: Any = json.loads(
     (Path(__file__).resolve().parents[3] / "specs" / "vectors" / "row_rounds.json").read_text()
 )
 
-
 GROUP = proving_groups()[-1]
-
-
 EDGE = EdgeContext.between(SESSION, NUMBER, PARTY, OTHER)
-
-
 OWN = SelfContext(SESSION, NUMBER, PARTY)
-
-
 DIMENSIONS = (2, 31, 32, 33, 40, 300, 1025)
-
-
 TAG = SESSION + NUMBER.to_bytes(2)
-
-
 """Session and round, as the second verifier takes them."""
 
 
@@ -134,24 +122,6 @@ def test_permutations_are_applied_as_the_text_says() -> None:
     assert moved.tolist() == expected + noise[40:].tolist()
 
 
-@pytest.mark.parametrize("width", [16, 31, 32, 33, 63, 64])
-def test_masks_at_points_are_those_of_the_text(width: int) -> None:
-    where, v = context(40, GROUP), part("row_proofs").shape_of(40).v
-    z = part("row_coins").equation_points(TAG, LEAF, 2, v)
-    points = EquationPoints.of(GROUP, LEAF, points_of(where, LEAF, 2), dimension=40, width=width)
-    masks = part("masks").Masks(SESSION, NUMBER.to_bytes(2), 40, 0, width)
-    second = part("row_coins").Equations(masks, LEAF, z)
-    key, seed = SecretBytes(KEY), SecretBytes(SEED)
-    words = below(width, masks.edge(KEY)[0])
-    assert edge_words(key, 40, width, group=GROUP).tolist() == words
-    assert edge_equation(points, key, EDGE).commitment().to_bytes() == second.edge(
-        KEY, PARTY, OTHER
-    )
-    words = below(width, masks.own(SEED, PARTY)[0])
-    assert self_words(seed, OWN, 40, width, group=GROUP).tolist() == words
-    assert self_equation(points, seed, OWN).commitment().to_bytes() == second.own(SEED, PARTY)
-
-
 def test_commitments_of_masks_add_up_with_their_signs() -> None:
     where = context(40, GROUP)
     points = EquationPoints.of(GROUP, LEAF, points_of(where, LEAF, 3), dimension=40, width=32)
@@ -167,10 +137,7 @@ def test_commitments_of_masks_add_up_with_their_signs() -> None:
 def test_everything_depends_on_everything_that_decides_it() -> None:
     """Nobody's permutation, and no close's points, are those of another."""
     where = context(40, GROUP)
-    others = [
-        replace(where, round=4),
-        replace(where, session=OTHER),
-    ]
+    others = [replace(where, round=4), replace(where, session=OTHER)]
 
     def seen(at: RoundContext, joint: bytes, party: bytes, leaf: bytes, count: int) -> list[Any]:
         z = points_of(at, leaf, count)

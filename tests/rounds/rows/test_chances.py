@@ -30,26 +30,13 @@ from zkp.rows.masking import SignedPermutation
 from zkp.rows.shape import Integers
 
 FIELD = 8191
-
-
 """Small enough that what has a chance of 2^-124 in the group of the protocol is seen here."""
 
-
 GROUP = ristretto255()
-
-
 DIMENSION = 256
-
-
 DEVIATION = 10
-
-
 SQUARES = DIMENSION * DEVIATION**2
-
-
 SPIKE = 67
-
-
 LIARS = 3
 
 
@@ -174,17 +161,9 @@ def test_two_liars_have_noise_without_correlation() -> None:
 
 
 DIMENSION_NOISE = 8
-
-
 DRAWS = 100_000
-
-
 BINS = 40
-
-
 NEVER = 1e-6
-
-
 """The draws are the same in every run; a chance below that is no accident."""
 
 
@@ -192,13 +171,7 @@ NEVER = 1e-6
 def context() -> RoundContext:
     """A round of a real plan."""
     made = gopa.plan(
-        n=20,
-        epsilon=8,
-        delta="1e-6",
-        dimension=DIMENSION_NOISE,
-        norm=1,
-        range=(-1, 1),
-        path="rows",
+        n=20, epsilon=8, delta="1e-6", dimension=DIMENSION_NOISE, norm=1, range=(-1, 1), path="rows"
     )
     simulation = Simulation(made, rng=seeded("noise"))
     return RoundContext(simulation.manifest, simulation.session, 1, ristretto255())

@@ -92,6 +92,13 @@ def expected(found: RowRound) -> list[int]:
     return [int(each) for each in total]
 
 
+def require_honest(found: RowRound) -> None:
+    """Everybody is accepted, and the sum is right."""
+    assert not bad(found.lengths)
+    assert not bad(found.words)
+    assert total_of(found) == expected(found)
+
+
 @pytest.mark.parametrize(
     ("dimension", "width", "weighted"),
     [(2, 16, False), (40, 16, False), (40, 33, True), (33, 64, False), (70, 32, False)],
@@ -100,25 +107,19 @@ def test_honest_parties_are_accepted_and_their_sum_is_right(
     dimension: int, width: int, weighted: bool
 ) -> None:
     found = run(context_of(dimension, width, weighted=weighted))
-    assert not bad(found.lengths)
-    assert not bad(found.words)
-    assert total_of(found) == expected(found)
+    require_honest(found)
     assert any(expected(found))
 
 
 def test_honest_parties_are_accepted_on_every_backend(group: Group) -> None:
     found = run(context_of(5, group=group), 2)
-    assert not bad(found.lengths)
-    assert not bad(found.words)
-    assert total_of(found) == expected(found)
+    require_honest(found)
 
 
 def test_exact_sums_are_proved_like_others() -> None:
     context = context_with(noise=NoNoise(), epsilon=None, noise_square=1, spike=1)
     found = run(context)
-    assert not bad(found.lengths)
-    assert not bad(found.words)
-    assert total_of(found) == expected(found)
+    require_honest(found)
     assert not any(party.drawn.rows.values.any() for party in found.parties)
 
 
@@ -126,9 +127,7 @@ def test_exact_sums_are_proved_like_others() -> None:
 @pytest.mark.parametrize(("dimension", "width"), [(1025, 64), (3000, 20)])
 def test_longer_vectors_are_accepted(dimension: int, width: int) -> None:
     found = run(context_of(dimension, width), 2)
-    assert not bad(found.lengths)
-    assert not bad(found.words)
-    assert total_of(found) == expected(found)
+    require_honest(found)
 
 
 def test_masks_are_shown_at_several_points_where_many_may_leave() -> None:

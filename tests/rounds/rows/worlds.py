@@ -17,13 +17,7 @@ from gopa.rounds.context import RoundContext
 from gopa.rounds.masks import EdgeContext, EquationPoints, SelfContext, sign
 from gopa.rounds.proofs import LengthClaim, MaskClaim, Proofs
 from gopa.rounds.real_proofs import RealProofs
-from gopa.rounds.rows.inputs import (
-    RowInput,
-    RowNoise,
-    answered_inputs,
-    hide_input,
-    hide_noise,
-)
+from gopa.rounds.rows.inputs import RowInput, RowNoise, answered_inputs, hide_input, hide_noise
 from gopa.rounds.rows.words import (
     LiveEdge,
     LiveMasks,

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bulletin_board import Entry
-from gopa.contract.framing import party_id
 from gopa.contract.party import OPENING, PUBLISH, UNMASK
 from gopa.contract.phases import Phase
-from gopa.rounds.masks import SelfContext, UniformMask, edge_mask, self_mask, sign
-from gopa.rounds.toolkit import Toolkit
+from tests.protocol.simulation.prying import without_masks
 from tests.sessions.hostile.worlds import World, of
 from wire.secret import SecretBytes
 
@@ -51,22 +49,20 @@ class Observer:
         self, target: int, extra_keys: Mapping[int, bytes], seed: bytes | None, number: int = 1
     ) -> int:
         """What was published, without all masks that are known; centred. Extras are not seen."""
-        group = Toolkit().group
         authors = [key.public.data for key in self.world.identities]
-        value = group.decode_scalars(self.values[target], 1)[0].secret()
-        for other in range(len(authors)):
-            key = self.keys.get(frozenset((target, other)), extra_keys.get(other))
-            if other != target and key is not None:
-                factor = sign(party_id(authors[target]), party_id(authors[other]))
-                mask = edge_mask(group, SecretBytes(key), UniformMask(), 1).values[0]
-                value = value - mask * group.scalar(factor)
-        known = self.seeds.get(target, seed)
-        if known is not None:
-            session = self.world.ticket.session
-            context = SelfContext(session, number, party_id(authors[target]))
-            value = value - self_mask(group, SecretBytes(known), context, 1).values[0]
-        plain = int(value.reveal())
-        return plain - group.order if plain > group.order // 2 else plain
+        seen = {end: key for ends, key in self.keys.items() if target in ends for end in ends}
+        keys = {**extra_keys, **seen}
+        keys.pop(target, None)
+        own = self.seeds.get(target, seed)
+        (plain,) = without_masks(
+            self.world.manifest,
+            number,
+            authors[target],
+            self.values[target],
+            {authors[other]: SecretBytes(key) for other, key in keys.items()},
+            None if own is None else SecretBytes(own),
+        )
+        return plain
 
     def require_hidden(
         self, target: int, extra_keys: Mapping[int, bytes], seed: bytes, number: int = 1

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gopa.sessions.durable_party import DurableParty
-from gopa.sessions.stepped_party import Attempt
+from gopa.sessions.parties.durable import DurableParty
+from gopa.sessions.parties.stepped import Attempt
 from tests.protocol.simulation.worlds import SCALAR
 from tests.sessions.hostile.prying import secrets_of
 from zkp.noise import GaussianTable

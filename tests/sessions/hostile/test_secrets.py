@@ -136,7 +136,7 @@ def test_an_error_in_the_middle_shows_no_secret(
     assert len(errors) == len(got)
     plain = "\n".join(line for each in errors for line in traceback.format_exception(each))
     everything = {**seen.secrets, **seeds, **value_spellings()}
-    assert "party_runner.py" in plain
+    assert "runner.py" in plain
     assert found_in((plain + text.getvalue()).encode(), everything) == set()
     if where == "the network":
         kinds = traceback.TracebackException

@@ -12,7 +12,7 @@ import pytest
 from gopa.contract.phases import Phase
 from gopa.protocol.party import Part, Post
 from gopa.sessions.contribution import Contribution
-from gopa.sessions.durable_party import DurableParty
+from gopa.sessions.parties.durable import DurableParty
 from tests.protocol.simulation.worlds import FEW
 from tests.sessions.hostile.worlds import Slow, Through, World, of, sooner, world
 

@@ -23,7 +23,6 @@ from gopa.protocol.admission.policy import ProtocolAdmission
 from gopa.protocol.party.states import PartyState
 from gopa.sessions.board_access import RoundPatience, Together
 from gopa.sessions.client import Client
-from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.following import BoardLink, SelectiveLog, SessionLog, WholeLog
 from gopa.sessions.following.follower import BoardFollower
 from gopa.sessions.organising import (
@@ -34,6 +33,7 @@ from gopa.sessions.organising import (
     Schedule,
     run,
 )
+from gopa.sessions.parties.durable import DurableParty
 from gopa.sessions.ticket import Ticket
 from gopa.sessions.vault import DirectoryVault, MemoryVault, Vault
 from tests.board.live import live_board

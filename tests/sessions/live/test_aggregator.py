@@ -21,7 +21,7 @@ from gopa.sessions.aggregator import SessionAggregator, _position
 from gopa.sessions.board_access import Together
 from gopa.sessions.client import Client
 from gopa.sessions.organising import Deadlines
-from gopa.sessions.party_runner import SessionOver
+from gopa.sessions.parties.runner import SessionOver
 from tests.board.waiting import LONG
 from tests.contract.samples import manifest, roster
 from tests.protocol.simulation.worlds import SCALAR, VECTOR

@@ -15,7 +15,7 @@ from gopa.contract.phases import Kind, Phase
 from gopa.protocol.party import PostedClose, Witnessed
 from gopa.sessions.board_access import Together
 from gopa.sessions.contribution import Contribution
-from gopa.sessions.durable_party import DurableParty
+from gopa.sessions.parties.durable import DurableParty
 from tests.board.tools import party
 from tests.board.waiting import until
 from tests.protocol.simulation.worlds import FEW

@@ -23,7 +23,7 @@ from gopa.sessions.board_access import Together
 from gopa.sessions.client import Client
 from gopa.sessions.contribution import Contribution, RoundStatus
 from gopa.sessions.organising import Deadlines
-from gopa.sessions.party_runner import SessionOver
+from gopa.sessions.parties.runner import SessionOver
 from gopa.support.wording import PARTS
 from tests.board.waiting import until
 from tests.protocol.simulation.worlds import FEW, SIGNED, VECTOR

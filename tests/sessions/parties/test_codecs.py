@@ -15,8 +15,8 @@ from gopa.contract.organiser import ABORT, RESULT, Abort, AbortReason, Released,
 from gopa.contract.phases import Phase
 from gopa.protocol.party import Dated, Fetched, Finished, Part, Post, Supplied, TimedOut, Witnessed
 from gopa.protocol.party.states import Committed, Done, Stopped
-from gopa.sessions import party_journal as records
-from gopa.sessions.party_journal import (
+from gopa.sessions.parties import journal as records
+from gopa.sessions.parties.journal import (
     EVENT,
     POSTED,
     RECORD,
@@ -25,7 +25,7 @@ from gopa.sessions.party_journal import (
     event_parts,
     posts_parts,
 )
-from gopa.sessions.party_memory import (
+from gopa.sessions.parties.memory import (
     FAILURE,
     MEMORY,
     Left,

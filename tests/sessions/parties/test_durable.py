@@ -17,11 +17,11 @@ from gopa.contract.phases import Phase
 from gopa.protocol.party import Fetched, Finished, Halted, Part, Post, Supplied, TimedOut, Witnessed
 from gopa.protocol.party.states import BetweenRounds, Checking, Comparing, Done, Outside, Stopped
 from gopa.protocol.simulation.setup import SeededStreams, permissive
-from gopa.sessions import stepped_party
-from gopa.sessions.durable_party import DurableParty
-from gopa.sessions.party_journal import RECORD
-from gopa.sessions.party_memory import MEMORY
-from gopa.sessions.stepped_party import START, StepRng, extend
+from gopa.sessions.parties import stepped
+from gopa.sessions.parties.durable import DurableParty
+from gopa.sessions.parties.journal import RECORD
+from gopa.sessions.parties.memory import MEMORY
+from gopa.sessions.parties.stepped import START, StepRng, extend
 from gopa.sessions.vault import DirectoryVault, MemoryVault, Passphrase, Secret, StateDiverged
 from gopa.support import version
 from gopa.support.version import VERSION
@@ -228,7 +228,7 @@ def test_vault_is_of_one_key_and_session() -> None:
 def test_another_version_of_the_library_diverges(monkeypatch: pytest.MonkeyPatch) -> None:
     vault = copies_with(Comparing)[0]
     party(vault)
-    monkeypatch.setattr(stepped_party, "VERSION", version.VERSION + "x")
+    monkeypatch.setattr(stepped, "VERSION", version.VERSION + "x")
     with pytest.raises(StateDiverged):
         party(vault)
 
@@ -382,7 +382,7 @@ def test_secret_chain_and_version_all_matter(monkeypatch: pytest.MonkeyPatch) ->
     assert stream(SECRET, START, [32]) == one
     assert stream(SecretBytes(b"\x08" * 32), START, [32]) != one
     assert stream(SECRET, extend(START, []), [32]) != one
-    monkeypatch.setattr(stepped_party, "VERSION", VERSION + "0")
+    monkeypatch.setattr(stepped, "VERSION", VERSION + "0")
     assert stream(SECRET, START, [32]) != one
 
 

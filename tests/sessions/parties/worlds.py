@@ -29,7 +29,7 @@ from gopa.protocol.simulation import Script, Simulation, SimulationOptions
 from gopa.protocol.simulation.party import SimulatedParty
 from gopa.protocol.simulation.setup import permissive
 from gopa.rounds.toolkit import Toolkit
-from gopa.sessions.durable_party import DurableParty
+from gopa.sessions.parties.durable import DurableParty
 from gopa.sessions.vault import MemoryVault, Vault
 from tests.board.faults import Killed
 from tests.protocol.simulation.worlds import FULL, SCALAR

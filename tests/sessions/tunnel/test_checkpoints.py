@@ -22,7 +22,7 @@ from gopa.contract.terms import Terms
 from gopa.protocol.organiser import SessionSetting
 from gopa.protocol.party import Event
 from gopa.protocol.simulation.setup import permissive
-from gopa.sessions.stepped_party import Attempt, SteppedParty
+from gopa.sessions.parties.stepped import Attempt, SteppedParty
 from gopa.sessions.tunnel import (
     MemoryGuard,
     StateOfAnother,

@@ -113,6 +113,14 @@ def _drop(phase: Phase, included: tuple[int, ...], what: str) -> Case:
     return Case(about, (sums(*included),), script, RECOVERY)
 
 
+def _unpublished(
+    about: str, included: tuple[int, ...], world: World, verdict: str = "VALID", exact: bool = True
+) -> Case:
+    """Party 3 is gone before publish."""
+    script = Script().drop(LEAVER, before=Phase.PUBLISH)
+    return Case(about, (sums(*included),), script, world, verdict=verdict, exact=exact)
+
+
 ABSENCE: Final = {
     "dropout_before_join": _drop(Phase.JOIN, WITHOUT, "never on the roll"),
     "dropout_before_coins": _drop(Phase.COINS, WITHOUT, "its nonce is withheld"),
@@ -120,16 +128,13 @@ ABSENCE: Final = {
     "dropout_before_publish": _drop(Phase.PUBLISH, WITHOUT, "its edges are opened"),
     "dropout_before_confirm": _drop(Phase.CONFIRM, FULL_HOUSE, "its self-mask is recovered"),
     "dropout_before_unmask": _drop(Phase.UNMASK, FULL_HOUSE, "its self-mask is recovered"),
-    "dropout_of_six": Case(
+    "dropout_of_six": _unpublished(
         "Party 3 is gone before publish, in a session that could lose one more.",
-        (sums(0, 1, 2, 4, 5),),
-        Script().drop(LEAVER, before=Phase.PUBLISH),
+        (0, 1, 2, 4, 5),
         SIX,
     ),
-    "dropout_without_recovery": Case(
-        "Party 3 is gone before publish, in a session without recovery.",
-        (sums(0, 1, 2),),
-        Script().drop(LEAVER, before=Phase.PUBLISH),
+    "dropout_without_recovery": _unpublished(
+        "Party 3 is gone before publish, in a session without recovery.", (0, 1, 2), PLAIN
     ),
     "dropout_before_rollback": Case(
         "Party 1 is gone before publish and party 3 before it opens its edge to party 1.",
@@ -161,46 +166,31 @@ ABSENCE: Final = {
         Script().misbehave(LEAVER, PostsLate(Phase.COMMIT)),
         RECOVERY,
     ),
-    "dropout_gaussian_masks": Case(
-        "Opened edges take rounded Gaussians back.",
-        (sums(0, 1, 2),),
-        Script().drop(LEAVER, before=Phase.PUBLISH),
-        GAUSSIAN,
+    "dropout_gaussian_masks": _unpublished(
+        "Opened edges take rounded Gaussians back.", (0, 1, 2), GAUSSIAN
     ),
-    "dropout_sparse_graph": Case(
-        "Only the neighbours of party 3 open edges.",
-        (sums(0, 1, 2, 4, 5, 6),),
-        Script().drop(LEAVER, before=Phase.PUBLISH),
-        SELDOM,
+    "dropout_sparse_graph": _unpublished(
+        "Only the neighbours of party 3 open edges.", (0, 1, 2, 4, 5, 6), SELDOM
     ),
-    "dropout_vector": Case(
-        "Opened edges take back masks of three coordinates.",
-        (sums(0, 1, 2),),
-        Script().drop(LEAVER, before=Phase.PUBLISH),
-        VECTORS,
+    "dropout_vector": _unpublished(
+        "Opened edges take back masks of three coordinates.", (0, 1, 2), VECTORS
     ),
-    "dropout_weighted": Case(
-        "A party with a weight is rolled back.",
-        (sums(0, 1, 2),),
-        Script().drop(LEAVER, before=Phase.PUBLISH),
-        WEIGHTED,
+    "dropout_weighted": _unpublished("A party with a weight is rolled back.", (0, 1, 2), WEIGHTED),
+    "dropout_signed": _unpublished(
+        "Opened edges take back masks of words.", (0, 1, 2), SIGNED, "SIGNED-ONLY"
     ),
-    "dropout_signed": Case(
-        "Opened edges take back masks of words.",
-        (sums(0, 1, 2),),
-        Script().drop(LEAVER, before=Phase.PUBLISH),
-        SIGNED,
-        verdict="SIGNED-ONLY",
-    ),
-    "dropout_curious": Case(
+    "dropout_curious": _unpublished(
         "Nobody opens anything: masks towards party 3 stay in the sum as noise.",
-        (sums(0, 1, 2),),
-        Script().drop(LEAVER, before=Phase.PUBLISH),
+        (0, 1, 2),
         CURIOUS,
-        verdict="SIGNED-ONLY",
+        "SIGNED-ONLY",
         exact=False,
     ),
 }
+
+
+UNJOINED: Final = (aborts(AbortReason.TOO_FEW_JOINED),) * 2
+"""All attempts that were left."""
 
 
 def _gone(before: Phase, *parties: int, round_only: int = 1) -> Script:
@@ -223,11 +213,7 @@ ABORTS: Final = {
     ),
     "abort_too_few_left": Case(
         "Two parties of four do not publish; both are barred from the attempts that follow.",
-        (
-            aborts(AbortReason.TOO_FEW_LEFT),
-            aborts(AbortReason.TOO_FEW_JOINED),
-            aborts(AbortReason.TOO_FEW_JOINED),
-        ),
+        (aborts(AbortReason.TOO_FEW_LEFT), *UNJOINED),
         _gone(Phase.PUBLISH, 2, 3),
     ),
     "abort_too_many_rollbacks": Case(
@@ -238,11 +224,7 @@ ABORTS: Final = {
     ),
     "abort_not_confirmed": Case(
         "Two of four do not confirm: nobody unmasks, and there are too few for a retry.",
-        (
-            aborts(AbortReason.NOT_CONFIRMED, released=True),
-            aborts(AbortReason.TOO_FEW_JOINED),
-            aborts(AbortReason.TOO_FEW_JOINED),
-        ),
+        (aborts(AbortReason.NOT_CONFIRMED, released=True), *UNJOINED),
         _gone(Phase.CONFIRM, 2, 3),
     ),
     "abort_not_unmasked_and_retry": Case(

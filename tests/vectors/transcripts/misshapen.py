@@ -34,14 +34,14 @@ from tests.lies import lying
 from tests.vectors.transcripts.cases import Case, aborts, blame, sums
 from tests.vectors.transcripts.organisers import cheat
 from tests.vectors.transcripts.parties import (
-    ALL,
     FIRST,
     LEAVER,
     LIAR,
     REST,
-    STAYERS,
     leaves,
     lie,
+    of_six,
+    recovered,
     vetoes,
 )
 from tests.vectors.transcripts.worlds import (
@@ -278,14 +278,10 @@ CASES: Final = {
         twin="clean_recovery",
         blamed=blame(LIAR, "04-A1"),
     ),
-    "rollback_another_kind": lie(
+    "rollback_another_kind": of_six(
         "The edge that it owes is opened in a message of another kind: invalid.",
         lying("rollback", instead(of_another_kind)),
         "04-E2",
-        ends=STAYERS,
-        world=SIX,
-        twin="dropout_of_six",
-        others=leaves,
     ),
     "rollback_opens_three_times": lie(
         "An opening that acts on another close, the one that counts, and that one again in front "
@@ -295,11 +291,8 @@ CASES: Final = {
         twin="dropout_before_publish",
         others=leaves,
     ),
-    "confirm_then_opens": lie(
-        "Confirms, and opens an edge behind that.",
-        lying("confirm", instead(opens_then)),
-        "04-F3",
-        ends=(sums(*ALL),),
+    "confirm_then_opens": recovered(
+        "Confirms, and opens an edge behind that.", lying("confirm", instead(opens_then)), "04-F3"
     ),
     "confirm_then_opens_and_aborts": Case(
         "Confirms and opens an edge, and the round ends because too few others confirm.",
@@ -313,11 +306,10 @@ CASES: Final = {
         twin="clean_one_attempt",
         blamed=blame(LIAR, "04-F3"),
     ),
-    "recover_unasked": lie(
+    "recover_unasked": recovered(
         "Does not confirm, and gives out a share that nobody asks it for.",
         GivesUnasked(LEAVER),
         "04-U3",
-        ends=(sums(*ALL),),
         twin="dropout_before_unmask",
         others=vetoes,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Final
 
 from bulletin_board.note import SignedNote
@@ -53,6 +54,7 @@ from tests.vectors.transcripts.worlds import (
 )
 
 FOUR: Final = 4
+RELEASED: Final = (stops(released=True),)
 
 
 def cheat(
@@ -144,6 +146,7 @@ def with_a_charged_retry(manifest: Manifest) -> Manifest:
     return replace(manifest, terms=replace(manifest.terms, charged=1))
 
 
+after_release = partial(cheat, ends=RELEASED)
 GONE: Final = Script().drop(3, before=Phase.PUBLISH)
 VETO: Final = Script().drop(3, before=Phase.UNMASK)
 VETO_ONCE: Final = Script().drop(3, before=Phase.UNMASK, rounds={1})
@@ -181,11 +184,10 @@ CASES: Final = {
         twin="dropout_without_recovery",
         script=GONE,
     ),
-    "organiser_wrong_unmask_list": cheat(
+    "organiser_wrong_unmask_list": after_release(
         "The close of unmask leaves out a party that opened its seed.",
         AlteredClose(Phase.UNMASK, lacking(2)),
         "04-C3",
-        ends=(stops(released=True),),
         world=RECOVERY,
         twin="dropout_before_unmask",
         script=VETO,
@@ -203,15 +205,12 @@ CASES: Final = {
         "04-P3",
     ),
     "organiser_cut_beyond_the_log": cheat(
-        "A close with a cut above its own index.",
-        AlteredClose(Phase.COMMIT, with_cut(5)),
-        "04-C2",
+        "A close with a cut above its own index.", AlteredClose(Phase.COMMIT, with_cut(5)), "04-C2"
     ),
-    "organiser_cut_below_what_it_saw": cheat(
+    "organiser_cut_below_what_it_saw": after_release(
         "An abort below a seed that the organiser says it has seen.",
         CutsOff(Phase.UNMASK, admits=True),
         "04-C2",
-        ends=(stops(released=True),),
     ),
     "organiser_cut_goes_back": cheat(
         "A close with a cut below the one before.",
@@ -238,43 +237,33 @@ CASES: Final = {
             aborts(AbortReason.TOO_FEW_JOINED),
         ),
     ),
-    "organiser_two_closes_in_a_row": cheat(
+    "organiser_two_closes_in_a_row": after_release(
         "Two closes of publish at two indexes of one log.",
         ClosesAgain(Phase.PUBLISH, lacking(2)),
         "04-E4",
-        ends=(stops(released=True),),
     ),
-    "organiser_skips_the_confirmations": cheat(
+    "organiser_skips_the_confirmations": after_release(
         "The close of confirm is there before anybody confirmed.",
         ClosesAgain(Phase.PUBLISH, confirmed_by_all, follows=True),
         "04-F2",
-        ends=(stops(released=True),),
     ),
-    "organiser_wrong_sum": cheat(
-        "A sum that is one step too large.",
-        AlteredResult(added),
-        "04-Z1",
-        ends=(stops(released=True),),
+    "organiser_wrong_sum": after_release(
+        "A sum that is one step too large.", AlteredResult(added), "04-Z1"
     ),
-    "organiser_hides_an_exclusion": cheat(
+    "organiser_hides_an_exclusion": after_release(
         "A result that does not say who was removed.",
         AlteredResult(hidden),
         "04-Z3",
-        ends=(stops(released=True),),
         twin="dropout_without_recovery",
         script=GONE,
     ),
-    "organiser_invents_an_exclusion": cheat(
-        "A result that says that an honest party was removed.",
-        AlteredResult(invented),
-        "04-Z3",
-        ends=(stops(released=True),),
+    "organiser_invents_an_exclusion": after_release(
+        "A result that says that an honest party was removed.", AlteredResult(invented), "04-Z3"
     ),
-    "organiser_result_instead_of_an_abort": cheat(
+    "organiser_result_instead_of_an_abort": after_release(
         "A sum where a self-mask is still closed.",
         AnotherResult((7,)),
         "04-U4",
-        ends=(stops(released=True),),
         twin="abort_not_unmasked_and_retry",
         script=VETO_ONCE,
     ),
@@ -292,25 +281,20 @@ CASES: Final = {
         AbortsInstead(Phase.COMMIT, AbortReason.TOO_FEW_LEFT),
         "04-X1",
     ),
-    "organiser_blames_the_innocent": cheat(
+    "organiser_blames_the_innocent": after_release(
         "An abort that names an honest party as culprit.",
         AlteredAbort(blames_somebody_else),
         "04-X1",
-        ends=(stops(released=True),),
         twin="abort_not_unmasked_and_retry",
         script=VETO_ONCE,
     ),
-    "organiser_abort_denies_a_release": cheat(
+    "organiser_abort_denies_a_release": after_release(
         "An abort of its own after the final close that says nothing was released.",
         GivesUp(Phase.CONFIRM, Released.NONE),
         "04-X2",
-        ends=(stops(released=True),),
     ),
     "organiser_wrong_attempt": cheat(
-        "Opens the first round as a second attempt.",
-        AlteredOpen(second_attempt),
-        "04-X3",
-        ends=(),
+        "Opens the first round as a second attempt.", AlteredOpen(second_attempt), "04-X3", ends=()
     ),
     "organiser_manifest_claims_too_much": Case(
         "The manifest claims a smaller delta than its terms are worth.",

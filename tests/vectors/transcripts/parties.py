@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from gopa.adversary.deeds import (
     accuse,
     another_nonce,
     claim_another_log,
+    conspire,
     copy_key,
     copy_proof,
     copy_seed,
@@ -31,20 +33,15 @@ from gopa.contract.phases import Phase
 from gopa.protocol.simulation import Behaviour, Script
 from gopa.protocol.simulation.script import Garbage, PostsLate, Replay, Skip, Twice, TwiceLater
 from tests.lies import lying
-from tests.small_worlds.behaviours import Conspire
 from tests.vectors.transcripts.behaviours import (
     GENERATOR,
-    KeyOfTwo,
-    ShiftedInput,
-    ShiftedNoise,
-    WithStranger,
     first_edge_is,
     flat_shares,
     generator_as_input,
-    joins_with_nothing,
-    no_noise,
-    no_output,
-    no_self_mask,
+    key_of_two,
+    nothing_as,
+    shifted,
+    with_stranger,
 )
 from tests.vectors.transcripts.cases import Case, Ended, aborts, blame, sums
 from tests.vectors.transcripts.worlds import (
@@ -65,11 +62,6 @@ from tests.vectors.transcripts.worlds import (
 LIAR, LEAVER, VICTIM = 1, 3, 0
 ALL, REST = (0, 1, 2, 3, 4), (0, 2, 3, 4)
 FIRST, SECOND = frozenset({1}), frozenset({2})
-
-
-def author(world: World, party: int) -> bytes:
-    """The key of a party."""
-    return world.simulation(Script()).parties[party].author
 
 
 def lie(
@@ -113,6 +105,15 @@ def _of_another_seed(world: World, twin: str, verdict: str) -> Case:
 
 
 STAYERS: Final = (sums(0, 2, 4, 5),)
+RETRY: Final = (aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 2, 3))
+
+of_six = partial(lie, ends=STAYERS, world=SIX, twin="dropout_of_six", others=leaves)
+"""One of its neighbours is gone: it owes an opening."""
+
+of_vectors = partial(lie, ends=(sums(0, 2, 3),), world=VECTORS, twin="clean_vector")
+in_words = partial(lie, world=SIGNED, twin="clean_signed", verdict="SIGNED-ONLY")
+recovered = partial(lie, ends=(sums(*ALL),))
+"""The round stands: others give out shares of its self-mask."""
 
 LIES: Final = {
     "join_key_without_possession": lie(
@@ -128,7 +129,7 @@ LIES: Final = {
     "join_key_of_two": Case(
         "Two parties join with one key, whose secret both have: both are removed.",
         (sums(0, 3, 4),),
-        Script().misbehave(LIAR, KeyOfTwo("two")).misbehave(2, KeyOfTwo("two")),
+        Script().misbehave(LIAR, key_of_two("two")).misbehave(2, key_of_two("two")),
         RECOVERY,
         liars=(1, 2),
         twin="clean_recovery",
@@ -142,7 +143,7 @@ LIES: Final = {
     "join_with_a_stranger": Case(
         "Somebody who is not on the roster posts a join.",
         (sums(*ALL),),
-        Script().misbehave(LIAR, WithStranger()),
+        Script().misbehave(LIAR, with_stranger()),
         RECOVERY,
         liars=(LIAR,),
         twin="clean_recovery",
@@ -162,33 +163,35 @@ LIES: Final = {
     ),
     "commit_input_out_of_range": lie(
         "The committed input is 1,000 steps above the one that the proof is about.",
-        ShiftedInput(1000),
+        shifted("join", "input", 1000),
         "04-K3",
     ),
     "commit_input_negative": lie(
         "The committed input is 1,000 steps below the one that the proof is about.",
-        ShiftedInput(-1000),
+        shifted("join", "input", -1000),
         "04-K3",
     ),
     "commit_noise_not_drawn": lie(
         "The output has one unit of noise more than seed and coins decide.",
-        ShiftedNoise(1),
+        shifted("commit", "output", 1),
         "04-K3",
     ),
     "commit_no_self_mask": lie(
         "The identity in place of a self-mask, so that there would be none.",
-        no_self_mask(),
+        nothing_as("commit", "self_mask"),
         "04-K2",
     ),
     "join_no_input": lie(
         "The identity as commitment to the input: anybody could open it.",
-        joins_with_nothing(),
+        nothing_as("join", "input"),
         "04-J2",
     ),
     "join_no_noise": lie(
-        "The identity as commitment to the seed of the noise.", no_noise(), "04-J2"
+        "The identity as commitment to the seed of the noise.", nothing_as("join", "seed"), "04-J2"
     ),
-    "commit_no_output": lie("The identity as commitment to the noisy value.", no_output(), "04-K2"),
+    "commit_no_output": lie(
+        "The identity as commitment to the noisy value.", nothing_as("commit", "output"), "04-K2"
+    ),
     "commit_no_coefficient": lie(
         "The identity as coefficient: fewer shares would open the self-mask.",
         flat_shares(),
@@ -252,59 +255,36 @@ LIES: Final = {
         twin="clean_recovery",
         blamed=blame(LIAR, "04-P1"),
     ),
-    "rollback_wrong_opening": lie(
-        "Another key than the edge's.",
-        lying("rollback", wrong_key()),
-        "04-O2",
-        ends=STAYERS,
-        world=SIX,
-        twin="dropout_of_six",
-        others=leaves,
+    "rollback_wrong_opening": of_six(
+        "Another key than the edge's.", lying("rollback", wrong_key()), "04-O2"
     ),
-    "rollback_refuses": lie(
-        "Opens nothing although it has to.",
-        Skip(Phase.ROLLBACK),
-        ends=STAYERS,
-        world=SIX,
-        twin="dropout_of_six",
-        others=leaves,
-    ),
-    "rollback_opens_late": lie(
-        "Opens behind the close.",
-        PostsLate(Phase.ROLLBACK),
-        ends=STAYERS,
-        world=SIX,
-        twin="dropout_of_six",
-        others=leaves,
-    ),
+    "rollback_refuses": of_six("Opens nothing although it has to.", Skip(Phase.ROLLBACK)),
+    "rollback_opens_late": of_six("Opens behind the close.", PostsLate(Phase.ROLLBACK)),
     "rollback_residue_of_two": Case(
         "Two agree on a huge mask, one drops out, the other cannot open it: neither counts.",
         STAYERS,
         Script()
-        .misbehave(LIAR, Conspire(author(SIX, LEAVER)))
-        .misbehave(LEAVER, Conspire(author(SIX, LIAR)))
+        .misbehave(LIAR, lying("commit", conspire(LEAVER)))
+        .misbehave(LEAVER, lying("commit", conspire(LIAR)))
         .drop(LEAVER, before=Phase.PUBLISH),
         SIX,
         liars=(LIAR, LEAVER),
         twin="dropout_of_six",
     ),
-    "confirm_refuses": lie(
-        "Does not confirm: its self-mask is recovered.", Skip(Phase.CONFIRM), ends=(sums(*ALL),)
+    "confirm_refuses": recovered(
+        "Does not confirm: its self-mask is recovered.", Skip(Phase.CONFIRM)
     ),
-    "unmask_refuses": lie(
-        "Keeps its seed: its self-mask is recovered.", Skip(Phase.UNMASK), ends=(sums(*ALL),)
-    ),
-    "unmask_wrong_seed": lie(
+    "unmask_refuses": recovered("Keeps its seed: its self-mask is recovered.", Skip(Phase.UNMASK)),
+    "unmask_wrong_seed": recovered(
         "Another seed than the committed one: its self-mask is recovered.",
         lying("unmask", wrong_seed()),
         "04-U1",
-        ends=(sums(*ALL),),
     ),
     "unmask_wrong_seed_and_retry": lie(
         "Another seed than the committed one, without recovery: an attempt is lost.",
         lying("unmask", wrong_seed(), FIRST),
         "04-U1",
-        ends=(aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 2, 3)),
+        ends=RETRY,
         world=PLAIN,
         twin="clean_full",
     ),
@@ -323,29 +303,20 @@ LIES: Final = {
     "recover_another_seed_signed": _of_another_seed(
         SIGNED_SEEDS, "clean_recovery_signed", "SIGNED-ONLY"
     ),
-    "recover_wrong_share": lie(
+    "recover_wrong_share": recovered(
         "Gives out another share than it received.",
         lying("recover", wrong_recovery()),
         "04-U3",
-        ends=(sums(*ALL),),
         twin="dropout_before_unmask",
         others=vetoes,
     ),
-    "vector_flipped_proof": lie(
-        "One bit of the proof about a vector is flipped.",
-        lying("commit", spoil_proof()),
-        "04-K3",
-        ends=(sums(0, 2, 3),),
-        world=VECTORS,
-        twin="clean_vector",
+    "vector_flipped_proof": of_vectors(
+        "One bit of the proof about a vector is flipped.", lying("commit", spoil_proof()), "04-K3"
     ),
-    "vector_wrong_value": lie(
+    "vector_wrong_value": of_vectors(
         "A masked vector that the commitments do not open to.",
         lying("publish", spoil_value()),
         "04-P1",
-        ends=(sums(0, 2, 3),),
-        world=VECTORS,
-        twin="clean_vector",
     ),
     "weighted_not_proved": lie(
         "Does not prove that its weight is the largest coordinate.",
@@ -355,32 +326,23 @@ LIES: Final = {
         world=WEIGHTED,
         twin="clean_weighted",
     ),
-    "signed_wrong_edge": lie(
+    "signed_wrong_edge": in_words(
         "Another hash than the neighbour's on one edge.",
         first_edge_is(GENERATOR),
         "04-A3",
         ends=(sums(0, 2, 3),),
-        world=SIGNED,
-        twin="clean_signed",
-        verdict="SIGNED-ONLY",
     ),
-    "signed_wrong_words": lie(
+    "signed_wrong_words": in_words(
         "Other words than the masked ones: nothing shows it, and the sum moves.",
         lying("publish", spoil_value()),
         ends=(sums(0, 1, 2, 3),),
-        world=SIGNED,
-        twin="clean_signed",
-        verdict="SIGNED-ONLY",
         exact=False,
     ),
-    "signed_wrong_seed_and_retry": lie(
+    "signed_wrong_seed_and_retry": in_words(
         "Another seed than the one whose hash it posted.",
         lying("unmask", wrong_seed(), FIRST),
         "04-U1",
-        ends=(aborts(AbortReason.NOT_UNMASKED, released=True), sums(0, 2, 3)),
-        world=SIGNED,
-        twin="clean_signed",
-        verdict="SIGNED-ONLY",
+        ends=RETRY,
     ),
     "curious_wrong_words": lie(
         "Other words than the masked ones: lies are not found where parties are trusted.",
@@ -444,22 +406,15 @@ EQUIVOCATIONS: Final = {
     "equivocation_reveal": _twice(Phase.COINS, *REST),
     "equivocation_commit": _twice(Phase.COMMIT, *REST),
     "equivocation_publish": _twice(Phase.PUBLISH, *REST),
-    "equivocation_opening": lie(
-        "Two entries for the slot of its opening.",
-        Twice(Phase.ROLLBACK),
-        "04-E3",
-        ends=STAYERS,
-        world=SIX,
-        twin="dropout_of_six",
-        others=leaves,
+    "equivocation_opening": of_six(
+        "Two entries for the slot of its opening.", Twice(Phase.ROLLBACK), "04-E3"
     ),
     "equivocation_confirm": _twice(Phase.CONFIRM, *ALL),
     "equivocation_unmask": _twice(Phase.UNMASK, *ALL),
-    "equivocation_after_the_final_close": lie(
+    "equivocation_after_the_final_close": recovered(
         "A second value behind the final close: reported, and the result stands.",
         TwiceLater(Phase.PUBLISH, Phase.PUBLISH),
         "04-E3",
-        ends=(sums(*ALL),),
     ),
 }
 

@@ -18,7 +18,6 @@ from gopa.protocol.rules.findings import (
 )
 
 Json = dict[str, Any]
-
 _ACCEPTED: Final[Mapping[Mode, str]] = {Mode.FULL: "VALID", Mode.SIGNED: "SIGNED-ONLY"}
 _AUTHORITIES: Final = {Role.ORGANISER, Role.BOARD}
 

@@ -68,9 +68,7 @@ CASES: Final = {
         "14-M1",
     ),
     "rows_too_long": lie(
-        "A vector that is too long, with tests of its own.",
-        lying("join", lengthen(100)),
-        "14-P3",
+        "A vector that is too long, with tests of its own.", lying("join", lengthen(100)), "14-P3"
     ),
     "rows_abused_carries": lie(
         "Larger words, with carries that make up for it mod the order of the group.",

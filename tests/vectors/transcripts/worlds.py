@@ -8,14 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from gopa.adversary.setup import EXACT as EXACT_SETUP
-from gopa.adversary.setup import (
-    FIVE,
-    FOUR,
-    IN_ROWS,
-    ROWS_WEIGHTED,
-    VECTOR,
-    short_vectors,
-)
+from gopa.adversary.setup import FIVE, FOUR, IN_ROWS, ROWS_WEIGHTED, VECTOR, short_vectors
 from gopa.contract.beacon import QUICKNET
 from gopa.contract.manifest import DrandBeacon, Mode, TestCoins, Trust
 from gopa.contract.terms import Terms

@@ -177,10 +177,7 @@ class Plain:
 
 
 EMPTY = record(Empty)
-
-
 TAG = enumeration(Colour, u8)
-
 
 FORBIDDEN: dict[str, Callable[[], object]] = {
     "negative size": lambda: fixed(-1),

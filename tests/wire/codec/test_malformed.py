@@ -41,7 +41,6 @@ from wire.codec import (
 from wire.errors import MalformedMessage, UsageError
 
 EDGES = vector(EDGE, 1, 3)
-GOOD_EDGES = EDGES.encode((Edge(b"a", 1), Edge(b"b", 2)))
 
 
 def refusal(codec: Codec[Any], data: bytes) -> tuple[str, int | None]:

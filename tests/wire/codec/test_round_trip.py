@@ -169,7 +169,6 @@ HEADER_HEX = (
     "0004626f6479"  # body
 )
 
-
 SAMPLE_HEX = (
     "01"  # flag
     "0007"  # colour
@@ -183,7 +182,6 @@ SAMPLE_HEX = (
     "08"  # even
     "00070000"  # choice: blue, then a span
 )
-
 
 KNOWN: list[tuple[Codec[Any], Any, str]] = [
     (u8, 255, "ff"),
@@ -295,9 +293,7 @@ def test_soak_of_the_three_above(
 
 
 @pytest.mark.parametrize(
-    ("codec", "value"),
-    [(HEADER, HEADER_VALUE), (SAMPLE, SAMPLE_VALUE)],
-    ids=["header", "all"],
+    ("codec", "value"), [(HEADER, HEADER_VALUE), (SAMPLE, SAMPLE_VALUE)], ids=["header", "all"]
 )
 def test_every_small_mutation_is_canonical_or_malformed(codec: Codec[Any], value: Any) -> None:
     encoding = codec.encode(value)

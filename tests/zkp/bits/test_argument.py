@@ -39,8 +39,6 @@ from zkp.bits.layout import padded_length
 from zkp.bits.witness import WitnessScalars
 
 GROUPS = st.sampled_from(proving_groups())
-
-
 MIXTURES = st.lists(st.sampled_from(KINDS), min_size=1, max_size=5)
 
 
@@ -309,10 +307,7 @@ def largest(group: Group) -> BitForm:
 
 
 CANCELS = BitForm(((0, 1), (0, -1)))
-
-
 BIT = BitForm(((0, 1),))
-
 
 SHAPES: dict[str, Callable[[Group], Sample]] = {
     "one bit": lambda group: made_of(group, [1], CommittedValue(BIT)),

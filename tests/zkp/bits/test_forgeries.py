@@ -17,16 +17,12 @@ from zkp.bits import (
     BitStatement,
     CommittedValue,
     CommittedVector,
-    ConstraintShape,
     Layout,
     Openings,
-    Public,
     commit_bits,
     equations,
-    prove,
     prove_committed,
     prover,
-    verify,
 )
 from zkp.bits.layout import FoldingStep
 from zkp.bits.prover import Bases, prove_inner_product
@@ -170,14 +166,6 @@ def test_every_element_of_the_statement_is_bound(group: Group, element: bytes) -
         honest.verify(proof)
 
 
-def test_context_is_bound(group: Group) -> None:
-    made = two_of_each(group)
-    proof = made.prove(transcript(b"party 1"))
-    made.verify(proof, transcript(b"party 1"))
-    with pytest.raises(InvalidProof):
-        made.verify(proof, transcript(b"party 2"))
-
-
 def test_bits_are_committed_before_rho(group: Group) -> None:
     """Whoever knows rho first picks bits that make up for a false second row.
 
@@ -259,28 +247,7 @@ def test_forgetting_a_message_changes_the_challenges(group: Group, message: byte
         made.verify(proof)
 
 
-def test_a_proof_for_one_row_is_none_for_another_kind(group: Group) -> None:
-    """Public and committed rows with the same coefficients are different statements."""
-    shape = ConstraintShape(
-        group, 2, [CommittedValue(BitForm(((0, 1),))), Public(BitForm(((1, 1),)))]
-    )
-    key = Pedersen(group)
-    commitment, opening = key.commit_fresh(group.secret_scalars([1]), rng=seeded(1))
-    statement = BitStatement.of(shape, constants=[0, 0], commitments=[commitment])
-    bits = group.secret_scalars([1, 0])
-    proof = prove(statement, bits, Openings([opening]), transcript(), rng=seeded(2))
-    verify(statement, proof, transcript())
-    swapped = ConstraintShape(
-        group, 2, [Public(BitForm(((1, 1),))), CommittedValue(BitForm(((0, 1),)))]
-    )
-    other = BitStatement.of(swapped, constants=[0, 0], commitments=[commitment])
-    with pytest.raises(InvalidProof):
-        verify(other, proof, transcript())
-
-
 BITS, PADDING, EXTENSION, LENGTH = 13, 13, 14, 16
-
-
 """Thirteen bits, a padding bit and two coordinates."""
 
 
@@ -363,8 +330,6 @@ def test_a_commitment_has_nothing_on_other_bases(
 
 
 LENGTH_FOLDING = 3
-
-
 B_EXTRA, C_EXTRA = 17, 23
 
 

@@ -18,7 +18,6 @@ WORD = 32
 CHANGES = 20_000
 PARTS = 20
 DIMENSION = 40
-
 Words = list[bytes]
 Change = Callable[[random.Random, Words, Words], None]
 

@@ -5,9 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+import pytest
+
 from commitments import Pedersen
 from commitments.group import Group, Point, PointVec, SecretScalar
-from zkp.sigma import AllOf, AnyOf, ChildWitnesses, LinearRelation, Statement, Witness, conjoin
+from tests.randomness import seeded
+from wire.errors import UsageError
+from zkp.sigma import (
+    AllOf,
+    AnyOf,
+    ChildWitnesses,
+    Form,
+    LinearRelation,
+    Statement,
+    Witness,
+    conjoin,
+    prove,
+    verify,
+)
 from zkp.sigma.statements import (
     discrete_log,
     dleq,
@@ -62,6 +77,26 @@ def commit(group: Group, value: SecretScalar, blinding: SecretScalar) -> Point:
     return key.value_base * value + key.blinding_base * blinding
 
 
+def proved(statement: Statement, known: Witness, form: Form = Form.BATCHABLE) -> bytes:
+    """A proof that was just accepted."""
+    proof = prove(statement, known, context(), rng=seeded(1), form=form)
+    verify(statement, proof, context(), form=form)
+    return proof
+
+
+def accepted(group: Group, name: str, form: Form = Form.BATCHABLE) -> tuple[Statement, bytes]:
+    """The statement of a sample, with a proof that was just accepted."""
+    found = sample(group, name)
+    return found.statement, proved(found.statement, found.witness, form)
+
+
+def refused(statement: Statement, wrong: Witness) -> None:
+    """No proof comes out of a valid statement, because the witness does not fit."""
+    assert statement.violation is None
+    with pytest.raises(UsageError):
+        prove(statement, wrong, context(), rng=seeded(1))
+
+
 def sample(group: Group, name: str) -> Sample:
     return next(found for found in samples(group) if found.name == name)
 
@@ -88,16 +123,12 @@ def relations(group: Group) -> tuple[Sample, ...]:
     return (
         Sample("discrete_log", discrete_log(group, G * x), witness(group, x)),
         Sample(
-            "representation",
-            representation(group, row(H, K), H * x + K * y),
-            witness(group, x, y),
+            "representation", representation(group, row(H, K), H * x + K * y), witness(group, x, y)
         ),
         Sample("dleq", dleq(group, row(G * x, H * x), row(H)), witness(group, x)),
         Sample("dleq_three", dleq(group, row(G * x, H * x, K * x), row(H, K)), witness(group, x)),
         Sample(
-            "same_logarithm",
-            same_logarithm(group, row(H * x, K * x), row(H, K)),
-            witness(group, x),
+            "same_logarithm", same_logarithm(group, row(H * x, K * x), row(H, K)), witness(group, x)
         ),
         Sample("opening", opening(group, key, left), witness(group, x, r)),
         Sample(

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from commitments import ristretto255
 from commitments.group import Group, Point, ScalarVec
 from tests.randomness import seeded
+from tests.zkp.proof_vectors import answer, transcript
 from tests.zkp.sigma.samples import Sample, sample, samples
 from wire.errors import InvalidProof, MalformedMessage
 from zkp.sigma import (
@@ -29,7 +30,7 @@ from zkp.sigma import (
 from zkp.sigma.composition import count
 from zkp.sigma.proof import Conversation, bind_statement, challenge_bytes, prove_narg
 from zkp.sigma.prover import flatten_witness, randomness_count
-from zkp.transcript import Transcript, decode_challenges
+from zkp.transcript import decode_challenges
 
 T = TypeVar("T")
 
@@ -107,15 +108,8 @@ def _leaf(reader: Reader) -> LinearRelation:
     return LinearRelation.decode(shape, reader.take(max(used) * reader.group.point_size))
 
 
-PROTOCOL: Final = b"gopa/v1 test vectors"
-
-
 CONTEXT: Final = b"a party of a session"
-
-
 FORMS: Final = {"batchable": Form.BATCHABLE, "compact": Form.COMPACT}
-
-
 DAMAGED: Final = ("discrete_log", "dleq", "one_of_two")
 
 
@@ -137,12 +131,6 @@ class Case:
         new = f"{self.name}: {change}"
         blank = replace(self, name=new, base=self.name, witness=b"", randomness=b"")
         return replace(blank, **changes)  # type: ignore[arg-type]
-
-
-def transcript(context: bytes) -> Transcript:
-    fresh = Transcript(PROTOCOL)
-    fresh.absorb(b"context", context)
-    return fresh
 
 
 def read_statement(group: Group, data: bytes, *, composed: bool) -> Statement:
@@ -303,15 +291,12 @@ Record = dict[str, object]
 
 def judge(group: Group, case: Case) -> Record:
     """What our verifier says about a case: nothing, or the error and where it points."""
-    form = FORMS[case.form]
-    try:
+
+    def check() -> None:
         statement = read_statement(group, case.statement, composed=case.composed)
-        verify(statement, case.proof, transcript(case.context), form=form)
-    except InvalidProof as error:
-        return {"error": "InvalidProof", "check": error.check}
-    except MalformedMessage as error:
-        return {"error": "MalformedMessage", "field": error.field, "offset": error.offset}
-    return {"error": None}
+        verify(statement, case.proof, transcript(case.context), form=FORMS[case.form])
+
+    return answer(check)
 
 
 def prove_again(group: Group, case: Case) -> bytes:

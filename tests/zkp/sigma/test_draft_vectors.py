@@ -22,7 +22,6 @@ from zkp.transcript import DuplexSponge, derive_session_id
 SUITE: Final = "Shake128_P256"
 GROUP: Final = p256_group()
 FORMS: Final = {"batchable": Form.BATCHABLE, "compact": Form.COMPACT}
-
 Record = dict[str, Any]
 
 

@@ -41,9 +41,9 @@ from gopa.protocol.party.ending import next_round
 from gopa.protocol.party.states import Done, Enrolled, Invited, Outside, Stopped, opened_of
 from gopa.sessions.board_access import NotShown, RoundPatience, pause, shown
 from gopa.sessions.contribution import Decided, Offer, RoundProgress, RoundStatus
-from gopa.sessions.durable_party import DurableParty
 from gopa.sessions.following.follower import Horizon, SessionLog
-from gopa.sessions.stepped_party import blames, lacking
+from gopa.sessions.parties.durable import DurableParty
+from gopa.sessions.parties.stepped import blames, lacking
 from gopa.sessions.vault.interface import VaultError
 from wire.errors import FaultyBoard, ProtocolError
 from wire.secret import Guarded

@@ -1,8 +1,8 @@
-"""Steps one party's state machine, and forgets what a round leaves behind.
+"""One party's state machine, stepped, which forgets what a round leaves behind.
 
-What is common to a party with a vault (`durable_party`) and to one that is called with a sealed
-state (`tunnel`). The randomness of a step follows from what the party was told and a secret of the
-round (12-R1).
+What is common to a party with a vault (`durable`) and to one that is called with a sealed state
+(`tunnel`). The randomness of a step follows from what the party was told and a secret of the round
+(12-R1).
 """
 
 from __future__ import annotations
@@ -44,8 +44,14 @@ from gopa.protocol.party.states import (
     opened_of,
 )
 from gopa.rounds.toolkit import Toolkit
-from gopa.sessions.party_journal import event_parts
-from gopa.sessions.party_memory import PartyMemory, RestoreContext, memory_of, rests, state_of
+from gopa.sessions.parties.journal import event_parts
+from gopa.sessions.parties.memory import (
+    PartyMemory,
+    RestoreContext,
+    memory_of,
+    rests,
+    state_of,
+)
 from gopa.sessions.vault.interface import VaultError
 from gopa.support.version import VERSION
 from wire.domains import SESSION_CHANCE

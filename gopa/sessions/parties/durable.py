@@ -8,9 +8,9 @@ from __future__ import annotations
 from gopa.contract.manifest import Manifest
 from gopa.protocol.party import Finished, LocalPolicy, PartyState
 from gopa.rounds.toolkit import Toolkit
-from gopa.sessions.party_journal import RECORD, posts_parts
-from gopa.sessions.party_memory import MEMORY, PartyMemory
-from gopa.sessions.stepped_party import Step, SteppedParty
+from gopa.sessions.parties.journal import RECORD, posts_parts
+from gopa.sessions.parties.memory import MEMORY, PartyMemory
+from gopa.sessions.parties.stepped import Step, SteppedParty
 from gopa.sessions.vault.interface import StateDiverged, Vault
 from wire.ed25519 import SigningKey
 from wire.errors import MalformedMessage, UsageError

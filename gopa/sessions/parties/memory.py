@@ -30,7 +30,7 @@ from gopa.protocol.party.states import (
     Stopped,
 )
 from gopa.rounds.context import RoundContext, opening_of
-from gopa.sessions.party_journal import POSTED, VALUES, Run
+from gopa.sessions.parties.journal import POSTED, VALUES, Run
 from wire.codec import (
     Case,
     Codec,

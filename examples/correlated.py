@@ -1,29 +1,61 @@
 """Minimises the sum of private functions on networks, behind noise that cancels.
 
 `fig1` is the first figure of Gade and Vaidya: four agents on a cycle, functions (x - i)^2.
-`disclosure` shows what one curious neighbour learns, step by step.
+`disclosure` shows what one curious neighbour learns, step by step. `topology` has a hundred agents
+with one or two digits of MNIST each, who hear four others: on graphs that know nothing of digits,
+and on one that was fitted to them. It reads `mnist` below the folder `GOPA_DATA`.
 
     python -m examples.correlated fig1 --quick --out figures
 """
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, partial
 from itertools import islice
 
 import numpy as np
+from scipy import sparse
 
-from gopa.graph import fixed, grid, random_regular, ring
-from gopa.learning import History, quadratics
+from gopa.graph import (
+    MixingMatrix,
+    fitted_mixing,
+    fixed,
+    from_edges,
+    grid,
+    heterogeneity,
+    random_regular,
+    ring,
+)
+from gopa.learning import History, Table, Users, generator, quadratics
 from gopa.learning.clocks import constant
-from gopa.learning.correlated import Method, descend, disclosure
+from gopa.learning.correlated import (
+    Method,
+    descend,
+    descent_bound,
+    disclosure,
+    gradient_heterogeneity,
+    optimum,
+)
 from gopa.learning.experiments import FigureRun, FigureSet
-from gopa.learning.objectives import Quadratic
+from gopa.learning.objectives import LOGISTIC, Linear, Quadratic
+from gopa.learning.rows import AgentRows
+from gopa.noise import discrete_laplace, subseed
+from gopa.support.arrays import Floats
 
 figures = FigureSet(__doc__.partition("\n")[0])
 
 CLOSE = 0.1
 SHOWN: tuple[Method, ...] = ("dgd", "rss", "rss-lb")
+
+AGENTS, DEGREE, DIGITS = 100, 4, 10
+SHARD = 32
+"""Rows of one digit that lie together; an agent has two such shards."""
+
+STEP, RIDGE, BATCH = 1.0, 1e-3, 8
+SHUFFLED = "fitted to others"
+GRAPHS = ("clusters", "ring", "torus", "random regular", "exponential", SHUFFLED, "fitted")
 
 
 def four_agents() -> Quadratic:
@@ -95,6 +127,221 @@ def disclosed(run: FigureRun) -> None:
                 place.plot(history["step"], history["deviations"], label=shape)
                 run.number(f"{method}, {shape}: deviations", history["deviations"][-1])
             place.set(xlabel="step", ylabel="deviations between two functions of one agent")
+            place.legend()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Ten classifiers, one digit against the rest: by agents, and with all rows in one place."""
+
+    table: Table
+    proportions: Floats
+    problems: list[Linear]
+    whole: list[Linear]
+    best: Floats
+    least: Floats
+    test: Table
+
+    def above(self, models: Floats) -> Floats:
+        """Losses on all rows above the least, of models by any number, digit and weight."""
+        values = [each.value(models[:, k, None])[:, 0] for k, each in enumerate(self.whole)]
+        return np.stack(values, axis=1) - self.least
+
+    def accuracies(self, models: Floats) -> Floats:
+        """The share of fresh rows whose digit each of these models names."""
+        named = np.einsum("rd,akd->ark", self.test.features, models).argmax(axis=-1)
+        return np.asarray((named == self.test.labels).mean(axis=-1))
+
+
+def shards(table: Table, seed: int) -> Users:
+    """Two shards for every agent, each of one digit, and as many of every digit."""
+    rng, each = generator(seed, "shards"), 2 * AGENTS // DIGITS
+    parts: list[np.ndarray] = []
+    for digit in range(DIGITS):
+        rows = rng.permutation(np.flatnonzero(table.labels == digit))[: each * SHARD]
+        parts += np.split(rows, each)
+    order = rng.permutation(len(parts)).reshape(AGENTS, 2)
+    return Users(table, tuple(np.concatenate([parts[i], parts[j]]) for i, j in order.tolist()))
+
+
+def with_one(table: Table) -> Table:
+    """The rows with a column of ones, of length 1 again."""
+    wider = np.column_stack([table.features, np.ones(len(table))]) / np.sqrt(2)
+    return Table(wider, table.labels, table.source)
+
+
+@cache
+def task(seed: int) -> Task:
+    """The rows are 50 principal components, as in `examples/without_replacement.py`."""
+    from examples.without_replacement import digits
+
+    table, test = map(with_one, digits(seed))
+    pairs = shards(table, seed).pairs()
+    everything = [(np.concatenate([x for x, _ in pairs]), np.concatenate([y for _, y in pairs]))]
+
+    def against_rest(pairs: list[tuple[Floats, np.ndarray]], digit: int) -> Linear:
+        signed = [(x, np.where(y == digit, 1.0, -1.0)) for x, y in pairs]
+        return Linear(LOGISTIC, AgentRows.of(signed).clipped(2, 1.0), ridge=RIDGE)
+
+    problems, whole = (
+        [against_rest(part, digit) for digit in range(DIGITS)] for part in (pairs, everything)
+    )
+    best = np.stack([optimum(each, tolerance=1e-7) for each in whole])
+    least = np.array([each.value(w[None])[0] for each, w in zip(whole, best, strict=True)])
+    shares = np.stack([np.bincount(y, minlength=DIGITS) / len(y) for _, y in pairs])
+    return Task(table, shares, problems, whole, best, least, test)
+
+
+def clusters() -> MixingMatrix:
+    """Cliques of five on a ring: one edge of each was opened, and leads to the next clique."""
+    size = DEGREE + 1
+    starts, apart = range(0, AGENTS, size), np.column_stack(np.triu_indices(size, 1))
+    inside = [
+        (start + i, start + j) for start in starts for i, j in apart.tolist() if j - i < DEGREE
+    ]
+    return fixed(
+        from_edges(AGENTS, [*inside, *((s + DEGREE, (s + size) % AGENTS) for s in starts)])
+    )
+
+
+def exponential() -> MixingMatrix:
+    """Every agent hears those 1, 4, 16 and 64 further on; this one is directed, too."""
+    here = np.arange(AGENTS)
+    heard = [(here + far) % AGENTS for far in (0, *(4**k for k in range(DEGREE)))]
+    places = (np.tile(here, DEGREE + 1), np.concatenate(heard))
+    weights = np.full(len(places[0]), 1 / (DEGREE + 1))
+    matrix = sparse.csr_array((weights, places), shape=(AGENTS, AGENTS))
+    return MixingMatrix("exponential", matrix, np.full(AGENTS, 1 / AGENTS), doubly_stochastic=True)
+
+
+def topology(name: str, seed: int) -> MixingMatrix:
+    """One in which everybody hears four others; agents stand in random order."""
+    if name == "clusters":
+        return clusters()
+    if name == "exponential":
+        return exponential()
+    if name in {"fitted", SHUFFLED}:
+        shares = task(seed).proportions
+        if name == SHUFFLED:
+            # As well connected, by agents who have the labels of somebody else.
+            shares = generator(seed, "shuffled").permutation(shares)
+        return fitted_mixing(shares, DEGREE)
+    graphs = {
+        "ring": lambda: from_edges(
+            AGENTS, [(u, (u + far) % AGENTS) for u in range(AGENTS) for far in (1, 2)]
+        ),
+        "torus": lambda: grid(10, 10, torus=True),
+        "random regular": lambda: random_regular(AGENTS, DEGREE, seed),
+    }
+    return fixed(graphs[name]())
+
+
+def followed(name: str, seed: int, steps: int) -> History:
+    """Agents' losses above the least and accuracies, and the mean loss of averages so far."""
+    found, mixing = task(seed), topology(name, seed)
+    marks = np.unique(np.rint(np.geomspace(1, steps, 16)).astype(int))
+    averages = np.empty((steps + 1, DIGITS, found.best.shape[1]))
+    agents = np.empty((len(marks), AGENTS, *averages.shape[1:]))
+    bound = np.empty((DIGITS, steps))
+    for k, problem in enumerate(found.problems):
+        walk = descend(
+            problem, mixing.graph(), method="dgd", mixing=mixing, steps=constant(STEP),
+            batch=BATCH, seed=seed,
+        )  # fmt: skip
+        for each in islice(walk, steps + 1):
+            averages[each.number, k] = each.average[0]
+            if each.number in marks:
+                fused = mixing.matrix @ each.models[:, 0]
+                agents[np.searchsorted(marks, each.number), :, k] = fused
+        bound[k] = descent_bound(
+            mixing,
+            step=STEP,
+            iterations=steps,
+            smoothness=float(problem.smoothness().max()),
+            curvature=RIDGE,
+            heterogeneity=gradient_heterogeneity(problem, mixing, averages[:, k]).max(),
+            distance=float(np.linalg.norm(found.best[k])),
+            noise=problem.row_gradient_bound(2) / np.sqrt(BATCH),
+        ).loss
+    so_far = np.cumsum(found.above(averages[:-1]).mean(axis=1)) / np.arange(1, steps + 1)
+    reached = [found.accuracies(each) for each in agents]
+    return History(
+        {
+            "step": marks,
+            "above": [found.above(each).mean() for each in agents],
+            "accuracy": [each.mean() for each in reached],
+            "worst": [each.min() for each in reached],
+            "average": so_far[marks - 1],
+            "bound": bound.mean(axis=0)[marks - 1],
+        }
+    )
+
+
+def noted(run: FigureRun, name: str, each: list[History]) -> None:
+    """The means over seeds after a tenth of all steps and after all, some with their ends."""
+    mixings = [topology(name, run.seed + seed) for seed in range(len(each))]
+    shares = [task(run.seed + seed).proportions for seed in range(len(each))]
+    unlike = [heterogeneity(w, p) for w, p in zip(mixings, shares, strict=True)]
+    run.number(f"{name}: heterogeneity", float(np.mean(unlike)))
+    run.number(f"{name}: gap", float(np.mean([w.spectral_gap() for w in mixings])))
+    if name == "fitted":
+        noted_noisy(run, shares)
+    steps = each[0]["step"]
+    for place in (int(np.searchsorted(steps, steps[-1] / 10)), -1):
+        for what in ("above", "accuracy", "worst", "average", "bound"):
+            values = np.array([part[what][place] for part in each])
+            title = f"{name}: {what} after {steps[place]}"
+            run.number(title, values.mean())
+            if what in {"above", "worst"}:
+                run.number(f"{title}, least", values.min())
+                run.number(f"{title}, most", values.max())
+
+
+def noted_noisy(run: FigureRun, shares: list[Floats]) -> None:
+    """What is left if agents tell their counts of labels with noise, by what the noise hides."""
+    for unit, moved in (("row", 2), ("agent", 2 * 2 * SHARD)):
+        for epsilon in (1, 4, 16):
+            unlike = [
+                heterogeneity(fitted_mixing(noisy(each, moved, epsilon, seed), DEGREE), each)
+                for seed, each in enumerate(shares, run.seed)
+            ]
+            name = f"fitted to counts that hide a whole {unit}, epsilon {epsilon}: heterogeneity"
+            run.number(name, float(np.mean(unlike)))
+
+
+def noisy(shares: Floats, moved: int, epsilon: int, seed: int) -> Floats:
+    """Proportions from counts with noise: `moved` is how far other data move them all together."""
+    counts = np.rint(2 * SHARD * shares).astype(np.int64)
+    law = discrete_laplace(Fraction(moved, epsilon))
+    found = np.maximum(counts + law.draw(subseed(seed, "counts"), counts.shape), 0)
+    found[~found.any(axis=1)] = 1
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+@figures.figure("topology")
+def topologies(run: FigureRun) -> None:
+    """Descent with rows of one or two digits for each agent, on seven graphs of four neighbours."""
+    steps, seeds = (60, range(1)) if run.quick else (1000, range(5))
+    run.uses(task(run.seed).table)
+    titles = (
+        "loss of agents, above the least", "accuracy of the worst agent",
+        "mean loss so far of averages (dotted), and its bound",
+    )  # fmt: skip
+    with run.picture(*titles) as axes:
+        for number, name in enumerate(GRAPHS):
+            each = [
+                run.part(f"{name}-{seed}", partial(followed, name, run.seed + seed, steps))
+                for seed in seeds
+            ]
+            step = each[0]["step"]
+            shown = [*zip(axes, ("above", "worst", "bound"), "---", strict=True)]
+            for place, what, style in [*shown, (axes[2], "average", ":")]:
+                mean = np.mean([part[what] for part in each], axis=0)
+                label = name if style == "-" else None
+                place.plot(step, mean, style, color=f"C{number}", label=label)
+            noted(run, name, each)
+        for place, scale in zip(axes, ("log", "linear", "log"), strict=True):
+            place.set(xlabel="step", xscale="log", yscale=scale)
             place.legend()
 
 

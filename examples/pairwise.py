@@ -1,6 +1,7 @@
 """Statistics of all pairs of users, and models that rank: by gossip, reports and verified counts.
 
-Figures 3.4 to 3.6 of Bellet's thesis, and one that compares all ways on the same users.
+Figures 3.4 to 3.6 and Theorem 3.6 of Bellet's thesis, and one that compares all ways on the same
+users.
 
     python -m examples.pairwise fig3.4 --quick --out figures
 """
@@ -18,7 +19,7 @@ from scipy.optimize import minimize
 import gopa
 from gopa.accounting import gaussian_sigma
 from gopa.graph import Graph, complete, grid, ring, watts_strogatz
-from gopa.learning import History, Privacy, Recorder, Table, Users, generator, load, ratings
+from gopa.learning import Charge, History, Privacy, Recorder, Table, Users, generator, load, ratings
 from gopa.learning.clocks import root
 from gopa.learning.experiments import FigureRun, FigureSet
 from gopa.learning.pairwise import (
@@ -38,6 +39,8 @@ from gopa.learning.pairwise import (
     fit_local,
     fit_ranking,
     fit_verified,
+    ranking_error_bound,
+    shared_out,
     statistic,
 )
 from gopa.learning.pairwise.averaging import gradient_bias
@@ -307,6 +310,49 @@ def fig36(run: FigureRun) -> None:
             place.set(xlabel=across, ylim=(1e-3, 10), yscale="log")
             place.set_xscale("linear" if across == "depth" else "log")
             place.legend(fontsize=6)
+
+
+def missed_pairs(
+    many: int, asked: Privacy, seeds: range, depth: int, *, every_level: bool
+) -> list[float]:
+    """Errors of the AUC from bits: as many users of both labels, scores by two Beta laws."""
+    times = depth if every_level else 1
+    each = shared_out(asked, times, Charge.randomised_response)
+    rng = generator(seeds[0], "scores")
+    cells = [cells_of(rng.beta(a, b, many), depth) for a, b in ((4, 2), (2, 4))]
+    truth = ordered_pairs(CountTree.of(cells[0], depth), CountTree.of(cells[1], depth))
+    found = []
+    for seed in seeds:
+        above, below = (
+            CountTree.reported(
+                listed, depth, each, subseed(seed, "theorem", place), every_level=every_level
+            )
+            for place, listed in enumerate(cells)
+        )
+        found.append((ordered_pairs(above, below, 4.0) - truth) / many**2)
+    return found
+
+
+@figures.figure("theorem3.6")
+def theorem36(run: FigureRun) -> None:
+    """The AUC from bits of all levels and of drawn ones, beside the bound of Theorem 3.6."""
+    depth, asked = 10, Privacy(1.0, 1e-6)
+    many = [1000, 4000] if run.quick else [1000, 3000, 10_000, 30_000, 100_000]
+    seeds = range(run.seed, run.seed + (3 if run.quick else 20))
+    bounds = [ranking_error_bound(each, each, privacy=asked, depth=depth) for each in many]
+    with run.picture(f"epsilon 1, delta 1e-6, depth {depth}") as (place,):
+        for every, name in ((True, "all levels"), (False, "a level at random")):
+            across = partial(missed_pairs, asked=asked, seeds=seeds, depth=depth, every_level=every)
+            history = run.part(name, partial(curve, "users", many, across))
+            errors = np.sqrt((history["error"] ** 2).mean(axis=1))
+            place.plot(many, errors, label=name, marker=".")
+            for users, error in zip(many, errors, strict=True):
+                run.number(f"{name}, {users} of each label", error)
+        for users, bound in zip(many, bounds, strict=True):
+            run.number(f"bound, {users} of each label", bound)
+        place.plot(many, bounds, ":", label="bound, all levels")
+        place.set(xscale="log", yscale="log", xlabel="users of each label")
+        place.legend()
 
 
 @figures.figure(

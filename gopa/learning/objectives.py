@@ -191,6 +191,14 @@ class Linear(_OnRows):
         mean = np.einsum("...m,...md->...d", slopes, x)
         return np.asarray(mean + self._regulariser.gradient(models, agents))
 
+    def drawn_gradient(self, models: Floats, places: npt.NDArray[np.integer]) -> Floats:
+        """The gradients of all agents, on the rows at these places: (.., agents, any number)."""
+        who = np.arange(self.agents)[:, None]
+        x, y = self.rows.x[who, places], self.rows.y[who, places]
+        slopes = self.loss.slope(_predictions(x, models), y) * self._present[who, places]
+        mean = np.einsum("...m,...md->...d", slopes, x) / places.shape[-1]
+        return np.asarray(mean + self._regulariser.gradient(models, None))
+
     def row_gradients(self, models: Floats, agents: Which = None) -> Floats:
         """The gradient of each row's loss alone: (.., agents, rows, dimension), padding 0."""
         x, y = _of(self.rows.x, agents), _of(self.rows.y, agents)

@@ -27,6 +27,9 @@ WHERE_THERE: Final = {"IPython", "pandas"}
 ESTIMATORS: Final = {"estimator_base", "estimators"}
 LATE: Final = {
     "gopa.contract.beacon.bls",
+    "gopa.learning.estimators",
+    "gopa.learning.pairwise.scorer",
+    "gopa.learning.personalised.facade",
     "gopa.plugins.declearn",
     *(f"gopa.learning.federated.{name}" for name in ESTIMATORS),
 }

@@ -20,15 +20,24 @@ Specification: `specs/18-correlated-noise.md`; how to use it: `docs/learning/cor
 from gopa.learning.correlated.descent import descend, fit_correlated
 from gopa.learning.correlated.disclosure import Disclosure, disclosure
 from gopa.learning.correlated.disguises import METHODS, Method
-from gopa.learning.correlated.optimum import optimum, spread_bound
+from gopa.learning.correlated.optimum import (
+    DescentBound,
+    descent_bound,
+    gradient_heterogeneity,
+    optimum,
+    spread_bound,
+)
 
 __all__ = [
     "METHODS",
+    "DescentBound",
     "Disclosure",
     "Method",
     "descend",
+    "descent_bound",
     "disclosure",
     "fit_correlated",
+    "gradient_heterogeneity",
     "optimum",
     "spread_bound",
 ]

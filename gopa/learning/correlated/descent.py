@@ -6,7 +6,7 @@ Specification: `specs/18-correlated-noise.md`, section 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from gopa import UsageError
 from gopa.accounting import gaussian_sigma
 from gopa.graph import Graph, MixingMatrix
 from gopa.learning.calls import algorithm
-from gopa.learning.checks import require_seed, whole
+from gopa.learning.checks import generator, require_seed, whole
 from gopa.learning.clipping import DEVIATION, finite, length, within
 from gopa.learning.clocks import Steps, harmonic
 from gopa.learning.correlated.disclosure import disclosure
@@ -30,7 +30,7 @@ from gopa.learning.correlated.disguises import (
 from gopa.learning.correlated.optimum import mean_gradient, mean_value
 from gopa.learning.data import Users, class_numbers
 from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
-from gopa.learning.objectives import LOGISTIC, LOSSES, Objective, RowLoss, mean_of_rows
+from gopa.learning.objectives import LOGISTIC, LOSSES, Linear, Objective, RowLoss, mean_of_rows
 from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Charge, Privacy
 from gopa.learning.rows import AgentRows
@@ -73,6 +73,7 @@ def descend(  # noqa: PLR0913 - descent has many parts
     noise: float = 1.0,
     radius: float = math.inf,
     start: Floats | float = 0.0,
+    batch: int | None = None,
     seed: int,
     runs: int = 1,
 ) -> Iterator[Iterate]:
@@ -80,7 +81,8 @@ def descend(  # noqa: PLR0913 - descent has many parts
 
     Agents average what they hear by `mixing`, by default with equal weights of all edges, then
     take a step along their own gradient and stay within `radius`. `noise` is the deviation of
-    what two neighbours share, measured like a gradient.
+    what two neighbours share, measured like a gradient. With `batch` the gradient is that of so
+    many rows, which each agent draws anew in every step, of its own with replacement.
 
     Raises:
         UsageError: parts do not fit together, or the method cannot keep the sum of all models.
@@ -101,18 +103,42 @@ def descend(  # noqa: PLR0913 - descent has many parts
     if begin.shape not in {(1,), shape[1:], shape}:
         raise UsageError("one model for all, or one for each agent", "start")
     models = np.repeat(within(np.broadcast_to(begin, shape), radius)[:, None], runs, axis=1)
-    return _iterates(objective, disguise, steps, radius, models)
+    slope = _slope(objective, batch, seed, runs)
+    return _iterates(slope, disguise, steps, radius, models)
+
+
+def _slope(
+    objective: Objective, batch: int | None, seed: int, runs: int
+) -> Callable[[Floats], Floats]:
+    """The gradients of all agents at models by run, agent and number."""
+    if batch is None:
+        return objective.gradient
+    if not isinstance(objective, Linear):
+        raise UsageError("only a mean over rows is drawn from: None", "batch")
+    many, counts = whole(batch, "batch"), np.maximum(objective.rows.counts, 1)[:, None]
+    streams = [generator(seed, "drawn rows", str(run)) for run in range(runs)]
+
+    def drawn(models: Floats) -> Floats:
+        shape = (objective.agents, many)
+        places = np.stack([rng.integers(counts, size=shape) for rng in streams])
+        return objective.drawn_gradient(models, places)
+
+    return drawn
 
 
 def _iterates(
-    objective: Objective, disguise: Disguise, steps: Steps, radius: float, models: Floats
+    gradient: Callable[[Floats], Floats],
+    disguise: Disguise,
+    steps: Steps,
+    radius: float,
+    models: Floats,
 ) -> Iterator[Iterate]:
     number = 0
     while True:
         yield Iterate(number, models)
         step = float(steps(number + 1))
         heard = disguise.heard(models, step, number)
-        slope = objective.gradient(heard.transpose(1, 0, 2)).transpose(1, 0, 2)
+        slope = gradient(heard.transpose(1, 0, 2)).transpose(1, 0, 2)
         models = within(heard - step * (slope + disguise.bent(heard)), radius)
         if not np.abs(models).max() < _FAR:
             raise UsageError("models grow without bound: take shorter ones or a radius", "steps")
@@ -133,6 +159,7 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
     steps: Steps = _HARMONIC,
     noise: float = 1.0,
     radius: float = math.inf,
+    batch: int | None = None,
     iterations: int = 1000,
     runs: int = 1,
     loss: RowLoss = LOGISTIC,
@@ -143,11 +170,11 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
 
     An `Objective` is minimised as it is. Of data in another form it is the mean of `loss` over an
     agent's rows, with a `ridge`; a softmax for several classes. Rows are shortened to `row_bound`,
-    which has to be said with `privacy`.
+    which has to be said with `privacy`. Other parts are those of `descend`.
 
     With `privacy` it stops before the step that would show one neighbour, or a coalition of
-    neighbours, more than was asked for. What is claimed ends when a model is published, and is
-    of one run: several `runs` on the same data are for statistics.
+    neighbours, more than was asked for; `batch` is then refused. What is claimed ends when a model
+    is published, and is of one run: several `runs` on the same data are for statistics.
 
     Raises:
         BudgetExceeded: no noise hides anything from those who look.
@@ -164,7 +191,10 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
     ledger = PrivacyLedger(privacy, assumptions=_ASSUMED)
     run = AlgorithmRun(seed=seed, progress=progress, ledger=ledger)
     parts: dict[str, Any] = {"method": method, "mixing": mixing, "steps": steps, "noise": noise}
-    walk = descend(problem, graph, radius=radius, seed=seed, runs=runs, **parts)
+    if privacy is not None and batch is not None:
+        # The account is of means over all rows: of a batch one record moves more.
+        raise UsageError("privacy is accounted for steps over all rows: None", "batch")
+    walk = descend(problem, graph, radius=radius, batch=batch, seed=seed, runs=runs, **parts)
     warnings: tuple[str, ...] = ()
     with run:
         if privacy is not None:
@@ -182,7 +212,7 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
             run.advance("steps", each.number, iterations)
             if run.stopped or each.number == iterations:
                 break
-    sent = each.number * int(graph.degrees.sum())
+    sent = each.number * _messages(graph, method, mixing)
     keys = 2 * graph.edge_count if method in {"rss", "functions"} else 0
     return run.outcome(
         f"correlated descent ({method})",
@@ -207,6 +237,13 @@ def mean_loss(
     rows = rows.clipped(2, max(1.0, longest) if row_bound is None else row_bound)
     many = 2 if classes is None else len(classes)
     return mean_of_rows(loss, rows, many, ridge=ridge), classes
+
+
+def _messages(graph: Graph, method: Method, mixing: MixingMatrix | None) -> int:
+    """How many are sent in a step: noise that cancels goes to all neighbours, heard or not."""
+    if mixing is None or method in {"rss", "rss-lb"}:
+        return int(graph.degrees.sum())
+    return mixing.messages()
 
 
 _ASSUMED: Final = (

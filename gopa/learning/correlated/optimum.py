@@ -1,19 +1,22 @@
-"""Finds what descent on a network should come to, and bounds how far agents are from each other.
+"""Finds what descent on a network should come to, and bounds how far runs are from it.
 
-Specification: `specs/18-correlated-noise.md`, section 3.
+Specification: `specs/18-correlated-noise.md`, sections 3 and 5.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from gopa import UsageError
-from gopa.graph import MixingMatrix
+from gopa.graph import MixingMatrix, require_doubly_stochastic
+from gopa.learning.checks import number, whole
 from gopa.learning.clipping import within
 from gopa.learning.clocks import Steps
+from gopa.learning.correlated.disguises import mixed
 from gopa.learning.objectives import Objective
 from gopa.support.arrays import Floats
 
@@ -80,3 +83,81 @@ def spread_bound(  # noqa: PLR0913 - the bound has many parts
     for each in moved.tolist():
         found.append(kept * found[-1] + each)
     return np.array(found[1:])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DescentBound:
+    """What runs of plain descent with one step for ever stay below, after each iteration.
+
+    `loss` bounds the mean over iterations so far of how far the loss of the average model is
+    above the least. `apart` bounds the root of the mean over agents of the squared distance
+    between what they fused and the average, and `distance` that between average and optimum.
+    Expectations of squares, where gradients are drawn.
+    """
+
+    loss: Floats
+    apart: Floats
+    distance: Floats
+
+
+def descent_bound(  # noqa: PLR0913 - the bound has many parts
+    mixing: MixingMatrix,
+    *,
+    step: float,
+    iterations: int,
+    smoothness: float,
+    heterogeneity: float,
+    distance: float,
+    curvature: float = 0.0,
+    noise: float = 0.0,
+) -> DescentBound:
+    """How fast plain descent leads to the optimum, for smooth convex functions.
+
+    `smoothness` bounds that of every agent, `curvature` is below that of each of them,
+    `heterogeneity` bounds `gradient_heterogeneity` wherever averages come by, `distance` is that
+    of the common start from the optimum, and `noise` the deviation of an agent's drawn gradient.
+
+    Raises:
+        UsageError: the step is not below 1 / (2 smoothness), or a part is no such number.
+    """
+    require_doubly_stochastic(mixing)
+    parts = {"heterogeneity": heterogeneity, "distance": distance, "noise": noise}
+    bend = _bend(step, smoothness, curvature, parts)
+    agents, kept = len(mixing.limit), 1 - mixing.spectral_gap()
+    uneven = max(float((mixing.matrix.data**2).sum()) - 1, 0.0) / agents
+    drawn, shrunk = (step * noise) ** 2, 1 - step * curvature
+    apart, squares, sums, loss, spread, away = 0.0, distance**2, 0.0, [], [], []
+    for done in range(1, whole(iterations, "iterations") + 1):
+        sums += apart**2
+        moved = smoothness * (1 + 2 * bend) * apart**2 * step
+        straight = (shrunk * math.sqrt(squares) + bend * apart) ** 2
+        squares = min(straight, shrunk * squares + moved) + drawn / agents
+        total = distance**2 + smoothness * (1 + 2 * bend) * step * sums + done * drawn / agents
+        loss.append(total / (2 * step * (1 - 2 * bend) * done))
+        apart = math.sqrt((kept * shrunk * apart + step * heterogeneity) ** 2 + drawn * uneven)
+        spread.append(apart)
+        away.append(math.sqrt(squares))
+    return DescentBound(np.array(loss), np.array(spread), np.array(away))
+
+
+def _bend(step: float, smoothness: float, curvature: float, parts: dict[str, float]) -> float:
+    """The step times the smoothness, if all numbers are such as the bound is proved for."""
+    for name, value in {**parts, "curvature": curvature}.items():
+        if not 0 <= number(value, name) < math.inf:
+            raise UsageError("finite, and not negative", name)
+    if not (number(smoothness, "smoothness") > 0 and curvature <= smoothness < math.inf):
+        raise UsageError("above 0, finite, and not below the curvature", "smoothness")
+    bend = number(step, "step") * smoothness
+    if not 0 < bend < 1 / 2:
+        raise UsageError("above 0, and below 1 / (2 smoothness)", "step")
+    return bend
+
+
+def gradient_heterogeneity(objective: Objective, mixing: MixingMatrix, model: Floats) -> Floats:
+    """How far neighbourhoods' gradients are from the whole's at one model, or at several.
+
+    The root of the mean over agents of | sum_j W_ij grad f_j - mean of all grad f_j |^2.
+    """
+    slopes = np.moveaxis(objective.gradient(_everywhere(objective, model)), -2, 0)
+    apart = mixed(mixing.matrix, slopes - slopes.mean(axis=0))
+    return np.asarray(np.sqrt((apart * apart).sum(axis=-1).mean(axis=0)))

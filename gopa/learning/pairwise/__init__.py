@@ -33,7 +33,7 @@ from gopa.learning.pairwise.kernels import (
 )
 from gopa.learning.pairwise.local import Cells, exact_variance, fit_local
 from gopa.learning.pairwise.losses import METRIC, RANKING, MeanLoss, PairLoss
-from gopa.learning.pairwise.ranking import area_under_curve, fit_ranking
+from gopa.learning.pairwise.ranking import area_under_curve, fit_ranking, ranking_error_bound
 from gopa.learning.pairwise.subsampling import (
     PairError,
     PublicLaw,
@@ -86,6 +86,7 @@ __all__ = [
     "fit_verified",
     "in_this_process",
     "pairings",
+    "ranking_error_bound",
     "renyi_entropy",
     "shared_out",
     "statistic",

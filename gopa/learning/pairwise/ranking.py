@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gopa import UsageError
 from gopa.learning.calls import algorithm
-from gopa.learning.checks import whole
+from gopa.learning.checks import number, whole
 from gopa.learning.clipping import finite
 from gopa.learning.data import Users
 from gopa.learning.history import History
@@ -129,6 +129,36 @@ def exact_tree_variance(above: Places, below: Places, depth: int, epsilon: float
     both = factor**2 * (2.0**depth - 1) * len(above) * len(below)
     both -= factor * (len(above) * float(zeros.sum()) + len(below) * float(_ones(above).sum()))
     return one + other + both + float(lower[above].sum())
+
+
+def ranking_error_bound(
+    above: int, below: int, *, privacy: Privacy, depth: int, patience: float = _PATIENCE
+) -> float:
+    """Theorem 3.6 in numbers: no larger is the root mean square error of an AUC from all levels.
+
+    For so many users of both labels, that of `fit_ranking` with `every_level`. With a delta it
+    falls as depth sqrt(log(1 / delta) / n) / epsilon, without one as depth^1.5 / (epsilon sqrt(n)).
+
+    Raises:
+        UsageError: parts do not fit together.
+    """
+    whole(depth, "depth", 1, _DEEPEST)
+    for many, field in ((above, "above"), (below, "below")):
+        whole(many, field)
+    if not 1 < number(patience, "patience") < math.inf:
+        raise UsageError("above 1, and finite", "patience")
+    epsilon = shared_out(privacy, depth, Charge.randomised_response)
+    share = float(2 * hadamard_bit(epsilon).keep - 1) ** -2 / depth
+    error = tree_error_bound(above, below, depth, share, patience)
+    return math.sqrt(error) / (above * below)
+
+
+def tree_error_bound(above: int, below: int, depth: int, share: float, patience: float) -> float:
+    """Theorem 3.5: of the mean square error of `ordered_pairs`, where V = share * n * depth."""
+    many = above + below
+    last = 21 * math.sqrt(2 * many * share * depth) / (math.sqrt(patience) - 1)
+    inside = 2 * many + (4 * patience + 1) * min(above, below) + last
+    return share * above * below * depth**2 * inside
 
 
 @algorithm(labels="signs", points=True, alone="everybody reports once: leave graph and clock out")

@@ -13,7 +13,20 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from gopa import UsageError
-from gopa.graph import MixingMatrix, complete, fixed, from_edges, metropolis, random_regular, ring
+from gopa.graph import (
+    MixingMatrix,
+    complete,
+    equal_neighbour,
+    fitted_mixing,
+    fixed,
+    from_edges,
+    heterogeneity,
+    metropolis,
+    path,
+    random_regular,
+    ring,
+    star,
+)
 from gopa.learning import BudgetExceeded, Privacy
 from gopa.learning.clipping import DEVIATION
 from gopa.learning.clocks import Steps, constant, harmonic
@@ -21,13 +34,15 @@ from gopa.learning.correlated import (
     METHODS,
     Method,
     descend,
+    descent_bound,
     disclosure,
     fit_correlated,
+    gradient_heterogeneity,
     optimum,
     spread_bound,
 )
 from gopa.learning.correlated.disguises import InFunctions, InStates, mixed
-from gopa.learning.objectives import HINGE, Linear, Objective, Quadratic
+from gopa.learning.objectives import HINGE, LOGISTIC, Linear, Objective, Quadratic
 from gopa.learning.rows import AgentRows
 from tests.learning.correlated.networks import GRAPHS, four, points, tumours
 
@@ -317,3 +332,236 @@ def test_privacy_ends_a_run_before_it_is_exceeded() -> None:
         fit_correlated(objective, graph=graph, privacy=other, seed=1)
     with pytest.raises(UsageError, match="delta"):
         fit_correlated(objective, graph=graph, privacy=Privacy(2.0, view="neighbour"), seed=1)
+
+
+def uneven(agents: int) -> np.ndarray:
+    """Proportions of three labels: an agent has one of them, and a little of the others."""
+    return 0.1 + 0.7 * np.eye(3)[np.arange(agents) % 3]
+
+
+MIXINGS: dict[str, MixingMatrix] = {
+    "ring": fixed(ring(12)),
+    "star": metropolis(star(12)),
+    "complete": fixed(complete(12), 0.05),
+    "fitted": fitted_mixing(uneven(12), 3),
+}
+
+
+@pytest.mark.parametrize("share", [0.1, 0.45])
+@pytest.mark.parametrize("name", MIXINGS)
+def test_descent_on_quadratics_stays_below_its_bound(name: str, share: float) -> None:
+    mixing, rng = MIXINGS[name], np.random.default_rng(8)
+    objective = Quadratic(rng.standard_normal((12, 3)), scale=0.5)
+    best, step = objective.centres.mean(axis=0), share / 1.0
+    unlike = float(gradient_heterogeneity(objective, mixing, best))
+    away = mixing.matrix @ (objective.centres - best)
+    assert unlike == pytest.approx(np.sqrt((away**2).sum(axis=1).mean()))
+    start = best + 3.0
+    how: dict[str, Any] = {"heterogeneity": unlike, "distance": math.dist(start, best)}
+    bound = descent_bound(mixing, step=step, iterations=300, smoothness=1.0, **how)
+    curved = descent_bound(mixing, step=step, iterations=300, smoothness=1.0, curvature=1.0, **how)
+    assert (curved.distance <= bound.distance).all()
+    assert (curved.apart <= bound.apart).all()
+    walk = descend(
+        objective, mixing.graph(), method="dgd", mixing=mixing, steps=constant(step), start=start,
+        seed=1,
+    )  # fmt: skip
+    losses: list[float] = []
+    for each in islice(walk, 301):
+        fused, average = mixing.matrix @ each.models[:, 0], each.average[0]
+        if each.number:
+            apart = np.sqrt(((fused - average) ** 2).sum(axis=1).mean())
+            assert np.mean(losses) <= bound.loss[each.number - 1]
+            assert apart <= curved.apart[each.number - 1] * (1 + 1e-9)
+            assert math.dist(average, best) <= curved.distance[each.number - 1] + 1e-9
+        losses.append(((average - best) ** 2).sum() / 2)
+    assert apart > curved.apart[-1] / 4
+
+
+@pytest.mark.parametrize("curvature", [0.0, 0.3])
+@pytest.mark.parametrize("name", MIXINGS)
+def test_the_bound_is_that_of_its_theorem(name: str, curvature: float) -> None:
+    """[C10], written down again from the page, and its closed form."""
+    dense, n = MIXINGS[name].matrix.toarray(), 12
+    a, L, tau, sigma, r = 0.1, 2.0, 0.7, 0.4, 1.5
+    bound = descent_bound(
+        MIXINGS[name], step=a, iterations=50, smoothness=L, heterogeneity=tau, distance=r,
+        curvature=curvature, noise=sigma,
+    )  # fmt: skip
+    rho = float(np.linalg.norm(dense - 1 / n, 2))
+    omega = float(np.linalg.norm(dense - 1 / n)) / math.sqrt(n)
+    d, R = [0.0], [r**2]
+    for _ in range(50):
+        keeps, noise = 1 - a * curvature, (a * sigma) ** 2
+        one = (keeps * math.sqrt(R[-1]) + a * L * d[-1]) ** 2
+        two = keeps * R[-1] + a * L * (1 + 2 * a * L) * d[-1] ** 2
+        R.append(min(one, two) + noise / n)
+        d.append(math.sqrt((rho * keeps * d[-1] + a * tau) ** 2 + noise * omega**2))
+    assert bound.apart == pytest.approx(d[1:], rel=1e-9)
+    assert bound.distance == pytest.approx(np.sqrt(R[1:]), rel=1e-9)
+    far = a * (tau / (1 - rho) + sigma * omega / math.sqrt(1 - rho**2))
+    for T in range(1, 51):
+        squares = sum(each**2 for each in d[:T]) / T
+        inside = r**2 / (a * T) + L * (1 + 2 * a * L) * squares + a * sigma**2 / n
+        assert bound.loss[T - 1] == pytest.approx(inside / (2 * (1 - 2 * a * L)), rel=1e-9)
+        assert bound.apart[T - 1] <= far * (1 + 1e-9)
+        # a = 1 / (5 L)
+        closed = r**2 / (a * T) + 1.5 * L * far**2 + a * sigma**2 / n
+        assert bound.loss[T - 1] <= closed
+
+
+def test_the_bound_of_two_agents_is_reached() -> None:
+    """All that mixing leaves lies in one direction: nothing is lost in estimates."""
+    mixing = fixed(path(2), 0.25)
+    objective, step = Quadratic([[-1.0], [1.0]], scale=0.5), 0.25
+    bound = descent_bound(
+        mixing, step=step, iterations=40, smoothness=1.0, curvature=1.0, heterogeneity=0.5,
+        distance=0.0,
+    )  # fmt: skip
+    walk = descend(objective, path(2), method="dgd", mixing=mixing, steps=constant(step), seed=1)
+    for each in islice(walk, 1, 41):
+        fused = mixing.matrix @ each.models[:, 0]
+        assert np.abs(fused).max() == pytest.approx(bound.apart[each.number - 1])
+
+
+@pytest.mark.parametrize("batch", [None, 2])
+@pytest.mark.parametrize("name", MIXINGS)
+def test_descent_on_logistic_losses_stays_below_its_bound(name: str, batch: int | None) -> None:
+    mixing, objective = MIXINGS[name], tumours(12)
+    best, runs, step = optimum(objective), 1 if batch is None else 40, 1.0
+    walk = descend(
+        objective, mixing.graph(), method="dgd", mixing=mixing, steps=constant(step), batch=batch,
+        seed=2, runs=runs,
+    )  # fmt: skip
+    met = list(islice(walk, 121))
+    averages = np.stack([each.average for each in met])
+    bound = descent_bound(
+        mixing,
+        step=step,
+        iterations=120,
+        smoothness=float(objective.smoothness().max()),
+        curvature=0.1,
+        heterogeneity=gradient_heterogeneity(objective, mixing, averages).max(),
+        distance=float(np.linalg.norm(best)),
+        noise=0.0 if batch is None else objective.row_gradient_bound(2) / math.sqrt(batch),
+    )
+
+    def loss(models: np.ndarray) -> np.ndarray:
+        everywhere = np.repeat(models[..., None, :], 12, axis=-2)
+        return np.asarray(objective.value(everywhere).mean(axis=-1))
+
+    above = (loss(averages) - loss(best)).mean(axis=1)
+    so_far = np.cumsum(above)[:-1] / np.arange(1, 121)
+    assert (so_far <= bound.loss).all()
+    far = np.sqrt(((averages - best) ** 2).sum(axis=-1).mean(axis=1))
+    assert (far[1:] <= bound.distance).all()
+    fused = np.stack([mixed(mixing.matrix, each.models) for each in met])
+    apart = ((fused - fused.mean(axis=1, keepdims=True)) ** 2).sum(axis=-1).mean(axis=(1, 2))
+    assert (np.sqrt(apart)[1:] <= bound.apart).all()
+
+
+def test_noise_cancels_where_agents_do_not_hear_each_other_alike() -> None:
+    """A directed matrix whose columns sum to 1 keeps the sum; "rss-lb" needs equal weights."""
+    mixing, flat = MIXINGS["fitted"], Quadratic(np.zeros((12, 2)), scale=1e-300)
+    start = np.random.default_rng(9).normal(size=(12, 2))
+    how: dict[str, Any] = {"mixing": mixing, "start": start, "seed": 3}
+    walk = descend(flat, mixing.graph(), method="rss", **how)
+    for each in islice(walk, 30):
+        assert np.abs(each.average - start.mean(axis=0)).max() < 1e-12
+    assert each.spread.max() > 1e-3
+    with pytest.raises(UsageError) as caught:
+        descend(flat, mixing.graph(), method="rss-lb", **how)
+    assert caught.value.field == "mixing"
+
+
+def test_a_fitted_matrix_brings_agents_closer_to_the_optimum() -> None:
+    """Two labels pull in two directions; neighbourhoods that have both pull in none."""
+    held = np.eye(2)[np.repeat([0, 1], 10)]
+    objective = Quadratic(held @ np.array([[-1.0], [1.0]]))
+    found = {}
+    fitted = fitted_mixing(held, 4)
+    for mixing in (fixed(random_regular(20, 4, seed=1)), fitted):
+        walk = descend(
+            objective, mixing.graph(), method="dgd", mixing=mixing, steps=constant(0.1), seed=1
+        )
+        last = next(islice(walk, 200, None))
+        found[mixing.name] = np.abs(mixing.matrix @ last.models[:, 0]).max()
+    assert found["fitted"] < found["fixed"] / 3
+    assert heterogeneity(fitted, held) < 0.01
+
+
+def test_drawn_rows_are_those_of_each_agent_and_fair() -> None:
+    """One row drawn of as many agents as rows; the mean over draws is the whole gradient."""
+    data = [
+        (np.array([[1.0], [2.0], [4.0]]), np.array([1.0, -1.0, 1.0])),
+        (np.array([[3.0]]), np.array([-1.0])),
+        (np.array([[0.5], [5.0]]), np.array([1.0, 1.0])),
+    ]
+    objective = Linear(LOGISTIC, AgentRows.of(data).clipped(2, 9.0), ridge=0.2)
+    models = np.array([[0.3], [0.1], [-0.2]])
+    each = objective.row_gradients(models) + 0.2 * models[:, None]
+    places = np.array([[[0, 2, 2], [0, 0, 0], [1, 0, 0]]])
+    drawn = objective.drawn_gradient(models[None], places)
+    expected = [each[u, places[0, u]].mean(axis=0) for u in range(3)]
+    assert drawn[0] == pytest.approx(np.array(expected))
+    graph, runs = complete(3), 4000
+    still = MixingMatrix("own", sparse.csr_array(np.eye(3)), np.full(3, 1 / 3), True)
+    how: dict[str, Any] = {"method": "dgd", "mixing": still, "steps": constant(1.0), "seed": 3}
+    walk = descend(objective, graph, start=models, batch=1, runs=runs, **how)
+    moved = models[:, None] - next(islice(walk, 1, None)).models
+    for agent, (rows, _) in enumerate(data):
+        assert {round(x, 9) for x in moved[agent, :, 0].tolist()} == {
+            round(x, 9) for x in each[agent, : len(rows), 0].tolist()
+        }
+    spread = each.std() * 5 / math.sqrt(runs)
+    assert moved.mean(axis=1) == pytest.approx(objective.gradient(models), abs=spread)
+    alone = next(islice(descend(objective, graph, start=models, batch=1, **how), 30, None))
+    again = next(islice(descend(objective, graph, start=models, batch=1, runs=3, **how), 30, None))
+    assert (alone.models[:, 0] == again.models[:, 0]).all()
+    assert (again.models[:, 0] != again.models[:, 1]).any()
+
+
+@pytest.mark.parametrize(
+    ("field", "how"),
+    [
+        ("mixing", {"mixing": equal_neighbour(star(12))}),
+        ("step", {"step": 0.5}),
+        ("step", {"step": 0.0}),
+        ("step", {"step": "0.1"}),
+        ("smoothness", {"smoothness": 0.0}),
+        ("smoothness", {"smoothness": math.inf}),
+        ("smoothness", {"curvature": 1.1}),
+        ("curvature", {"curvature": -0.1}),
+        ("heterogeneity", {"heterogeneity": math.nan}),
+        ("distance", {"distance": math.inf}),
+        ("noise", {"noise": -1.0}),
+        ("iterations", {"iterations": 0}),
+    ],
+)
+def test_a_bound_is_of_what_was_proved(field: str, how: dict[str, Any]) -> None:
+    right: dict[str, Any] = {
+        "mixing": fixed(ring(12)), "step": 0.49, "smoothness": 1.0, "curvature": 0.0,
+        "heterogeneity": 1.0, "distance": 1.0, "noise": 1.0, "iterations": 2,
+    }  # fmt: skip
+    descent_bound(**right)
+    with pytest.raises(UsageError) as caught:
+        descent_bound(**{**right, **how})
+    assert caught.value.field == field
+
+
+def test_messages_of_a_directed_matrix_are_counted_as_they_are_sent() -> None:
+    mixing, objective = MIXINGS["fitted"], tumours(12)
+    how: dict[str, Any] = {"graph": mixing.graph(), "mixing": mixing, "iterations": 5, "seed": 1}
+    plain = fit_correlated(objective, method="dgd", batch=2, **how)
+    assert plain.messages == 5 * mixing.messages() < 5 * how["graph"].degrees.sum()
+    hidden = fit_correlated(objective, method="rss", **how)
+    assert hidden.messages == 5 * how["graph"].degrees.sum() + 2 * how["graph"].edge_count
+    asked = Privacy(5.0, 1e-6, view="neighbour")
+    fit_correlated(objective, privacy=asked, noise=1e4, **how)
+    for wrong in ({"batch": 2, "privacy": asked, "noise": 1e4}, {"batch": 0}, {"batch": 1.5}):
+        with pytest.raises(UsageError) as caught:
+            fit_correlated(objective, **how, **wrong)
+        assert caught.value.field == "batch"
+    with pytest.raises(UsageError) as caught:
+        descend(points(12), how["graph"], mixing=mixing, seed=1, batch=2)
+    assert caught.value.field == "batch"

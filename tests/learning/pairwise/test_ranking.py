@@ -23,6 +23,7 @@ from gopa.learning.pairwise import (
     area_under_curve,
     fit_dual_averaging,
     fit_ranking,
+    ranking_error_bound,
     shared_out,
     statistic,
 )
@@ -32,6 +33,7 @@ from gopa.learning.pairwise.ranking import (
     concordance,
     exact_tree_variance,
     ordered_pairs,
+    tree_error_bound,
 )
 from gopa.noise import hadamard_bit, subseed
 from tests.learning.pairwise.samples import users
@@ -43,14 +45,6 @@ def trees(above: Any, below: Any, depth: int, epsilon: float, run: int) -> list[
         CountTree.reported(np.asarray(cells), depth, epsilon, subseed(run, name))
         for cells, name in ((above, "above"), (below, "below"))
     ]
-
-
-def tree_error_bound(above: int, below: int, depth: int, share: float, patience: float) -> float:
-    """Theorem 3.5: of the mean square error of `ordered_pairs`, where V = share * n * depth."""
-    many = above + below
-    last = 21 * math.sqrt(2 * many * share * depth) / (math.sqrt(patience) - 1)
-    inside = 2 * many + (4 * patience + 1) * min(above, below) + last
-    return share * above * below * depth**2 * inside
 
 
 def scored(many: int, seed: int) -> Users:
@@ -183,6 +177,65 @@ def test_pruning_pays_where_trees_are_deep() -> None:
     assert error[4.0] ** 2 < tree_error_bound(many, many, depth, 4.7, 4.0) / many**4
     assert math.sqrt(exact_tree_variance(above, below, depth, 1.0)) / many**2 > 0.3
     assert error[None] > 0.2
+
+
+def test_bits_of_all_levels_are_within_the_bound_of_their_theorem() -> None:
+    rng, depth, runs = np.random.default_rng(7), 8, 12
+    for asked, many in ((Privacy(1.0, 1e-6), 4000), (Privacy(4.0, 1e-3), 1000)):
+        above = cells_of(rng.beta(4, 2, many), depth)
+        below = cells_of(rng.beta(2, 4, many // 2), depth)
+        truth = ordered_pairs(CountTree.of(above, depth), CountTree.of(below, depth))
+        each = shared_out(asked, depth, Charge.randomised_response)
+        missed = []
+        for run in range(runs):
+            first, second = (
+                CountTree.reported(cells, depth, each, subseed(run, name), every_level=True)
+                for cells, name in ((above, "above"), (below, "below"))
+            )
+            missed.append((ordered_pairs(first, second, 4.0) - truth) / (many * (many // 2)))
+        bound = ranking_error_bound(many, many // 2, privacy=asked, depth=depth)
+        assert bound / 100 < math.sqrt(np.mean(np.square(missed))) < bound
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
+def test_the_bound_falls_as_theorem_3_6_says(epsilon: float, delta: float) -> None:
+    """With the constant of [P21], and without delta as epsilon / depth for each level says."""
+    many, patience = 10**9, 4.0
+    for depth in (1, 5, 20):
+        first = shared_out(Privacy(epsilon, delta), depth, Charge.randomised_response)
+        most = 8 * (math.log(1 / delta) + epsilon) / epsilon**2 * (1 + first**2 / 12) ** 2
+        bound = ranking_error_bound(many, many, privacy=Privacy(epsilon, delta), depth=depth)
+        assert bound**2 <= tree_error_bound(many, many, depth, most, patience) / many**4
+        # So many that only the first terms count.
+        assert bound**2 * 2 * many < 42.5 * most * depth**2
+        pure = ranking_error_bound(many, many, privacy=Privacy(epsilon), depth=depth)
+        share = 1 / math.tanh(epsilon / depth / 2) ** 2 / depth
+        assert pure**2 == pytest.approx(
+            tree_error_bound(many, many, depth, share, patience) / many**4, rel=1e-6
+        )
+    assert ranking_error_bound(100 * many, 100 * many, privacy=Privacy(epsilon), depth=20) == (
+        pytest.approx(pure / 10, rel=0.02)
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("above", {"above": 0}),
+        ("below", {"below": 1.5}),
+        ("depth", {"depth": 21}),
+        ("depth", {"depth": 0}),
+        ("patience", {"patience": 1.0}),
+        ("patience", {"patience": math.inf}),
+    ],
+)
+def test_a_bound_of_errors_is_of_what_can_be_asked(field: str, change: dict[str, Any]) -> None:
+    right: dict[str, Any] = {"above": 9, "below": 4, "privacy": Privacy(1.0, 1e-6), "depth": 3}
+    ranking_error_bound(**right)
+    with pytest.raises(UsageError) as caught:
+        ranking_error_bound(**{**right, **change})
+    assert caught.value.field == field
 
 
 def test_a_bit_of_one_level_and_of_all_lead_to_the_curve() -> None:

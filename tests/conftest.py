@@ -37,6 +37,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Frameworks have environments of their own, where `make test-plugins` runs this folder.
 collect_ignore = [] if os.environ.get(PLUGINS) else ["plugins"]
 verified.remember()
+# What is collected stays until the end: there is no garbage among it to look for.
+gc.disable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -75,6 +77,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
+    gc.enable()
 
 
 def _soak_what_was_not_drawn(items: list[pytest.Item]) -> None:

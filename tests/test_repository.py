@@ -175,7 +175,8 @@ def test_the_readme_uses_one_environment() -> None:
     assert ".venv/" not in page
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
-    for target in links(page):
-        assert (page.parent / target).exists(), target
+def test_links_lead_somewhere() -> None:
+    found = [(page, target) for page in PAGES for target in links(page)]
+    assert len(found) > len(PAGES)
+    for page, target in found:
+        assert (page.parent / target).exists(), (page, target)

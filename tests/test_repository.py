@@ -45,6 +45,7 @@ def test_further_readme_programs_run(tmp_path: Path) -> None:
         run(["-c", program], tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [30, pytest.param(300, marks=pytest.mark.soak)])
 def test_the_first_readme_program_convinces(people: int, tmp_path: Path) -> None:
     """The answer is near the truth, the cheater is named, and one bit makes it invalid."""

@@ -76,6 +76,7 @@ def test_what_click_refuses_is_wrong_usage(
     assert said.err.strip()
 
 
+@pytest.mark.slow
 def test_the_code_is_right_where_nothing_can_be_said(tmp_path: Path) -> None:
     """A log on a full disk: Python would end with 1, which has a meaning of its own."""
     program = (

@@ -87,6 +87,7 @@ def test_swaps_are_tried_each_time() -> None:
             without(source + source, each)
 
 
+@pytest.mark.slow
 def test_the_nearest_tests_come_first_and_the_check_comes_back(tmp_path: Path) -> None:
     site = next(site for site in all_sites() if site.path == "gopa/protocol/rules/closes.py")
     file = tmp_path / site.path

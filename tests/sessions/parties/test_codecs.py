@@ -34,6 +34,7 @@ from gopa.sessions.parties.memory import (
     memory_of,
     state_of,
 )
+from tests.pace import examples
 from tests.sessions.parties.test_backup import Play
 from tests.sessions.parties.test_durable import copies_with, party, played
 from wire.codec import opaque, u8
@@ -148,7 +149,7 @@ def test_decoding_is_strict() -> None:
         run.encode((b"one", b""))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(data=st.data())
 def test_changed_records_decode_to_something_else_or_not(data: st.DataObject) -> None:
     record = played().vault.copies[data.draw(st.integers(5, 30))].journal()

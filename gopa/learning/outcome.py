@@ -218,6 +218,8 @@ class Outcome:
     def save(self, path: str | Path) -> Path:
         """Writes it to one file, of JSON and arrays: all but the logs of sessions.
 
+        The file is for its owner alone: the seed in it gives away all simulated noise.
+
         Raises:
             UsageError: the model has a number that is not finite, or parts that have no bytes.
         """

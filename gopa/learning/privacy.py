@@ -20,6 +20,8 @@ Relation: TypeAlias = Literal["replace-one", "add-remove"]
 UNITS: Final = ("user", "record")
 VIEWS: Final = ("everything", "neighbour", "coalition")
 RELATIONS: Final = ("replace-one", "add-remove")
+CLASSES: Final = "public: which classes there are"
+"""Assumed wherever labels are classes: somebody may have the only rows of one."""
 
 _OF: Final = {"user": "all data of one user", "record": "one record"}
 _SEES: Final = {

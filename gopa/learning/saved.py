@@ -13,6 +13,7 @@ import os
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from gopa import UsageError
+from gopa.learning.checks import require_seed, whole
 from gopa.learning.history import History
 from gopa.learning.privacy import RELATIONS, UNITS, VIEWS, Spent
 
@@ -108,7 +110,12 @@ def write(outcome: Any, path: str | Path) -> Path:
         "rounds": [[each.session.hex(), each.round] for each in outcome.transcript or ()],
     }
     unfinished = target.with_name(target.name + ".part")
-    with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
+    unfinished.unlink(missing_ok=True)
+    # The seed is in it, from which all noise follows: nobody else reads it.
+    with (
+        open(unfinished, "xb", opener=partial(os.open, mode=0o600)) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
+    ):
         _put(archive, _HEAD, json.dumps(head, allow_nan=False).encode())
         for number, data in enumerate(writer.arrays):
             _put(archive, f"{number}.npy", data)
@@ -136,7 +143,7 @@ def read(make: Callable[..., Any], path: str | Path) -> Any:
         raise UsageError("there is no such file", str(path)) from None
     except (
         ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OSError,
-        NotImplementedError, zipfile.BadZipFile, UsageError,
+        NotImplementedError, OverflowError, MemoryError, zipfile.BadZipFile, UsageError,
     ) as error:  # fmt: skip
         raise UsageError(f"this is no outcome: {error}", str(path)) from None
 
@@ -172,6 +179,8 @@ class _Reader:
 
     def of(self, tree: Any, *, finite: bool = True) -> Any:
         """The value of a JSON tree."""
+        if isinstance(tree, float) and not math.isfinite(tree):
+            raise ValueError("a number too large for any")  # 1e999 would come in as infinite
         if tree is None or isinstance(tree, bool | int | str | float):
             return tree
         if not isinstance(tree, dict):
@@ -225,6 +234,8 @@ def _parts(head: Mapping[str, Any], reader: _Reader) -> dict[str, Any]:
         float,
     }:
         raise TypeError("converged or noise is of another kind")
+    require_seed(found["seed"])
+    _require_texts(found["warnings"], "warnings")
     found["model"], found["classes"] = reader.of(head["model"]), reader.of(head["classes"])
     found["history"] = History(reader.of(head["history"], finite=False))
     spent = reader.of(head["spent"], finite=False)
@@ -232,9 +243,22 @@ def _parts(head: Mapping[str, Any], reader: _Reader) -> dict[str, Any]:
         spent["unit"] in UNITS and spent["view"] in VIEWS and spent["relation"] in RELATIONS
     ):
         raise ValueError("what was spent is said in other words")
+    _require_texts(spent["assumptions"], "assumptions")
+    whole(spent["colluders"], "colluders")
+    if type(spent["theorem"]) is not str:
+        raise TypeError("a theorem is text")
     curve = spent.pop("curve")
     found["spent"] = Spent(**spent, curve=None if curve is None else History(curve))
-    rounds = [SavedRound(bytes.fromhex(session), int(number)) for session, number in head["rounds"]]
+    rounds = [
+        SavedRound(bytes.fromhex(session), whole(number, "rounds"))
+        for session, number in head["rounds"]
+    ]
     found["transcript"] = tuple(rounds) or None
     reader.require_empty()
     return found
+
+
+def _require_texts(found: Any, name: str) -> None:
+    """Refuses all but a tuple of texts."""
+    if type(found) is not tuple or not all(type(each) is str for each in found):
+        raise TypeError(f"{name} are texts")

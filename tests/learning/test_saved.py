@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -142,6 +143,37 @@ def test_a_claim_of_another_kind_does_not_count_for_this_one() -> None:
     assert noisy(start=first, **asked).spent.epsilon > 20
 
 
+def test_a_start_against_fewer_who_collude_is_no_claim_against_more() -> None:
+    """The first session's noise may be known to more of those who collude than it allowed for."""
+    first = noisy()
+    asked: dict[str, Any] = {"session": {"corrupt": 4, "dropout": 0.0}, "mode": "off"}
+    four = Privacy(40.0, 1e-4, view="coalition", colluders=4)
+    assert noisy(**asked, privacy=four).spent.within(four)
+    assert noisy(**asked, privacy=Privacy(40.0, 1e-4), start=first).spent.epsilon > 20
+    with pytest.raises(UsageError) as caught:
+        noisy(**asked, privacy=four, start=first)
+    assert caught.value.field == "start"
+
+
+def test_what_a_model_rests_on_stays_said() -> None:
+    """Else a second session would drop that the first allowed for fewer who collude."""
+    first = noisy()
+    wider = {"corrupt": 4, "dropout": 0.0}
+    second = noisy(privacy=Privacy(40.0, 1e-4), session=wider, mode="off", start=first)
+    for said in ("at most 1 of 8 users collude", "public: which classes there are"):
+        assert said in first.spent.assumptions
+        assert said in second.spent.assumptions
+    assert "at most 4 of 8 users collude" in second.spent.assumptions
+
+
+def test_a_file_with_a_seed_is_for_its_owner(tmp_path: Path) -> None:
+    """Who has the seed has all noise: a file that others read would give it away."""
+    path = noisy().save(tmp_path / "own")
+    assert path.stat().st_mode & 0o077 == 0
+    assert noisy().save(path).stat().st_mode & 0o077 == 0
+    assert [each.name for each in tmp_path.iterdir()] == ["own"]
+
+
 def test_models_to_start_from_fit() -> None:
     first = noisy(privacy=None)
     again = noisy(privacy=None, start=dict(first.model), rate=1e-9, tol=0.0)
@@ -188,6 +220,18 @@ def array(values: Any, name: str = "0.npy", **how: Any) -> Callable[[Parts], Any
     return changed
 
 
+def huge(many: int) -> Callable[[Parts], Any]:
+    """An array that says that it has so many numbers, and has two."""
+
+    def changed(parts: Parts) -> None:
+        file = io.BytesIO()
+        shape = {"descr": "<f8", "fortran_order": False, "shape": (many,)}
+        np.lib.format.write_array_header_1_0(file, shape)
+        parts["0.npy"] = file.getvalue() + bytes(16)
+
+    return changed
+
+
 WRONG: dict[str, Callable[[Parts], Any]] = {
     "another format": head(lambda tree: tree.update(format="gopa-outcome/v2")),
     "a key too few": head(lambda tree: tree.pop("noise")),
@@ -212,6 +256,21 @@ WRONG: dict[str, Callable[[Parts], Any]] = {
     "no delta": head(lambda tree: tree["spent"]["dict"].pop("delta")),
     "a session that is no bytes": head(lambda tree: tree.update(rounds=[["x", 1]])),
     "a history without columns": head(lambda tree: tree.update(history={"dict": {}})),
+    "a number that is read as infinite": lambda parts: parts.update(
+        {
+            "outcome.json": re.sub(
+                rb'"intercept": [-.e0-9]+', b'"intercept": 1e999', parts["outcome.json"]
+            )
+        }
+    ),
+    "a negative seed": head(lambda tree: tree.update(seed=-1)),
+    "warnings that are numbers": head(lambda tree: tree.update(warnings={"tuple": [1]})),
+    "assumptions in one text": head(lambda tree: tree["spent"]["dict"].update(assumptions="none")),
+    "a theorem that is a number": head(lambda tree: tree["spent"]["dict"].update(theorem=4)),
+    "nobody colludes": head(lambda tree: tree["spent"]["dict"].update(colluders=0)),
+    "half of a round": head(lambda tree: tree.update(rounds=[["00", 1.5]])),
+    "an array larger than any memory": huge(10**14),
+    "an array larger than any number": huge(10**30),
     "no JSON": lambda parts: parts.update({"outcome.json": b"{"}),
     "a list": lambda parts: parts.update({"outcome.json": b"[]"}),
     "NaN in JSON": lambda parts: parts.update(

@@ -84,11 +84,12 @@ class FederatedEstimator(Estimator):
             last = self.__dict__.get("_run") if goes_on else None
             if goes_on and self._begun and last is None and self.epsilon is not None:
                 raise BudgetExceeded(_NO_ACCOUNT, math.inf, 0)
-            if last is not None and self._alone and groups is not None:
-                # Of parties with more rows what was spent before hides nothing.
-                raise UnfitData("the model it goes on from took each row for a party", "groups")
             problem = self._problem(X, y, groups, first=last is None)
             setting = self._setting(groups, last)
+            hides_users = setting.privacy is not None and setting.unit == "user"
+            if last is not None and self._unit == "record" and hides_users:
+                # What hid single records before is no part of a claim for all that a user has.
+                raise UnfitData("the model it goes on from hides records alone", "unit")
             rounds = self._rounds(setting, fit=True)
             self._begin(problem, groups, setting, rounds, last)
             found = self._run.carried_out(
@@ -148,6 +149,9 @@ class FederatedEstimator(Estimator):
         else:
             x = validate_data(self, X, dtype=np.float64, reset=first)
             y = np.zeros(len(x))
+        if not first and (groups is None) != self._alone:
+            # Rows of one party would count as those of several, or be counted in the clear.
+            raise UnfitData("all calls say whose each row is, or none does", "groups")
         if groups is None and not self._may_be_alone():
             raise UnfitData(_NO_GROUPS, "groups")
         owners = np.arange(len(x)) if groups is None else np.asarray(groups)
@@ -193,6 +197,7 @@ class FederatedEstimator(Estimator):
             self.session,
             self.ledger,
             before=() if last is None else last.charged,
+            assumed=() if last is None else self._assumed,
             each_one=alone,
         )
 
@@ -204,7 +209,8 @@ class FederatedEstimator(Estimator):
         self, problem: Users, groups: Any, setting: Setting, rounds: int, last: SumRun | None
     ) -> None:
         self._run = self._start(problem, setting, rounds, last)
-        self._begun, self._alone = True, groups is None
+        self._begun, self._alone, self._unit = True, groups is None, setting.unit
+        self._assumed = self._run.session.spent().assumptions
         found = scaled_by_all(problem.table.features)
         if found:
             self._run.session.warn(_SCALED.format(found))
@@ -212,6 +218,8 @@ class FederatedEstimator(Estimator):
             self._run.session.warn(_EACH_ROW.format(len(problem)))
 
     _begun, _alone = False, False
+    _unit: Unit = "user"
+    _assumed: tuple[str, ...] = ()
 
     def _shown(self, outcome: Outcome, problem: Users) -> Self:
         if self._alone and outcome.spent.hides:

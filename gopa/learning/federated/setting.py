@@ -60,8 +60,8 @@ class Setting:
     `session` has keywords of `gopa.plan` (corrupt, dropout, charged, attempts, recovery, steps)
     and of `gopa.LocalAggregator` (storage, script, executor, jobs). `ledger` is
     an account beyond this run, which is charged first. `before` is what the model has cost that it
-    starts from: `privacy` is for all of it together. With `each_one` each user has one row, and
-    everybody knows of how many there are rows in a round.
+    starts from: `privacy` is for all of it together, and rests on what is `assumed`, too. With
+    `each_one` each user has one row, and everybody knows of how many there are rows in a round.
 
     Between processes `aggregator` is one of a session that was opened for this algorithm: the users
     are those of this process, `mode` and `session` are the session's, and everybody gives the same
@@ -76,6 +76,7 @@ class Setting:
     ledger: PrivacyLedger | None = None
     aggregator: Aggregator | None = None
     before: tuple[LedgerEntry, ...] = ()
+    assumed: tuple[str, ...] = ()
     each_one: bool = False
 
     def __post_init__(self) -> None:
@@ -137,13 +138,16 @@ class Setting:
 
     @property
     def noise_seed(self) -> int:
-        """The seed of the session: another one after each session before.
+        """The seed of a session that is not charged yet: another one after each session before.
 
         With the same one their noise would be the same, and cancel in the difference of two sums.
+        Before it are those of the model, and all that the account beyond this run was charged.
         """
-        if not self.before:
+        entries = () if self.ledger is None else self.ledger.entries
+        if not self.before and not entries:
             return self.seed
-        digest = sha256(encoded((self.seed, self.before))).digest()
+        known = (self.seed, self.before, entries) if entries else (self.seed, self.before)
+        digest = sha256(encoded(known)).digest()
         return int.from_bytes(bytes(digest[:16]), "big")
 
     @property

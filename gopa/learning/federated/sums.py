@@ -88,7 +88,9 @@ class SumSession:
         corrupt, parties = self.terms.corrupt, self.terms.parties
         assumed = [f"at most {corrupt} of {parties} users collude", *assumed]
         assumed += [_VOUCHED.format(f"one {setting.unit}")] if vouched else []
+        assumed = list(dict.fromkeys([*assumed, *setting.assumed]))
         self._ledger = PrivacyLedger(setting.privacy, assumptions=assumed, entries=setting.before)
+        noise_seed = setting.noise_seed
         for ledger in (setting.ledger, self._ledger):
             if ledger is not None:
                 ledger.charge(
@@ -97,7 +99,7 @@ class SumSession:
         self._aggregator: Aggregator = given or gopa.LocalAggregator(
             self.terms,
             mode=setting.mode,
-            seed=setting.noise_seed,
+            seed=noise_seed,
             progress=False,
             vouched=vouched,
             **setting.run,

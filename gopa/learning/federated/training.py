@@ -33,7 +33,7 @@ from gopa.learning.federated.sums import Callback, SumRun, SumSession
 from gopa.learning.ledger import LedgerEntry, PrivacyLedger
 from gopa.learning.objectives import LOGISTIC, LOSSES, Linear, RowLoss, Softmax, mean_of_rows
 from gopa.learning.outcome import Outcome, Progress
-from gopa.learning.privacy import Charge, Privacy
+from gopa.learning.privacy import CLASSES, Charge, Privacy, Unit
 from gopa.learning.rows import AgentRows
 from gopa.support.arrays import Floats
 
@@ -140,8 +140,10 @@ class Training(SumRun):
         if by_record and recipe.local_steps:
             message = "one record changes several steps: take fedsgd or local_steps=0, or users"
             raise UsageError(message, "privacy")
-        if by_record and problem.weights is not None:
-            raise UsageError("a record that counts more would be hidden less", "sample_weight")
+        _require_alike(problem, setting.unit)
+        if recipe.loss.labels == "signs":
+            # What classes there are was looked up in the rows of all, or is no secret anyway.
+            setting = replace(setting, assumed=(CLASSES, *setting.assumed))
         dimension = recipe.objective(problem).dimension
         self.weights = np.zeros(dimension) if start is None else start
         if self.weights.shape != (dimension,):
@@ -182,6 +184,11 @@ class Training(SumRun):
             )
             raise UsageError(message, "clip")
         return LengthVotes("clip", setting, users, rounds)
+
+    def round(self, problem: Users) -> None:
+        """One round, of which the noise was made for rows as they were said to be."""
+        _require_alike(problem, self._shape.unit)
+        super().round(problem)
 
     def _round(self, problem: Users) -> None:
         shape, recipe, bound = self._shape, self._recipe, self._bound
@@ -270,6 +277,12 @@ class Training(SumRun):
         return found
 
 
+def _require_alike(problem: Users, unit: Unit) -> None:
+    """Refuses weights of rows where single records are hidden, in later rounds, too."""
+    if unit == "record" and problem.weights is not None:
+        raise UsageError("a record that counts more would be hidden less", "sample_weight")
+
+
 @algorithm(
     named={"loss": (RowLoss, LOSSES)},
     more=[each.name for each in fields(Recipe)],
@@ -319,8 +332,10 @@ def fedavg(  # noqa: PLR0913 - every algorithm is called like this
             raise UsageError("everybody names the same: what others have is not known", "classes")
         problem, named = class_numbers(problem, classes)
         asked = replace(asked, classes=len(named))
-    before = before_of(start, privacy) if isinstance(start, Outcome) else ()
-    setting = Setting(privacy, seed, most_rows, mode, session, ledger, aggregator, before)
+    earlier = start if isinstance(start, Outcome) else None
+    before = () if earlier is None else before_of(earlier, privacy)
+    assumed = () if earlier is None else earlier.spent.assumptions
+    setting = Setting(privacy, seed, most_rows, mode, session, ledger, aggregator, before, assumed)
     covered = rounds if planned is None else planned
     begun = None if start is None else asked.joined(start, problem.table.features.shape[1], named)
     training = Training(setting, asked, problem, rounds=covered, start=begun)
@@ -341,8 +356,9 @@ def before_of(start: Outcome, privacy: Privacy | None) -> tuple[LedgerEntry, ...
     if not spent.hides:
         return (LedgerEntry(Charge.exact(), 1, start.algorithm),)
     known = (privacy is None or spent.unit in {"user", privacy.unit}) and spent.view == "everything"
-    if not known or spent.relation != "replace-one":
-        # A claim for one record, or against a neighbour, says nothing of what is asked for here.
+    fewer = privacy is not None and spent.colluders < privacy.colluders
+    if not known or fewer or spent.relation != "replace-one":
+        # A claim for one record, or against a neighbour or fewer who collude, is no claim of ours.
         raise UsageError(f"its privacy is of another kind than {privacy}: {spent}", "start")
     return (LedgerEntry(Charge.guarantee(spent.epsilon, spent.delta), 1, start.algorithm),)
 

@@ -69,7 +69,7 @@ class Personalised(ClassifierMixin, Estimator):  # type: ignore[misc]
     l1-Adaboost; without, models are linear, with an `intercept`, and the loss is `loss` with a
     `ridge`, by default 2 by the number of a user's rows; several classes are told apart by a
     softmax. With `privacy` rows are shortened to `row_bound`. `random_state` is another name of
-    `seed`.
+    `seed`; without either the seed is 0, and with `privacy` a fresh one.
 
     After `fit`: `models_` (users, p), `graph_`, `classes_`, `users_` (their names, or numbers),
     `outcome_`, and `problem_`, the `Collaboration` that was minimised.
@@ -94,7 +94,7 @@ class Personalised(ClassifierMixin, Estimator):  # type: ignore[misc]
     learning: GraphSteps | None = None
     noise: Noise = "gaussian"
     shares: BudgetShares | None = None
-    seed: int | None = 0
+    seed: int | None = None
     random_state: Any = None
     progress: Progress = None
 
@@ -112,8 +112,7 @@ class Personalised(ClassifierMixin, Estimator):  # type: ignore[misc]
             self._pairs: list[tuple[Floats, Floats]] = []
             users, names = self._users(X, y, groups)
             self.users_, self._graph = names, self._given_graph(len(users))
-            drawn = self.seed is None or self.random_state is not None
-            self._seed: Any = seed_of(self.random_state) if drawn else self.seed
+            self._seed: Any = self._drawn()
             method = self._method()
             if len(np.unique(users.table.labels)) < 2:
                 raise UnfitData("rows of one class: nothing tells them apart", "labels")
@@ -138,6 +137,12 @@ class Personalised(ClassifierMixin, Estimator):  # type: ignore[misc]
             self.outcome_ = replace(outcome, classes=self.classes_)
             self.n_iter_ = len(outcome.history)
         return self
+
+    def _drawn(self) -> int:
+        """The seed; where it makes noise, and nobody says, one that nobody knows beforehand."""
+        if self.random_state is None and self.seed is None and self.privacy is None:
+            return 0
+        return seed_of(self.seed if self.random_state is None else self.random_state)
 
     def _users(self, X: Any, y: Any, groups: Any) -> tuple[Users, list[Any]]:
         """The users, and what they are called."""

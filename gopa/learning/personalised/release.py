@@ -18,7 +18,7 @@ from gopa.learning.checks import whole
 from gopa.learning.clipping import DEVIATION, Norm, clip
 from gopa.learning.ledger import BudgetExceeded, LedgerEntry, PrivacyLedger
 from gopa.learning.objectives import Linear, Softmax
-from gopa.learning.privacy import Charge, Privacy, Spent, Unit, worst
+from gopa.learning.privacy import CLASSES, Charge, Privacy, Spent, Unit, worst
 from gopa.noise import TableLaw, discrete_laplace, rounded_gaussian, subseed
 from gopa.support.arrays import Floats, Integers
 
@@ -34,7 +34,7 @@ Entries: TypeAlias = tuple[LedgerEntry, ...]
 
 ASSUMED: Final = (
     "public: who takes part, how many rows each has, who acts when, and the graph at the start",
-    "public: which classes there are",
+    CLASSES,
     "nobody publishes or shows a prediction of what a user keeps to itself",
     "nobody else has the seed, or sees a second run of it, or the history",
 )

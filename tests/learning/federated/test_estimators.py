@@ -152,6 +152,69 @@ def test_noise_does_not_come_again() -> None:
     assert np.abs(moved - first).min() > 1e-6
 
 
+def test_one_seed_on_one_account_has_two_noises() -> None:
+    """Else two models on one account would differ by what a single party changed, bare."""
+    account = PrivacyLedger(Privacy(100.0, 1e-3))
+    other = X.copy()
+    other[0] = -other[0]
+    asked = {**NOISY, "ledger": account}
+    first = FederatedPCA(**asked).fit(X, groups=GROUPS)
+    second = FederatedPCA(**asked).fit(other, groups=GROUPS)
+    alone = FederatedPCA(**{**NOISY, "ledger": None}).fit(X, groups=GROUPS)
+    assert np.array_equal(first.components_, alone.components_)
+    runs: list[Any] = [first._run, second._run]
+    bare = np.abs(runs[0].total.total - runs[1].total.total)
+    # One row changes no sum by more than 2, and noise has a deviation of more than 5.
+    assert runs[0].total.stderr > 5
+    assert bare.max() > 3
+    assert bare.min() > 0.1
+
+
+def test_records_that_count_more_are_refused_in_later_calls_too() -> None:
+    """The noise is for rows that count alike: one of weight 8 would be hidden an eighth as well."""
+    model = FederatedLogisticRegression(local_steps=0, unit="record", rounds=3, **NOISY)
+    model.partial_fit(X, Y, GROUPS, classes=[-1, 1])
+    model.partial_fit(X, Y, GROUPS)
+    for own in (np.ones(len(X)), np.full(len(X), 8.0)):
+        with pytest.raises(UnfitData) as caught:
+            model.partial_fit(X, Y, GROUPS, sample_weight=own)
+        assert caught.value.field == "sample_weight"
+    model.partial_fit(X, Y, GROUPS)
+    assert model.n_iter_ == 3
+
+
+def test_what_hid_records_is_no_part_of_a_claim_for_users() -> None:
+    asked: dict[str, Any] = {**NOISY, "rounds": 1, "local_steps": 0, "warm_start": True}
+    model = FederatedLogisticRegression(unit="record", **asked).fit(X, Y, groups=GROUPS)
+    model.set_params(epsilon=90.0, delta=1e-4, unit="user")
+    with pytest.raises(UnfitData) as caught:
+        model.fit(X, Y, groups=GROUPS)
+    assert caught.value.field == "unit"
+    model.set_params(unit="record")
+    hidden = model.fit(X, Y, groups=GROUPS).outcome_.spent
+    assert hidden.within(Privacy(90.0, 1e-4, unit="record"))
+    users = FederatedLogisticRegression(unit="user", **asked).fit(X, Y, groups=GROUPS)
+    users.set_params(epsilon=90.0, delta=1e-4, unit="record")
+    assert users.fit(X, Y, groups=GROUPS).outcome_.spent.unit == "record"
+
+
+def test_whose_rows_are_is_said_in_all_calls_or_in_none() -> None:
+    """Rows of one party would else be taken for those of several, or be counted in the clear."""
+    owners = np.arange(len(X))
+    ways: tuple[tuple[dict[str, Any], Any, Any], ...] = (
+        ({"epsilon": 40.0, "random_state": 1}, None, owners // 4),
+        ({**NOISY, "most_rows": 1}, owners, None),
+    )
+    for asked, first, then in ways:
+        model = FederatedLinearRegression(rounds=3, **asked)
+        model.partial_fit(X, Y.astype(float), first)
+        with pytest.raises(UnfitData) as caught:
+            model.partial_fit(X, Y.astype(float), then)
+        assert caught.value.field == "groups"
+        model.partial_fit(X, Y.astype(float), first)
+        assert model.n_iter_ == 2
+
+
 def test_a_classifier_is_what_the_function_trains() -> None:
     model = FederatedLogisticRegression(rounds=4, **EXACT).fit(X, Y, groups=GROUPS)
     same = fedavg(natural(PROBLEM.table, GROUPS), privacy=None, seed=1, rounds=4, **OFF)

@@ -266,7 +266,7 @@ def test_several_classes_are_hidden_by_one_budget() -> None:
     widened = np.column_stack([x, np.ones(240)])
     assert plain.outcome_.predict(widened, 2).tolist() == plain.predict(x, 2).tolist()
     asked = Privacy(8.0, 1e-4, unit="record")
-    hidden = Personalised(graph="ring", privacy=asked, row_bound=1.5, steps=60)
+    hidden = Personalised(graph="ring", privacy=asked, row_bound=1.5, steps=60, seed=1)
     assert hidden.fit(x, words, groups=owners).outcome_.spent.within(asked)
     for refused in ({"loss": "hinge"}, {"graph": "learn"}):
         with pytest.raises(ValueError, match=r"two classes|given graph"):
@@ -282,3 +282,18 @@ def test_a_private_user_alone_does_not_open_its_model_to_a_newcomer(users: Users
     with pytest.raises(BudgetExceeded):
         found.add_user(rows, labels)
     assert found.users_ == [0]
+
+
+def test_noise_does_not_follow_from_a_default(users: Users) -> None:
+    """Everybody knows a default seed, and so all noise; without noise runs are as they were."""
+    asked: dict[str, Any] = {"graph": "ring", "steps": 20}
+    plain = [Personalised(**asked).fit(users) for _ in range(2)]
+    assert [each.outcome_.seed for each in plain] == [0, 0]
+    hides = {**asked, "privacy": Privacy(4.0, 1e-5, unit="record")}
+    hidden = [Personalised(**hides).fit(users) for _ in range(2)]
+    assert len({0, *(each.outcome_.seed for each in hidden)}) == 3
+    assert not np.array_equal(hidden[0].models_, hidden[1].models_)
+    for said in ("seed", "random_state"):
+        again = [Personalised(**{**hides, said: 0}).fit(users) for _ in range(2)]
+        assert np.array_equal(again[0].models_, again[1].models_)
+        assert again[0].outcome_.seed == 0

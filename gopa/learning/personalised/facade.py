@@ -138,11 +138,12 @@ class Personalised(ClassifierMixin, Estimator):  # type: ignore[misc]
             self.n_iter_ = len(outcome.history)
         return self
 
-    def _drawn(self) -> int:
+    def _drawn(self) -> Any:
         """The seed; where it makes noise, and nobody says, one that nobody knows beforehand."""
-        if self.random_state is None and self.seed is None and self.privacy is None:
-            return 0
-        return seed_of(self.seed if self.random_state is None else self.random_state)
+        if self.random_state is None and self.seed is not None:
+            return self.seed
+        plain = self.random_state is None and self.privacy is None
+        return 0 if plain else seed_of(self.random_state)
 
     def _users(self, X: Any, y: Any, groups: Any) -> tuple[Users, list[Any]]:
         """The users, and what they are called."""

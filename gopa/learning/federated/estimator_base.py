@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -217,9 +217,9 @@ class FederatedEstimator(Estimator):
         if groups is None:
             self._run.session.warn(_EACH_ROW.format(len(problem)))
 
+    # Without annotations: dataclasses of estimators would take these for parameters.
     _begun, _alone = False, False
-    _unit: Unit = "user"
-    _assumed: tuple[str, ...] = ()
+    _unit, _assumed = "user", cast("tuple[str, ...]", ())
 
     def _shown(self, outcome: Outcome, problem: Users) -> Self:
         if self._alone and outcome.spent.hides:

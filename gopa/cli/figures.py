@@ -23,7 +23,7 @@ MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _PATH: Final = "/metrics"
 _SECONDS: Final = 10.0
 _COUNTED: Final = {"result": "results", "abort": "aborts", "board-lost": "board_losses"}
-_PHASES: Final = [phase.name.lower() for phase in ORDER if phase in CLOSED]
+PHASES: Final = [phase.name.lower() for phase in ORDER if phase in CLOSED]
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -109,7 +109,7 @@ class Figures(ProgressDisplay):
             shown = f"{value:.3f}".rstrip("0").rstrip(".")
             lines += [f"# TYPE {self._prefix}_{name} gauge", f"{self._prefix}_{name} {shown}"]
         lines.append(f"# TYPE {self._prefix}_phase gauge")
-        for each in _PHASES:
+        for each in PHASES:
             lines.append(f'{self._prefix}_phase{{phase="{each}"}} {int(each == phase)}')
         return "\n".join(lines) + "\n"
 

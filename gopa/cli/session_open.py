@@ -17,13 +17,13 @@ import click
 from gopa.auditing.auditor import workers
 from gopa.cli.config import config_option
 from gopa.cli.exits import FAILED_EXIT, INTERRUPTED_EXIT, OPEN, exit_help
-from gopa.cli.figures import MetricsAddress, figures_option, watched
+from gopa.cli.figures import PHASES, MetricsAddress, figures_option, watched
 from gopa.cli.logs import LogOptions, log_options
 from gopa.cli.options import Seconds, as_json_option, reporting, show
 from gopa.cli.roster import NOBODY, Names, names_in
 from gopa.cli.session_access import board_client, known_secret, secret_options
 from gopa.cli.session_progress import OrganiserProgress, ProgressDisplay, ProgressEvent, progress
-from gopa.contract.phases import CLOSED, ORDER, Phase
+from gopa.contract.phases import Phase
 from gopa.protocol.rules import SessionState
 from gopa.sessions.organising import (
     BoardLog,
@@ -38,7 +38,6 @@ from gopa.sessions.organising.storage import OrganiserPlace
 from gopa.sessions.vault import Secret, VaultInUse
 from wire.errors import UsageError
 
-_PHASES: Final = [phase.name.lower() for phase in ORDER if phase in CLOSED]
 _POLL: Final = 1.0
 _T = TypeVar("_T")
 _directory = click.argument("directory", type=click.Path(path_type=Path))
@@ -69,7 +68,7 @@ and never says two things. With --json every event is one line.
 @click.option(
     "--seconds",
     "others",
-    type=(click.Choice(_PHASES), float),
+    type=(click.Choice(PHASES), float),
     multiple=True,
     metavar="PHASE SECONDS",
     help="Another time for one phase; may be given for several.",

@@ -11,9 +11,10 @@ transcripts. `specs/04-protocol.md`, sections 1 and 2; the phase and kind `prove
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from functools import cache
 from typing import Final
 
 
@@ -199,9 +200,11 @@ def turn_after(phase: Phase, *, final: bool, rows: bool, trusted: bool) -> Turn:
     return Turn.CROSSED if not final else Turn.TRUSTED if trusted else Turn.FINAL
 
 
-def course(*, rows: bool, trusted: bool, recovers: bool) -> Iterator[Phase]:
+@cache
+def course(*, rows: bool, trusted: bool, recovers: bool) -> tuple[Phase, ...]:
     """All phases that a round of such a session may have, in their order."""
     reached: set[Phase | None] = {Phase.JOIN}
+    found: list[Phase] = []
     for phase, row in TABLE.items():
         if phase not in reached and row.beside is None:
             continue
@@ -209,4 +212,5 @@ def course(*, rows: bool, trusted: bool, recovers: bool) -> Iterator[Phase]:
         turns |= set() if trusted else {turn_after(phase, final=False, rows=rows, trusted=False)}
         turns -= set() if recovers else {Turn.MISSING}
         reached |= {row.then.get(turn) for turn in turns}
-        yield phase
+        found.append(phase)
+    return tuple(found)

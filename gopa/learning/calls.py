@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
@@ -13,6 +12,7 @@ import numpy as np
 
 from gopa import UsageError
 from gopa.graph import complete, path, ring, star
+from gopa.learning.checks import fresh_seed
 from gopa.learning.data import class_numbers, users_of
 from gopa.learning.outcome import Outcome, require_neither
 
@@ -137,7 +137,7 @@ def _rename(caller: str, known: list[str], asked: dict[str, Any]) -> None:
             value = asked.pop(name)
             asked[own] = bool(value) if name == "verbose" else value
     if "seed" in asked and asked["seed"] is None:
-        asked["seed"] = int.from_bytes(os.urandom(16), "big")
+        asked["seed"] = fresh_seed()
 
 
 def _object(name: str, value: Any, kind: type, objects: Mapping[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from hashlib import sha256
@@ -100,6 +101,11 @@ def generator(seed: int, *names: str) -> np.random.Generator:
     """
     require_seed(seed)
     return np.random.default_rng(int.from_bytes(sha256(encoded((seed, names))).digest(), "big"))
+
+
+def fresh_seed() -> int:
+    """A seed that nobody can foresee, from the system."""
+    return int.from_bytes(os.urandom(16), "big")
 
 
 def require_seed(seed: int) -> None:

@@ -5,7 +5,6 @@ Needs the extra `learning`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import signature
@@ -15,6 +14,7 @@ import numpy as np
 
 from gopa import UsageError
 from gopa.learning.calls import refuse_unknown
+from gopa.learning.checks import fresh_seed
 from gopa.support.arrays import Floats
 from gopa.support.extras import missing
 
@@ -24,6 +24,8 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
     raise missing("learning") from None
+
+__all__ = ["Estimator", "UnfitData", "seed_of", "validate_data", "value_errors"]
 
 
 class UnfitData(UsageError, ValueError):
@@ -47,7 +49,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 def seed_of(state: Any) -> int:
     """The seed that a `random_state` means: itself, a draw of a generator, or a fresh one."""
     if state is None:
-        return int.from_bytes(os.urandom(16), "big")
+        return fresh_seed()
     if isinstance(state, int | np.integer):
         return int(state)
     return int(check_random_state(state).randint(2**31))

@@ -269,8 +269,13 @@ class Softmax(_OnRows):
 
     def _slopes(self, models: Floats, agents: Which) -> Floats:
         z = self._scores(models, agents)
-        odds = np.exp(z - z.max(axis=-1, keepdims=True))
-        return np.asarray(odds / odds.sum(axis=-1, keepdims=True) - _of(self._hot, agents))
+        return np.asarray(softmax(z) - _of(self._hot, agents))
+
+
+def softmax(scores: Floats) -> Floats:
+    """The chance of each class, by the scores of all classes on the last axis."""
+    odds = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=-1, keepdims=True))
 
 
 def mean_of_rows(

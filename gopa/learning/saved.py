@@ -11,7 +11,7 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from importlib import import_module
@@ -24,6 +24,7 @@ from gopa import UsageError
 from gopa.learning.checks import require_seed, whole
 from gopa.learning.history import History
 from gopa.learning.privacy import RELATIONS, UNITS, VIEWS, Spent
+from wire.strict_json import read_json
 
 FORMAT: Final = "gopa-outcome/v1"
 _HEAD: Final = "outcome.json"
@@ -157,18 +158,15 @@ def _members(archive: zipfile.ZipFile) -> tuple[Any, list[bytes]]:
     if any(each.compress_type != zipfile.ZIP_STORED for each in listed):
         raise ValueError("a part is compressed")
     head, *arrays = (archive.read(each) for each in listed)
-    return json.loads(head, object_pairs_hook=_once, parse_constant=_no_constant), arrays
+    return read_json(head, pairs=_once), arrays
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    members = list(pairs)
+    found = dict(members)
+    if len(found) < len(members):
         raise ValueError("a key stands twice")
     return found
-
-
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is no number")
 
 
 class _Reader:
@@ -180,7 +178,7 @@ class _Reader:
     def of(self, tree: Any, *, finite: bool = True) -> Any:
         """The value of a JSON tree."""
         if isinstance(tree, float) and not math.isfinite(tree):
-            raise ValueError("a number too large for any")  # 1e999 would come in as infinite
+            raise ValueError("no finite number")  # 1e999 is read as one that is not, as NaN is
         if tree is None or isinstance(tree, bool | int | str | float):
             return tree
         if not isinstance(tree, dict):

@@ -96,7 +96,11 @@ for package in {PACKAGES}:
             continue
         try:
             importlib.import_module(found.name)
-        except (ModuleNotFoundError, BackendError):
+        except BackendError:
+            late.append(found.name)
+        except ModuleNotFoundError:
+            if found.name.startswith("gopa.learning."):
+                raise  # users import these by a name of their package: say what to install
             late.append(found.name)
 print(*late)
 """

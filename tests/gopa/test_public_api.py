@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +26,7 @@ import zkp
 from gopa.aggregation.transcript import SessionTranscript
 from gopa.cli.doctor import PACKAGES
 from tests.built_on import BUILT_ON_OTHERS
+from wire.secret import Guarded
 
 MOST_NAMES = 50
 
@@ -49,6 +51,39 @@ def test_every_public_name_survives_the_import_of_every_module() -> None:
     for name, value in before.items():
         assert getattr(gopa, name) is value
         assert type(value) is not ModuleType
+
+
+def guarded_classes() -> list[type[Guarded]]:
+    """All of them in the packages, whatever module they stand in."""
+    for module in MODULES:
+        importlib.import_module(module)
+    every, below = list[type[Guarded]](), [Guarded]
+    while below:
+        more = below.pop().__subclasses__()
+        every += [each for each in more if each.__module__.split(".")[0] != "tests"]
+        below += more
+    return every
+
+
+def test_no_dataclass_takes_the_guard_off() -> None:
+    """`@dataclass` writes `__eq__` and `__hash__` of its own, unless it is told not to."""
+
+    @dataclass(frozen=True)
+    class Leaks(Guarded):
+        secret: bytes
+
+    guards = ("__eq__", "__hash__", "__reduce_ex__")
+    assert Leaks.__eq__ is not Guarded.__eq__
+    assert len(every := guarded_classes()) > 40
+    assert [
+        (each.__qualname__, guard)
+        for each in every
+        for guard in guards
+        if getattr(each, guard) is not getattr(Guarded, guard)
+    ] == []
+    assert [
+        each for each in every if "dataclass" in getattr(each.__repr__, "__qualname__", "")
+    ] == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from importlib import import_module
-from pathlib import Path
-from pkgutil import walk_packages
 from types import ModuleType
 from typing import Any, Final
 from xml.etree import ElementTree as ET
@@ -31,13 +27,12 @@ from tests.gopa.brief_samples import Sample
 from tests.sessions.test_contribution import ONE
 from wire.brief import MOST
 from wire.ed25519 import SigningKey
-from wire.secret import Guarded, SecretBytes
+from wire.secret import SecretBytes
 
 OURS: Final = {"gopa", "wire", "commitments", "zkp", "bulletin_board"}
 RAW: Final = re.compile(r"\bb'|\bb\"|\\x|[0-9a-f]{65}|array\(")
 SECRET: Final = bytes(range(32))
 DEEPEST: Final = 4
-ROOT: Final = Path(gopa.__file__).parents[1]
 SHOWN_FIRST: Final = 3
 
 PUBLIC_TYPES: Final = {
@@ -194,39 +189,3 @@ def test_a_plan_is_a_table_in_a_notebook(roots: dict[str, Any]) -> None:
     plan = roots["plan"]
     rows = list(ET.fromstring(plan._repr_html_()))  # noqa: S314 - our own output
     assert len(rows) == len(plan.reasons) + len(plan.warnings)
-
-
-def guarded_classes() -> list[type[Guarded]]:
-    """All of them in the packages, whatever module they stand in."""
-    for package in ("wire", "commitments", "zkp", "bulletin_board", "gopa"):
-        for module in walk_packages([str(ROOT / package)], f"{package}."):
-            if module.name.split(".")[-1] not in {"__main__", "ray_executor"}:
-                with suppress(ModuleNotFoundError):
-                    import_module(module.name)
-    every, open_ones = [], [Guarded]
-    while open_ones:
-        below = open_ones.pop().__subclasses__()
-        every += [each for each in below if each.__module__.split(".")[0] != "tests"]
-        open_ones += below
-    return every
-
-
-def test_no_dataclass_takes_the_guard_off() -> None:
-    """`@dataclass` writes `__eq__` and `__hash__` of its own, unless it is told not to."""
-
-    @dataclass(frozen=True)
-    class Leaks(Guarded):
-        secret: bytes
-
-    guards = ("__eq__", "__hash__", "__reduce_ex__")
-    assert Leaks.__eq__ is not Guarded.__eq__
-    assert len(every := guarded_classes()) > 40
-    assert [
-        (each.__qualname__, guard)
-        for each in every
-        for guard in guards
-        if getattr(each, guard) is not getattr(Guarded, guard)
-    ] == []
-    assert [
-        each for each in every if "dataclass" in getattr(each.__repr__, "__qualname__", "")
-    ] == []

@@ -114,7 +114,7 @@ def _slope(
     if batch is None:
         return objective.gradient
     if not isinstance(objective, Linear):
-        raise UsageError("only a mean over rows is drawn from: None", "batch")
+        raise UsageError("rows are drawn of a linear mean over rows only: leave it out", "batch")
     many, counts = whole(batch, "batch"), np.maximum(objective.rows.counts, 1)[:, None]
     streams = [generator(seed, "drawn rows", str(run)) for run in range(runs)]
 
@@ -193,7 +193,7 @@ def fit_correlated(  # noqa: PLR0913 - every algorithm is called like this
     parts: dict[str, Any] = {"method": method, "mixing": mixing, "steps": steps, "noise": noise}
     if privacy is not None and batch is not None:
         # The account is of means over all rows: of a batch one record moves more.
-        raise UsageError("privacy is accounted for steps over all rows: None", "batch")
+        raise UsageError("the account of privacy is of steps over all rows: leave it out", "batch")
     walk = descend(problem, graph, radius=radius, batch=batch, seed=seed, runs=runs, **parts)
     warnings: tuple[str, ...] = ()
     with run:

@@ -1,4 +1,4 @@
-"""Finds what descent on a network should come to, and bounds how far runs are from it.
+"""What descent on a network should come to, and bounds on how far runs are from it.
 
 Specification: `specs/18-correlated-noise.md`, sections 3 and 5.
 """

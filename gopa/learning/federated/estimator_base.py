@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import validate_data
 
 from gopa.learning.data import Table, Users, natural
-from gopa.learning.estimators import Estimator, UnfitData, seed_of, value_errors
+from gopa.learning.estimators import Estimator, UnfitData, seed_of, validate_data, value_errors
 from gopa.learning.federated.setting import Mode, Setting
 from gopa.learning.federated.sums import Callback, SumRun
 from gopa.learning.ledger import BudgetExceeded, PrivacyLedger

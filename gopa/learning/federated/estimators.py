@@ -21,6 +21,7 @@ from gopa.learning.federated.moments import MomentSums, component_sums, line_sum
 from gopa.learning.federated.rounds import Clipping
 from gopa.learning.federated.setting import Setting
 from gopa.learning.federated.training import Recipe, Training
+from gopa.learning.objectives import softmax
 from gopa.support.arrays import Floats
 from gopa.support.extras import missing
 
@@ -123,8 +124,7 @@ class FederatedLogisticRegression(ClassifierMixin, _InRounds):  # type: ignore[m
         """The chance of each class, by the logistic model."""
         found = self.decision_function(X)
         scores = found if found.ndim > 1 else np.stack([np.zeros(len(found)), found], axis=1)
-        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+        return softmax(scores)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,11 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import validate_data
 
 from gopa.graph import Graph
 from gopa.learning.data import Table, Users
-from gopa.learning.estimators import Estimator, UnfitData, seed_of, value_errors
+from gopa.learning.estimators import Estimator, UnfitData, seed_of, validate_data, value_errors
 from gopa.learning.outcome import Progress
 from gopa.learning.pairwise.averaging import Prox, fit_dual_averaging
 from gopa.learning.pairwise.ranking import concordance

@@ -21,7 +21,7 @@ from gopa.learning.checks import generator
 from gopa.learning.clipping import finite, length
 from gopa.learning.clocks import Clock
 from gopa.learning.data import Table, Users, class_numbers, natural, users_of
-from gopa.learning.estimators import Estimator, UnfitData, seed_of, value_errors
+from gopa.learning.estimators import Estimator, UnfitData, seed_of, validate_data, value_errors
 from gopa.learning.ledger import BudgetExceeded
 from gopa.learning.objectives import (
     LOSSES,
@@ -53,7 +53,6 @@ from gopa.support.extras import missing
 try:
     from sklearn.base import ClassifierMixin
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import validate_data
 except ImportError:
     raise missing("learning") from None
 

@@ -59,7 +59,8 @@ class OwedMessages:
 
     def share(self, *names: str) -> float:
         """The part of all failures that come before one of these messages."""
-        return sum(name in self.messages for name in names) / len(self.messages)
+        messages = self.messages
+        return sum(name in messages for name in names) / len(messages)
 
 
 def plan_dropouts(

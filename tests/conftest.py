@@ -5,11 +5,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import faulthandler
 import gc
 import os
+import signal
+import sys
 from collections import defaultdict
 from collections.abc import Generator
-from typing import Any, TypeVar
+from types import FrameType
+from typing import Any, Final, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +26,8 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 FORBID_SKIPS = "GOPA_FORBID_SKIPS"
 PLUGINS = "GOPA_TEST_PLUGINS"
 RECORD_DURATIONS = "GOPA_RECORD_DURATIONS"
+HANGS: Final = 600
+"""Seconds after which a test waits for what never comes."""
 SKIPPED = "skipped"
 """What the cache of pytest calls the tests that the last run skipped: `make test-skipped`."""
 
@@ -98,6 +105,30 @@ def _kind(item: pytest.Item) -> tuple[object, ...]:
     found = item.callspec.params if isinstance(item, pytest.Function) else {}
     others = found.items() if "part" in found else ()
     return (function, *(f"{name}={value!r}" for name, value in others if name != "part"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Ends a test that hangs with what all its tasks and threads wait for."""
+    if "soak" in item.keywords:
+        return (yield)
+    before = signal.signal(signal.SIGALRM, _hangs)
+    signal.alarm(HANGS)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _hangs(number: int, frame: FrameType | None) -> None:
+    faulthandler.dump_traceback(file=sys.__stderr__)
+    try:
+        for task in asyncio.all_tasks():
+            task.print_stack()
+    except RuntimeError:
+        pass  # no loop runs
+    pytest.fail(f"it hangs: {HANGS} s are over")
 
 
 @pytest.hookimpl(wrapper=True)

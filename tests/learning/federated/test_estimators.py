@@ -43,7 +43,7 @@ for user, own in enumerate(PROBLEM.rows):
 
 ALL: Final = [
     FederatedLogisticRegression(
-        rounds=40, local_steps=5, rate=0.1, intercept=5.0, clip=8.0, **EXACT
+        rounds=12, local_steps=5, rate=0.3, intercept=5.0, clip=8.0, **EXACT
     ),
     FederatedPCA(**EXACT),
     FederatedLinearRegression(**EXACT),

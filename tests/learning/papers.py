@@ -476,9 +476,11 @@ def _sentences(text: str) -> Iterator[str]:
     plain = re.sub(r"^```.*?^```|^\|[^\n]*$|^#[^\n]*$", "", text, flags=re.MULTILINE | re.DOTALL)
     for part in re.split(r"\n\s*\n|\n(?=[*-] )", plain):
         joined = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", " ".join(part.split()))
-        yield from re.split(
-            r"(?<=[.!?]) (?=[A-Z`*(])", joined.removeprefix("* ").removeprefix("- ")
-        )
+        yield from _END.split(joined.removeprefix("* ").removeprefix("- "))
+
+
+_END: Final = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][)*])|(?<=[.!?]\*\*)|(?<=∎)) (?=[A-Z`*(])")
+"""Of a sentence, in brackets or not, of a name in bold or italics, or of a proof."""
 
 
 def page() -> Iterator[str]:

@@ -80,7 +80,7 @@ soak: install
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/soak.txt
 	GOPA_ALL_EXAMPLES=1 $(PYTEST) -m "soak or hypothesis"
 
-# The tutorial as a program, without Jupyter.
+# The tutorials as programs, without Jupyter.
 tutorial: install
 	$(BIN)/python -m pytest -n0 -m soak tests/test_repository.py -k tutorial
 
@@ -88,9 +88,10 @@ tutorial: install
 notebook: install
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/notebook.txt
 	mkdir -p build
-	cd build && $(abspath $(BIN))/jupytext --to ipynb --set-kernel python3 \
-		--run-path . --execute --output tutorial.ipynb ../examples/tutorial.py
-	cd build && $(abspath $(BIN))/jupyter nbconvert --to html tutorial.ipynb
+	cd build && for name in tutorial learning_tutorial; do \
+		$(abspath $(BIN))/jupytext --to ipynb --set-kernel python3 \
+			--run-path . --execute --output $$name.ipynb ../examples/$$name.py && \
+		$(abspath $(BIN))/jupyter nbconvert --to html $$name.ipynb || exit 1; done
 
 # For the daily loop: what is wrong at a glance, and the tests near what changed since BASE.
 BASE ?= HEAD

@@ -69,7 +69,7 @@ def test_the_first_readme_program_convinces(people: int, tmp_path: Path) -> None
 EXAMPLES = [
     path
     for path in sorted((ROOT / "examples").glob("*.py"))
-    if path.stem not in {"tutorial", "__init__"}
+    if not path.stem.endswith(("tutorial", "__init__"))
 ]
 
 
@@ -85,12 +85,13 @@ def test_examples_run(example: Path, tmp_path: Path) -> None:
     run([str(copy)], tmp_path)
 
 
-TUTORIAL = ROOT / "examples" / "tutorial.py"
+TUTORIAL, OF_LEARNING = (ROOT / "examples" / f"{each}tutorial.py" for each in ("", "learning_"))
 
 
-def test_the_tutorial_is_a_notebook() -> None:
+@pytest.mark.parametrize("tutorial", [TUTORIAL, OF_LEARNING], ids=lambda path: path.stem)
+def test_a_tutorial_is_a_notebook(tutorial: Path) -> None:
     """Cells of text are comments throughout, and every cell of code has some in front."""
-    cells = re.split(r"^# %%", TUTORIAL.read_text(), flags=re.MULTILINE)[1:]
+    cells = re.split(r"^# %%", tutorial.read_text(), flags=re.MULTILINE)[1:]
     kinds = [cell.startswith(" [markdown]\n") for cell in cells]
     assert kinds[0]
     assert sum(kinds) > 10
@@ -107,6 +108,15 @@ def test_the_tutorial_runs(tmp_path: Path) -> None:
     assert printed.count("\nINVALID") == 1
     assert "04-K3" in printed
     assert list(tmp_path.glob("tutorial/session-*/report.html"))
+
+
+@pytest.mark.soak
+def test_the_tutorial_of_learning_runs(tmp_path: Path) -> None:
+    """`make tutorial`, too: half a minute."""
+    printed = run([str(OF_LEARNING)], tmp_path)
+    assert "1 of 1 rounds are in the logs" in printed
+    assert "one more: privacy: " in printed
+    assert (tmp_path / "tutorial" / "digits.gopa-outcome").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("name", ["dev.txt", "user.txt"])

@@ -13,7 +13,7 @@ import numpy as np
 from gopa import UsageError
 from gopa.graph import complete, path, ring, star
 from gopa.learning.checks import fresh_seed
-from gopa.learning.data import class_numbers, users_of
+from gopa.learning.data import Users, class_numbers, users_of
 from gopa.learning.outcome import Outcome, require_neither
 
 GRAPHS: Final = {"ring": ring, "complete": complete, "path": path, "star": star}
@@ -104,11 +104,21 @@ class _WayIn:
             raise UsageError("all rows count alike here: fedavg weighs them", "sample_weight")
         if isinstance(asked.get("graph"), str):
             asked["graph"] = named_graph(asked["graph"], len(users))
-        classes = None
-        if self.labels == "signs" and self._reads_signs(asked):
-            kinds = len(np.unique(users.table.labels))
-            users, classes = class_numbers(users) if kinds == 2 else (users, None)
+        users, classes = self._as_signs(users, asked)
         return self._noted(self.fit(users, **asked), classes, users.table.features.shape[1])
+
+    def _as_signs(self, users: Users, asked: Mapping[str, Any]) -> tuple[Users, Any]:
+        """Users whose labels are -1 and 1 where signs are read, and the classes that they were."""
+        kinds = len(np.unique(users.table.labels)) if self.labels == "signs" else 0
+        if kinds < 2 or not self._reads_signs(asked):
+            return users, None
+        if kinds > 2:
+            message = (
+                f"two classes, and these are {kinds}: several are for fedavg, fit_correlated, "
+                "Personalised and fit_without_replacement"
+            )
+            raise UsageError(message, "labels")
+        return class_numbers(users)
 
     def _reads_signs(self, asked: Mapping[str, Any]) -> bool:
         """Whether labels are two kinds, by the loss or the kernel that is asked for."""
@@ -158,6 +168,10 @@ def named_graph(name: str, users: int) -> Any:
     return GRAPHS[name](users)
 
 
+_ANEW: Final = (
+    "no start: it begins anew. fedavg and fedsgd go on by start=, and "
+    "FederatedLogisticRegression by warm_start=True"
+)
 _INSTEAD: Final = {
     "epsilon": ("privacy=Privacy(epsilon, delta)",),
     "delta": ("privacy=Privacy(epsilon, delta)",),
@@ -182,9 +196,10 @@ _INSTEAD: Final = {
         "callback=, which may raise StopIteration", "progress=f, which may raise StopIteration",
     ),
     "tol": ("callback=, which may raise StopIteration",),
-    "warm_start": ("start=",),
-    "model": ("start=",),
-    "init": ("start=", "centres="),
+    "start": ("centres=", _ANEW),
+    "warm_start": ("start=", "centres=", _ANEW),
+    "model": ("start=", "centres=", _ANEW),
+    "init": ("start=", "centres=", _ANEW),
     "n_jobs": ('session={"jobs": n}',),
     "clients_per_round": ('session={"dropout": part}: everybody who is there takes part',),
     "fraction_fit": ('session={"dropout": part}: everybody who is there takes part',),
@@ -194,14 +209,14 @@ _INSTEAD: Final = {
     "fit_intercept": ("intercept=0 for none",),
     "regularization": ("ridge=",),
 }  # fmt: skip
-"""The first of them whose own keyword is there is named."""
+"""Of these the first whose own keyword is there is named, or that is no keyword."""
 
 
 def instead(name: str, known: Iterable[str]) -> str | None:
     """What stands for a keyword where these are known, or None."""
     there = set(known)
     for each in _INSTEAD.get(name, ()):
-        if each.partition("=")[0] in there:
+        if each == _ANEW or each.partition("=")[0] in there:
             return each
     return None
 

@@ -166,6 +166,10 @@ class FigureSet:
 
     def main(self, arguments: list[str] | None = None) -> None:
         """Runs the command; without a figure it lists those there are."""
+        self.command()(arguments, prog_name=None)
+
+    def command(self) -> click.Command:
+        """The command, with all its figures."""
         listed = "\n\n".join(
             f"{name}: {(draw.__doc__ or '').partition(chr(10))[0]}"
             for name, (draw, _) in self._figures.items()
@@ -188,7 +192,7 @@ class FigureSet:
             except (GopaError, OSError) as error:
                 raise click.ClickException(str(error)) from None
 
-        command(arguments, prog_name=None)
+        return command
 
 
 def _file_name(name: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -158,7 +159,31 @@ class _OnRows:
         return self._regulariser.ridge.copy()
 
 
-class Linear(_OnRows):
+class _MeanOfRows(_OnRows):
+    """The common part of means over rows, whose gradients are sums over any of the rows."""
+
+    _truth: Floats
+    """What a row is to be, by agent and row: its label, or a 1 for its class."""
+
+    @abstractmethod
+    def _added(self, models: Floats, x: Floats, truth: Floats, shares: Floats) -> Floats:
+        """The gradients of the losses of rows, times their shares, added up."""
+
+    def gradient(self, models: Floats, agents: Which = None) -> Floats:
+        """The gradients, in the shape of the models; a subgradient at a kink."""
+        x, truth, shares = (_of(each, agents) for each in (self.rows.x, self._truth, self._shares))
+        mean = self._added(models, x, truth, shares)
+        return np.asarray(mean + self._regulariser.gradient(models, agents))
+
+    def drawn_gradient(self, models: Floats, places: npt.NDArray[np.integer]) -> Floats:
+        """The gradients of all agents, on the rows at these places: (.., agents, any number)."""
+        who = np.arange(self.agents)[:, None]
+        x, truth = self.rows.x[who, places], self._truth[who, places]
+        drawn = self._added(models, x, truth, self._present[who, places]) / places.shape[-1]
+        return np.asarray(drawn + self._regulariser.gradient(models, None))
+
+
+class Linear(_MeanOfRows):
     """A loss averaged over an agent's rows, for linear predictions, with regularisers.
 
     F(w) = mean of loss(x w, y) + ridge / 2 |w|^2 + lasso |w|_1; without rows only the
@@ -170,13 +195,9 @@ class Linear(_OnRows):
         self, loss: RowLoss, rows: AgentRows, *, ridge: npt.ArrayLike = 0.0, lasso: float = 0.0
     ) -> None:
         if loss.labels == "signs" and not (np.abs(rows.y[rows.present]) == 1).all():
-            message = (
-                f"the {loss.name} loss takes labels -1 and 1; several classes are for fedavg, "
-                "Personalised and fit_without_replacement"
-            )
-            raise UsageError(message, "rows")
+            raise UsageError(f"the {loss.name} loss takes labels -1 and 1", "rows")
         super().__init__(rows, ridge, lasso)
-        self.loss, self._bend = loss, loss.bend
+        self.loss, self._bend, self._truth = loss, loss.bend, rows.y
 
     def value(self, models: Floats, agents: Which = None) -> Floats:
         """The values of agents' functions at models (.., agents, dimension): (.., agents)."""
@@ -184,20 +205,9 @@ class Linear(_OnRows):
         losses = self.loss.value(_predictions(x, models), y)
         return np.asarray((losses * shares).sum(axis=-1) + self._regulariser.value(models, agents))
 
-    def gradient(self, models: Floats, agents: Which = None) -> Floats:
-        """The gradients, in the shape of the models; a subgradient at a kink."""
-        x, y, shares = (_of(each, agents) for each in (self.rows.x, self.rows.y, self._shares))
-        slopes = self.loss.slope(_predictions(x, models), y) * shares
-        mean = np.einsum("...m,...md->...d", slopes, x)
-        return np.asarray(mean + self._regulariser.gradient(models, agents))
-
-    def drawn_gradient(self, models: Floats, places: npt.NDArray[np.integer]) -> Floats:
-        """The gradients of all agents, on the rows at these places: (.., agents, any number)."""
-        who = np.arange(self.agents)[:, None]
-        x, y = self.rows.x[who, places], self.rows.y[who, places]
-        slopes = self.loss.slope(_predictions(x, models), y) * self._present[who, places]
-        mean = np.einsum("...m,...md->...d", slopes, x) / places.shape[-1]
-        return np.asarray(mean + self._regulariser.gradient(models, None))
+    def _added(self, models: Floats, x: Floats, truth: Floats, shares: Floats) -> Floats:
+        slopes = self.loss.slope(_predictions(x, models), truth) * shares
+        return np.asarray(np.einsum("...m,...md->...d", slopes, x))
 
     def row_gradients(self, models: Floats, agents: Which = None) -> Floats:
         """The gradient of each row's loss alone: (.., agents, rows, dimension), padding 0."""
@@ -211,7 +221,7 @@ class Linear(_OnRows):
         return self.loss.steepest(row * _reach(radius), self.rows.label_bound) * row
 
 
-class Softmax(_OnRows):
+class Softmax(_MeanOfRows):
     """The softmax loss of several classes averaged over an agent's rows, with regularisers.
 
     F(w) = mean of ln sum_k exp(x w_k) - x w_y + ridge / 2 |w|^2 + lasso |w|_1. Labels are numbers
@@ -226,25 +236,24 @@ class Softmax(_OnRows):
             raise UsageError(f"numbers of classes from 0 to {classes - 1}", "labels")
         self._classes = classes
         super().__init__(rows, ridge, lasso)
-        self._hot = (rows.y[..., None] == np.arange(classes)) * rows.present[..., None]
+        self._truth = (rows.y[..., None] == np.arange(classes)) * rows.present[..., None]
 
     def value(self, models: Floats, agents: Which = None) -> Floats:
         """The values of agents' functions at models (.., agents, dimension): (.., agents)."""
-        z = self._scores(models, agents)
-        losses = np.logaddexp.reduce(z, axis=-1) - (z * _of(self._hot, agents)).sum(axis=-1)
+        z = self._scores(models, _of(self.rows.x, agents))
+        losses = np.logaddexp.reduce(z, axis=-1) - (z * _of(self._truth, agents)).sum(axis=-1)
         mean = (losses * _of(self._shares, agents)).sum(axis=-1)
         return np.asarray(mean + self._regulariser.value(models, agents))
 
-    def gradient(self, models: Floats, agents: Which = None) -> Floats:
-        """The gradients, in the shape of the models."""
-        slopes = self._slopes(models, agents) * _of(self._shares, agents)[..., None]
-        mean = np.einsum("...mk,...md->...kd", slopes, _of(self.rows.x, agents))
-        flat = mean.reshape(*mean.shape[:-2], self.dimension)
-        return np.asarray(flat + self._regulariser.gradient(models, agents))
+    def _added(self, models: Floats, x: Floats, truth: Floats, shares: Floats) -> Floats:
+        slopes = self._slopes(models, x, truth) * shares[..., None]
+        found = np.einsum("...mk,...md->...kd", slopes, x)
+        return np.asarray(found.reshape(*found.shape[:-2], self.dimension))
 
     def row_gradients(self, models: Floats, agents: Which = None) -> Floats:
         """The gradient of each row's loss alone: (.., agents, rows, dimension), padding 0."""
-        slopes, x = self._slopes(models, agents), _of(self.rows.x, agents)
+        x = _of(self.rows.x, agents)
+        slopes = self._slopes(models, x, _of(self._truth, agents))
         each = (slopes * _of(self._present, agents)[..., None])[..., None] * x[..., None, :]
         return np.asarray(each.reshape(*each.shape[:-2], self.dimension))
 
@@ -260,16 +269,14 @@ class Softmax(_OnRows):
         bend = (0.5 if norm == 2 else 1.0) * self.rows.bound(norm) ** 2
         return bend + self._regulariser.smoothness(norm)
 
-    def _scores(self, models: Floats, agents: Which) -> Floats:
-        x = _of(self.rows.x, agents)
+    def _scores(self, models: Floats, x: Floats) -> Floats:
         if models.shape[-1] != self.dimension:
             raise UsageError(f"a model has {self.dimension} numbers", "models")
         each = models.reshape(*models.shape[:-1], self._classes, x.shape[-1])
         return np.asarray(np.einsum("...md,...kd->...mk", x, each))
 
-    def _slopes(self, models: Floats, agents: Which) -> Floats:
-        z = self._scores(models, agents)
-        return np.asarray(softmax(z) - _of(self._hot, agents))
+    def _slopes(self, models: Floats, x: Floats, truth: Floats) -> Floats:
+        return np.asarray(softmax(self._scores(models, x)) - truth)
 
 
 def softmax(scores: Floats) -> Floats:

@@ -136,6 +136,8 @@ class Outcome:
             raise UsageError("None where no session ran", "transcript")
         for name in ("model", "classes"):
             object.__setattr__(self, name, _frozen(getattr(self, name)))
+        if self.classes is not None:
+            require_classes(self.classes, _vectors(self.model, self.classes))
 
     def to_bytes(self) -> Bytes:
         """Everything that the seed decides, in one way only: model, history, spent, traffic."""
@@ -231,7 +233,7 @@ class Outcome:
     def load(cls, path: str | Path) -> Self:
         """Reads what `save` wrote; its digest is that of what was saved.
 
-        `start=` of an algorithm goes on from it, and charges what it cost beside the rest.
+        `start=` of `fedavg` goes on from it, and charges what it cost beside the rest.
 
         Raises:
             UsageError: the file is anything else.
@@ -278,6 +280,28 @@ class Outcome:
         return str(Markup("<table>{}</table>").format(rows))
 
 
+def require_classes(classes: Any, vectors: int) -> None:
+    """Refuses classes that so many vectors of weights do not tell apart: a file may say anything.
+
+    Two classes have one vector, more of them one each. `UsageError` names `classes`.
+    """
+    many = classes.size if isinstance(classes, np.ndarray) and classes.ndim == 1 else 0
+    if many < 2 or len(np.unique(classes)) < many:
+        raise UsageError("an array of two or more, all of them different", "classes")
+    if vectors != (1 if many == 2 else many):
+        raise UsageError(f"{many} classes, and the model tells others apart", "classes")
+
+
+def _vectors(model: Any, classes: Any) -> int:
+    """How many vectors of weights a model has for these classes."""
+    if isinstance(model, dict) and "coef" in model:
+        return 1 if np.ndim(model["coef"]) < 2 else len(model["coef"])
+    found = model.get("models", 0.0) if isinstance(model, dict) else model
+    many = 1 if np.size(classes) == 2 else np.size(classes)
+    # They stand one after the other in one vector.
+    return many if not np.ndim(found) or np.shape(found)[-1] % max(1, many) == 0 else 0
+
+
 def predicted(model: Any, classes: Any, rows: Floats, user: int | None = None) -> Any:
     """The classes or numbers that a model of coefficients, or of centres, has for rows."""
     own = model if isinstance(model, dict) else {"models": model}
@@ -297,7 +321,10 @@ def predicted(model: Any, classes: Any, rows: Floats, user: int | None = None) -
         raise UsageError(message, "rows")
     if "centres" in own:
         return ((rows[:, None] - coef) ** 2).sum(axis=-1).argmin(axis=1)
-    scores = np.einsum("rd,...d->r...", rows, coef) + own.get("intercept", 0.0)
+    added = numbers(own.get("intercept", 0.0), "model")
+    if added.shape not in {(), coef.shape[:-1]}:
+        raise UsageError(f"one intercept, or one for each of {len(coef)} vectors", "model")
+    scores = np.einsum("rd,...d->r...", rows, coef) + added
     if classes is None:
         return scores
     return classes[scores.argmax(axis=1) if kinds > 1 else (scores > 0).astype(int)]

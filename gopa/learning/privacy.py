@@ -74,7 +74,7 @@ class Privacy:
         return f"{_worth(self.epsilon, self.delta)} {_of_whom(self)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Spent:
     """What an algorithm has spent, by which theorem and under which assumptions.
 
@@ -99,6 +99,9 @@ class Spent:
             raise UsageError("epsilon is at least 0, or infinite", "epsilon")
         if not 0 <= self.delta <= 1:
             raise UsageError("delta is a probability", "delta")
+
+    def __repr__(self) -> str:
+        return f"<Spent: {self}>"
 
     @classmethod
     def of(  # noqa: PLR0913 - a report has many parts

@@ -177,11 +177,13 @@ def test_noise_that_cancels_takes_data() -> None:
     assert np.array_equal(found.model, same.model)
     assert (found.predict(X) == words).mean() > 0.9
     assert fit_correlated(objective, graph="ring", **asked).digest() == same.digest()
-    three = fit_correlated(
-        X, np.digitize(X[:, 0], [-0.5, 0.5]), PARTIES, graph="ring", ridge=0.1, row_bound=2.0,
-        **asked,
-    )  # fmt: skip
-    assert set(three.predict(X)) <= {0, 1, 2}
+    kinds = np.digitize(X[:, 0], [-0.5, 0.5])
+    near = Privacy(9.0, 1e-5, "record", "neighbour")
+    for more in ({}, {"batch": 4, "method": "dgd"}, {"privacy": near, "noise": 400.0}):
+        how: dict[str, Any] = {**asked, "graph": "ring", "ridge": 0.1, "row_bound": 2.0, **more}
+        three = fit_correlated(X, kinds, PARTIES, **how)
+        assert set(three.predict(X)) <= {0, 1, 2}
+        assert "privacy" not in more or three.spent.within(near)
 
 
 def test_a_seed_of_none_is_another_one_each_time() -> None:
@@ -207,6 +209,13 @@ NAMED: dict[str, tuple[Callable[[], Any], str, str]] = {
     "one class": (lambda: fedavg(X, np.zeros(60), PARTIES, **PLAIN), "labels", "one class"),
     "numbers and text": (
         lambda: fedavg([(X[:2], [0, 1]), (X[:2], ["0", "1"]), (X, Y)], **PLAIN), "labels", "text",
+    ),
+    "several classes where two are told apart": (
+        lambda: fit_sgd(X, PARTIES, PARTIES, privacy=None, seed=1), "labels", "fit_correlated",
+    ),
+    "pairs of several classes": (
+        lambda: fit_pairwise(X, Y + (PARTIES == 0), PARTIES, kernel="auc", graph="ring", seed=1),
+        "labels", "two classes",
     ),
     "no such loss": (lambda: fedavg(PAIRS, loss="mse", **PLAIN), "loss", "'squared'"),
     "no such graph": (
@@ -271,6 +280,9 @@ KEYWORDS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (kmeans, {"n_clusters": 3}, "clusters="),
     (fit_sgd, {"epsilon": 1.0}, "privacy=Privacy"),
     (fit_sgd, {"early_stopping": True}, "progress="),
+    (fit_sgd, {"start": None}, "fedavg and fedsgd"),
+    (fit_sgd, {"warm_start": True}, "fedavg and fedsgd"),
+    (kmeans, {"start": None}, "centres="),
     (fit_pairwise, {"alpha": 1.0}, "kernel"),
 ]
 

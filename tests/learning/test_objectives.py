@@ -382,6 +382,26 @@ def test_a_softmax_of_two_classes_is_the_logistic_loss_of_their_difference() -> 
         other.value(apart)
 
 
+@pytest.mark.parametrize("name", ["logistic, ridge", "softmax, ridge"])
+def test_a_gradient_of_all_rows_drawn_once_is_the_whole_one(name: str) -> None:
+    """And of single rows it is that row's: what `batch=` draws is unbiased."""
+    found: Any = OBJECTIVES[name]
+    models = np.random.default_rng(2).standard_normal((3, 4, found.dimension))
+    regular = found.gradient(models) - (
+        found.row_gradients(models) * found.rows.shares[..., None]
+    ).sum(axis=-2)
+    for agent, many in enumerate(found.rows.counts):
+        if many:
+            places = (
+                np.broadcast_to(np.arange(many), (3, 4, many))
+                % np.maximum(found.rows.counts, 1)[:, None]
+            )
+            whole = found.drawn_gradient(models, places)[:, agent]
+            assert whole == pytest.approx(found.gradient(models)[:, agent])
+    first = found.drawn_gradient(models, np.zeros((3, 4, 2), dtype=int))
+    assert first == pytest.approx(found.row_gradients(models)[..., 0, :] + regular)
+
+
 @pytest.mark.parametrize("norm", NORMS)
 def test_no_gradient_of_a_row_is_longer_than_the_bound_of_a_softmax(norm: float) -> None:
     """Noise is measured by it: what a row adds to the weights of all classes together."""

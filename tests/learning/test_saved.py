@@ -18,6 +18,7 @@ import pytest
 from gopa import UsageError
 from gopa.graph import ring
 from gopa.learning import BudgetExceeded, History, Outcome, Privacy, Spent, linear_models, ratings
+from gopa.learning.correlated import fit_correlated
 from gopa.learning.federated import fedavg, kmeans, mean, quantiles
 from gopa.learning.network_dp import fit_sgd, fit_sum
 from gopa.learning.personalised import Personalised
@@ -88,6 +89,62 @@ def test_a_loaded_model_predicts_as_it_did(tmp_path: Path) -> None:
         with pytest.raises(UsageError) as caught:
             found[name].predict(given, user)
         assert caught.value.field == field
+
+
+def several(fit: Callable[..., Outcome], **asked: Any) -> Outcome:
+    """A model of three classes."""
+    rows = np.random.default_rng(4).normal(size=(48, 2))
+    kinds = np.digitize(rows[:, 0], [-0.4, 0.4])
+    return fit(rows, kinds, np.arange(48) % 6, privacy=None, seed=1, **asked)
+
+
+TOLD_APART: dict[str, Callable[[], Outcome]] = {
+    "coefficients of two": noisy,
+    "coefficients": lambda: several(fedavg, rounds=1, **OFF),
+    "one vector": lambda: several(fit_correlated, graph="ring", iterations=3, ridge=0.1),
+    "nodes": lambda: several(fit_without_replacement, batch=2),
+}
+
+
+@pytest.mark.parametrize("name", TOLD_APART)
+def test_classes_that_a_model_does_not_tell_apart_are_refused(name: str, tmp_path: Path) -> None:
+    """A file may be edited: what it says of classes is looked at before anybody predicts."""
+    path = TOLD_APART[name]().save(tmp_path / "right")
+    with zipfile.ZipFile(path) as archive:
+        parts = {each: archive.read(each) for each in archive.namelist()}
+    assert set(Outcome.load(path).predict(np.eye(2))) <= {-1, 0, 1, 2}
+    tree = json.loads(parts["outcome.json"])
+    home = tree["model"]["Trained"]["dict"] if name == "nodes" else tree
+    many = 2 if name == "coefficients of two" else 3
+    for wrong in (
+        [], [0], [0] * many, list(range(many + 2)), [[0, 1, 2][:many]],
+        *([[0, 1]] * (name in LONG)),
+    ):  # fmt: skip
+        values = np.array(wrong, dtype=np.int64)
+        changed = dict(parts)
+        array(values, f"{home['classes']['array']}.npy")(changed)
+        home["classes"] |= {"shape": list(values.shape)}
+        changed["outcome.json"] = json.dumps(tree).encode()
+        with pytest.raises(UsageError) as caught:
+            Outcome.load(packed(changed, tmp_path / "other"))
+        assert caught.value.field == str(tmp_path / "other")
+        assert "classes" in str(caught.value)
+    for other in (3, "yes", {"tuple": [0, 1]}):
+        home["classes"] = other
+        with pytest.raises(UsageError):
+            Outcome.load(packed({"outcome.json": json.dumps(tree).encode()}, tmp_path / "other"))
+
+
+LONG = {"coefficients", "nodes"}
+"""Whose vectors are counted: one of weights for two classes would have as many numbers."""
+
+
+def test_an_intercept_that_does_not_fit_is_no_model() -> None:
+    found = noisy()
+    for wrong in ("a", [0.0, 1.0, 2.0]):
+        with pytest.raises(UsageError) as caught:
+            replace(found, model={**found.model, "intercept": wrong}).predict(np.eye(2))
+        assert caught.value.field == "model"
 
 
 @pytest.mark.slow

@@ -6,17 +6,21 @@ import ast
 import re
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from commitments.group import Group
 from gopa import twoparty
-from gopa.twoparty import arithmetic, comparison, laplace_noise
+from gopa.twoparty import Circuit, arithmetic, comparison, laplace_noise
 from gopa.twoparty.conversation import HEADER, MessageKind
 from gopa.twoparty.transfer import COLUMNS, FAMILY
 from tests.group.backends import installed_groups
 from tests.noise.test_laws import ROOT
+from tests.twoparty.groups import BITS, bytes_of_user, depth, deviation, group_circuit
 from tests.twoparty.two_party_vectors import records
 from tests.vectors.registry import FOLDER, render
 from wire import domains
@@ -43,6 +47,45 @@ def test_every_name_in_its_table_is_there() -> None:
     things = (twoparty, arithmetic, *classes)
     assert {"comparison", "Builder", "start"} <= names
     assert [name for name in names if not any(hasattr(each, name) for each in things)] == []
+
+
+def test_why_not_more_than_two() -> None:
+    """The circuits count what they should, hide it behind noise, and cost what the page says."""
+    rng = np.random.default_rng(1)
+    for users in (2, 3, 5):
+        exact, noisy = group_circuit(users, None), group_circuit(users, 1.0)
+        points = rng.integers(0, 2**BITS, (users, 2)).tolist()
+        points[-1] = points[0]  # a tie with somebody
+        given = {
+            role: [each for user in range(first, users, 2) for each in points[user]]
+            for first, role in enumerate(("garbler", "evaluator"))
+        }
+        right = sum(
+            int(np.sign(x - y) * np.sign(a - b)) for (x, a), (y, b) in combinations(points, 2)
+        )
+
+        def result(circuit: Circuit, given: Any = given) -> int:
+            mine, yours = (
+                circuit.bits_of(role, own, rng.bytes(circuit.coins)) for role, own in given.items()
+            )
+            return int(circuit.compute(mine, yours))
+
+        assert result(exact) == right
+        seen = {result(noisy) for _ in range(20)}
+        assert len(seen) > 1
+    rows = re.findall(r"^\| (\d+) \| (\.\d+) \| ([\d,]+) \| (.*) \| (\d+) \|$", PAGE, re.MULTILINE)
+    assert [row[0] for row in rows] == ["2", "4", "8", "16", "32"]
+    sent = []
+    for users, noise, gates, told, rounds in rows:
+        circuit = group_circuit(int(users), 1.0)
+        sent.append(bytes_of_user(circuit, int(users)))
+        assert f"{deviation(int(users), 10_000, 1.0):.3f}"[1:] == noise
+        assert (f"{circuit.ands:,}", str(depth(circuit))) == (gates, rounds)
+        size, unit = told.split()
+        assert float(size) == pytest.approx(sent[-1] / {"kB": 1e3, "MB": 1e6}[unit], rel=0.04)
+    assert f"A group of 16 needs {sent[3] / sent[0]:.0f} times the bytes of a pair" in PAGE
+    assert "2.8 times less noise" in PAGE
+    assert f"{deviation(2, 10_000, 1.0) / deviation(16, 10_000, 1.0):.1f}" == "2.8"
 
 
 TEXT = (ROOT / "specs" / "21-two-parties.md").read_text()

@@ -30,7 +30,15 @@ from gopa.learning.correlated.disguises import (
 from gopa.learning.correlated.optimum import mean_gradient, mean_value
 from gopa.learning.data import Users, class_numbers
 from gopa.learning.ledger import BudgetExceeded, PrivacyLedger
-from gopa.learning.objectives import LOGISTIC, LOSSES, Linear, Objective, RowLoss, mean_of_rows
+from gopa.learning.objectives import (
+    LOGISTIC,
+    LOSSES,
+    Linear,
+    Objective,
+    RowLoss,
+    Softmax,
+    mean_of_rows,
+)
 from gopa.learning.outcome import AlgorithmRun, Outcome, Progress
 from gopa.learning.privacy import Charge, Privacy
 from gopa.learning.rows import AgentRows
@@ -113,8 +121,8 @@ def _slope(
     """The gradients of all agents at models by run, agent and number."""
     if batch is None:
         return objective.gradient
-    if not isinstance(objective, Linear):
-        raise UsageError("rows are drawn of a linear mean over rows only: leave it out", "batch")
+    if not isinstance(objective, Linear | Softmax):
+        raise UsageError("rows are drawn of a mean over rows only: leave it out", "batch")
     many, counts = whole(batch, "batch"), np.maximum(objective.rows.counts, 1)[:, None]
     streams = [generator(seed, "drawn rows", str(run)) for run in range(runs)]
 

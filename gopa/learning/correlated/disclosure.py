@@ -21,7 +21,7 @@ from gopa.learning.checks import whole
 from gopa.learning.clipping import DEVIATION, length
 from gopa.learning.clocks import Steps
 from gopa.learning.correlated.disguises import Method, require_fitting
-from gopa.learning.objectives import Linear, Objective, Quadratic
+from gopa.learning.objectives import Linear, Objective, Quadratic, Softmax
 from gopa.learning.outcome import Progress, told
 from gopa.learning.privacy import Unit, View
 from gopa.support.arrays import Floats
@@ -232,7 +232,7 @@ def _sensitivity(objective: Objective, unit: Unit) -> Floats:
 
     At any model, because what agents hear is not within a radius.
     """
-    if isinstance(objective, Linear):
+    if isinstance(objective, Linear | Softmax):
         bound = 2 * objective.row_gradient_bound(2)
         rows = objective.rows.counts if unit == "record" else np.ones(objective.agents)
         return np.asarray(bound / np.maximum(rows, 1))

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self, cast
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
@@ -212,7 +213,9 @@ class FederatedEstimator(Estimator):
         self._assumed = self._run.session.spent().assumptions
         found = scaled_by_all(problem.table.features)
         if found:
-            self._run.session.warn(_SCALED.format(found))
+            # To the caller, who has all rows: in an outcome, which is passed on, it would tell
+            # something exact of them that nobody is charged for.
+            warn(_SCALED.format(found), stacklevel=4)
         if groups is None:
             self._run.session.warn(_EACH_ROW.format(len(problem)))
 

@@ -66,7 +66,8 @@ class Kernel:
         given = np.asarray(labels)
         many = len(given)
         if self.normalisation == "2 n+ n-":
-            found = 2 * int((given > 0).sum()) * int((given < 0).sum()) * bool(given.all())
+            signs = bool(np.isin(given, (-1, 1)).all())
+            found = 2 * int((given > 0).sum()) * int((given < 0).sum()) * signs
         else:
             found = many * (many - (self.normalisation == "n(n-1)"))
         if not found:

@@ -16,6 +16,7 @@ from gopa.learning.checks import number
 from gopa.learning.clipping import clip
 from gopa.learning.data import Table, Users
 from gopa.learning.objectives import LOGISTIC
+from gopa.learning.outcome import require_classes
 from gopa.support.arrays import Floats
 
 LONGEST: Final = 1.0
@@ -75,6 +76,12 @@ class Trained:
     classes: npt.NDArray[Any]
     public: Floats
     own: Floats
+
+    def __post_init__(self) -> None:
+        runs, models, width = (*np.shape(self.public), 0, 0, 0)[:3]
+        if np.shape(self.own)[1:] != (runs, models, width):
+            raise UsageError("nodes' models are like the public ones", "own")
+        require_classes(self.classes, models)
 
     def predict(self, x: npt.ArrayLike, *, node: int | None = None, run: int = 0) -> Any:
         """The label of each row, by the public models or those of a node."""

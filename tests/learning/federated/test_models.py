@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, Ridge
 
 from gopa.aggregation.result import WeightTooSmall
-from gopa.learning import Outcome, Privacy, Table, Users, iid, natural
+from gopa.learning import Outcome, Privacy, PrivacyLedger, Table, Users, iid, natural
 from gopa.learning.federated import (
     contingency_table,
     fedavg,
@@ -529,3 +529,19 @@ def test_mistakes_are_named(
     with pytest.raises(UsageError) as caught:
         ask(PROBLEM_STATISTICS, **{**EXACT, **right, **changes})
     assert caught.value.field == field
+
+
+def test_in_a_simulation_one_seed_is_one_noise_until_an_account_is_shared() -> None:
+    """As the page says: the difference of two such fits tells what is between their data."""
+    asked: dict[str, Any] = {"edges": [-2, 0, 2], "seed": 1, "most_rows": 12, **OFF}
+
+    def apart(**more: Any) -> Any:
+        one, other = (
+            histogram(two_sides(seed=seed), **asked, **more).model["counts"] for seed in (0, 3)
+        )
+        return other - one
+
+    exact, account = apart(privacy=None), PrivacyLedger(Privacy(99.0, 1e-3))
+    assert np.abs(exact).max() > 0.9
+    assert np.abs(apart(privacy=USER) - exact).max() < 0.1
+    assert np.abs(apart(privacy=USER, ledger=account) - exact).max() > 1.0

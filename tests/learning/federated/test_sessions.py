@@ -189,6 +189,21 @@ def test_single_records_are_hidden_and_what_is_clipped_is_told(tmp_path: Path) -
         assert any("nothing else checks that" in each for each in outcome.spent.assumptions)
 
 
+@pytest.mark.soak
+def test_between_machines_one_seed_makes_no_two_noises_alike(tmp_path: Path) -> None:
+    """Else the difference of two models of one seed would have no noise, as in a simulation."""
+    asked: dict[str, Any] = {"privacy": Privacy(90.0, 1e-3), "seed": 1, "most_rows": MOST}
+    found = []
+    for name in ("one", "two"):
+        with opened(tmp_path / name, plan(3, math.sqrt(2), 1, 90.0)) as world:
+            first, second = in_two_processes(
+                world, lambda *rows, **more: mean(*rows, low=-2, high=2, **asked, **more)
+            )
+        assert np.array_equal(first.model["mean"], second.model["mean"])
+        found.append(first.model["mean"])
+    assert (found[0] != found[1]).all()
+
+
 def _refused(ask: Callable[..., Outcome], asked: dict[str, Any], made: gopa.Plan) -> str | None:
     """The field that is wrong with such a session, without one."""
     try:

@@ -52,6 +52,15 @@ def test_a_kernel_is_what_it_says(kernel: Kernel) -> None:
         assert slope >= 10
 
 
+@pytest.mark.parametrize("kernel", [AUC, WILCOXON], ids=lambda each: each.name)
+def test_labels_of_a_third_kind_are_not_taken_for_one_of_two(kernel: Kernel) -> None:
+    assert kernel.divisor([1, -1, 1]) == 4
+    for labels in ([1, -1, 2], [1, -1, 0], [1, 1, 1], [1, 2, 3]):
+        with pytest.raises(UsageError) as caught:
+            kernel.divisor(labels)
+        assert caught.value.field == "problem"
+
+
 @pytest.mark.parametrize("each", [1, 3])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda each: each.name)
 def test_a_statistic_is_the_mean_over_all_pairs(kernel: Kernel, each: int) -> None:

@@ -284,11 +284,11 @@ def test_labels_that_are_no_sides_are_refused() -> None:
     for same in ((among.table.labels + 1) // 2, np.where(among.table.labels > 0, "yes", "no")):
         other = replace(among, table=replace(among.table, labels=same))
         assert fit_ranking(other, **asked).model == right.model
-    for labels in (np.abs(among.table.labels), np.arange(40)):
+    for labels, field in ((np.abs(among.table.labels), "problem"), (np.arange(40), "labels")):
         other = replace(among, table=replace(among.table, labels=labels))
         with pytest.raises(UsageError) as caught:
             fit_ranking(other, **asked)
-        assert caught.value.field == "problem"
+        assert caught.value.field == field
 
 
 @pytest.mark.slow

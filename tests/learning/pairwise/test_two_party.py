@@ -587,7 +587,7 @@ def test_calls_that_make_no_sense() -> None:
         *(("kernel", {"kernel": each}) for each in (mine, None, "tau", np.ones(2))),
         # Noise for a narrower kernel would be too little; public labels would be told.
         ("kernel", {"kernel": replace(KENDALL, low=0.0), "laplace": True}),
-        ("kernel", {"kernel": replace(KENDALL, labels="public")}),
+        ("kernel", {"kernel": replace(KENDALL, labels="public"), "problem": labelled(6)}),
         *(("privacy", {"privacy": each}) for each in (None, 5)),
         ("bits", {"kernel": VARIANCE, "bits": 16, "answers_each": 8}),
         ("high", {"high": 4.5}),

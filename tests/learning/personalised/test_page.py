@@ -29,7 +29,7 @@ from examples.personalised import (
 )
 from examples.personalised_processes import PARTS, TRICKS, live, problem, run, setting
 from gopa import UsageError
-from gopa.learning import DataNotFound, History, moons, personalised, stacked
+from gopa.learning import DataNotFound, History, linear_models, moons, personalised, stacked
 from gopa.learning.objectives import HINGE
 from gopa.learning.personalised import Member, fit_descent
 from gopa.sessions.tunnel import Correspondent
@@ -49,6 +49,17 @@ def test_its_program_runs_and_working_together_is_best(capsys: pytest.CaptureFix
     alone, everybody, together = (float(line[:5]) for line in said)
     assert together > alone + 0.03 > everybody
     assert (f"{alone:.2f}"[1:] in PAGE, f"{together:.2f}"[1:] in PAGE) == (True, True)
+
+
+@pytest.mark.slow
+def test_a_learned_graph_wants_a_smaller_pull() -> None:
+    users = linear_models(30, 20, seed=1)
+    rows = np.random.default_rng(1).uniform(-1, 1, (500, 20))
+    truth = np.where(rows @ users.truth["targets"].T < 0, -1, 1)
+    for pull in (1.0, 0.1):
+        found = personalised.Personalised(pull=pull).fit(users)
+        right = np.mean([found.score(rows, truth[:, user], user) for user in range(30)])
+        assert f"to {right:.2f}".replace("0.", ".") in PAGE
 
 
 def test_what_it_names_is_there() -> None:

@@ -10,10 +10,8 @@ import faulthandler
 import gc
 import os
 import signal
-import sys
 from collections import defaultdict
 from collections.abc import Generator
-from types import FrameType
 from typing import Any, Final, TypeVar
 
 import pytest
@@ -90,8 +88,9 @@ def pytest_collection_finish() -> None:
 def _soak_what_was_not_drawn(items: list[pytest.Item]) -> None:
     many: defaultdict[int, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if (mark := item.get_closest_marker("thirds")) and "soak" not in item.keywords:
-            many[mark.args[0] if mark.args else 3].append(item)
+        mark = item.get_closest_marker("thirds")
+        if (mark or pace.ON_REFERENCE) and "soak" not in item.keywords:
+            many[mark.args[0] if mark and mark.args else 3].append(item)
     for parts, found in many.items():
         drawn = pace.drawn_third(((_kind(item), item.nodeid) for item in found), parts)
         for item in found:
@@ -102,7 +101,7 @@ def _soak_what_was_not_drawn(items: list[pytest.Item]) -> None:
 def _kind(item: pytest.Item) -> tuple[object, ...]:
     """What a third is drawn of: one function, and all parameters beside `part` if it has that."""
     function = item.nodeid.partition("[")[0]
-    found = item.callspec.params if isinstance(item, pytest.Function) else {}
+    found = item.callspec.params if hasattr(item, "callspec") else {}
     others = found.items() if "part" in found else ()
     return (function, *(f"{name}={value!r}" for name, value in others if name != "part"))
 
@@ -121,8 +120,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _hangs(number: int, frame: FrameType | None) -> None:
-    faulthandler.dump_traceback(file=sys.__stderr__)
+def _hangs(*_: object) -> None:
+    faulthandler.dump_traceback(file=2)
     try:
         for task in asyncio.all_tasks():
             task.print_stack()

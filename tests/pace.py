@@ -2,9 +2,11 @@
 
 A test with the marker `thirds` has many parameters of one kind: a drawn third of them runs by
 default, and `make soak` runs the others; `thirds(9)` draws a ninth. If one of the parameters is
-called `part`, a third of the parts is drawn for whatever the others say. Nothing is drawn where
-tests are asked for by name, with `::` or `-k`: all of them run, those with the marker `slow` too,
-which wait otherwise for `make test-slow`. Of random examples a fifth is tried by default.
+called `part`, a third of the parts is drawn for whatever the others say. Where the reference
+backend is asked for, a third is drawn of every test with parameters: other tests compare its
+arithmetic with the native one. Nothing is drawn where tests are asked for by name, with `::` or
+`-k`: all of them run, those with the marker `slow` too, which wait otherwise for `make test-slow`.
+Of random examples a fifth is tried by default.
 
 A run begins with what took long when durations were written down, so that no worker is left with a
 long test at the end. Tests with the same marker `together(NAME)` stay with one worker, because each
@@ -25,6 +27,7 @@ from typing import Final, Generic, TypeVar
 SEED: Final = "which third runs by default, first draw"
 ALL_EXAMPLES: Final = "GOPA_ALL_EXAMPLES"
 """The variable with which `make soak` asks for all random examples."""
+ON_REFERENCE: Final = os.environ.get("GOPA_BACKEND") == "reference"
 
 DURATIONS: Final = Path(__file__).parent / "durations.json"
 SLOW: Final = 1.0

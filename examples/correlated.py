@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -29,7 +30,7 @@ from gopa.graph import (
     ring,
 )
 from gopa.learning import History, Table, Users, generator, quadratics
-from gopa.learning.clocks import constant
+from gopa.learning.clocks import Steps, constant
 from gopa.learning.correlated import (
     Method,
     descend,
@@ -38,6 +39,7 @@ from gopa.learning.correlated import (
     gradient_heterogeneity,
     optimum,
 )
+from gopa.learning.correlated.disguises import InFunctions
 from gopa.learning.experiments import FigureRun, FigureSet
 from gopa.learning.objectives import LOGISTIC, Linear, Quadratic
 from gopa.learning.rows import AgentRows
@@ -55,6 +57,22 @@ SHARD = 32
 
 STEP, RIDGE, BATCH = 1.0, 1e-3, 8
 SHUFFLED = "fitted to others"
+DISGUISES: dict[str, dict[str, Any]] = {
+    f"{method}, noise {noise:g}" if noise else method: {
+        "method": method,
+        "steps": Steps(20.0, 0.75, 20.0),
+        **({"noise": noise} if noise else {}),
+    }
+    for method, noise in (
+        ("dgd", 0), ("rss", 1.0), ("rss", 10.0), ("rss-lb", 1.0), ("functions", 0.1),
+        ("functions", 1.0),
+    )
+}  # fmt: skip
+"""Steps have no sum, and their squares a finite one, as Theorem 1 wants."""
+
+STEEPER = 1e-2
+"""The ridge behind noise: with a smaller one thousands of steps are not enough for anybody."""
+
 GRAPHS = ("clusters", "ring", "torus", "random regular", "exponential", SHUFFLED, "fitted")
 
 
@@ -149,7 +167,7 @@ class Task:
 
     def accuracies(self, models: Floats) -> Floats:
         """The share of fresh rows whose digit each of these models names."""
-        named = np.einsum("rd,akd->ark", self.test.features, models).argmax(axis=-1)
+        named = (self.test.features @ models.swapaxes(-1, -2)).argmax(axis=-1)
         return np.asarray((named == self.test.labels).mean(axis=-1))
 
 
@@ -171,7 +189,7 @@ def with_one(table: Table) -> Table:
 
 
 @cache
-def task(seed: int) -> Task:
+def task(seed: int, ridge: float = RIDGE) -> Task:
     """The rows are 50 principal components, as in `examples/without_replacement.py`."""
     from examples.without_replacement import digits
 
@@ -181,7 +199,7 @@ def task(seed: int) -> Task:
 
     def against_rest(pairs: list[tuple[Floats, np.ndarray]], digit: int) -> Linear:
         signed = [(x, np.where(y == digit, 1.0, -1.0)) for x, y in pairs]
-        return Linear(LOGISTIC, AgentRows.of(signed).clipped(2, 1.0), ridge=RIDGE)
+        return Linear(LOGISTIC, AgentRows.of(signed).clipped(2, 1.0), ridge=ridge)
 
     problems, whole = (
         [against_rest(part, digit) for digit in range(DIGITS)] for part in (pairs, everything)
@@ -236,24 +254,37 @@ def topology(name: str, seed: int) -> MixingMatrix:
     return fixed(graphs[name]())
 
 
-def followed(name: str, seed: int, steps: int) -> History:
-    """Agents' losses above the least and accuracies, and the mean loss of averages so far."""
-    found, mixing = task(seed), topology(name, seed)
-    marks = np.unique(np.rint(np.geomspace(1, steps, 16)).astype(int))
-    averages = np.empty((steps + 1, DIGITS, found.best.shape[1]))
+def marked(steps: int) -> np.ndarray:
+    """The steps after which agents are looked at."""
+    return np.unique([steps // 10, *np.rint(np.geomspace(1, steps, 16)).astype(int)])
+
+
+def walked(
+    found: Task, mixing: MixingMatrix, last: int, seed: int, **how: Any
+) -> tuple[Floats, Floats]:
+    """Average models after every step, and what agents fused at the marked ones, of all digits."""
+    marks = marked(last)
+    averages = np.empty((last + 1, DIGITS, found.best.shape[1]))
     agents = np.empty((len(marks), AGENTS, *averages.shape[1:]))
-    bound = np.empty((DIGITS, steps))
     for k, problem in enumerate(found.problems):
-        walk = descend(
-            problem, mixing.graph(), method="dgd", mixing=mixing, steps=constant(STEP),
-            batch=BATCH, seed=seed,
-        )  # fmt: skip
-        for each in islice(walk, steps + 1):
+        # The rows that are drawn are those of all digits' models; noise is for each its own.
+        own = seed if "batch" in how else DIGITS * seed + k
+        walk = descend(problem, mixing.graph(), mixing=mixing, seed=own, **how)
+        for each in islice(walk, last + 1):
             averages[each.number, k] = each.average[0]
             if each.number in marks:
                 fused = mixing.matrix @ each.models[:, 0]
                 agents[np.searchsorted(marks, each.number), :, k] = fused
-        bound[k] = descent_bound(
+    return averages, agents
+
+
+def followed(name: str, seed: int, steps: int) -> History:
+    """Agents' losses above the least and accuracies, and the mean loss of averages so far."""
+    found, mixing, marks = task(seed), topology(name, seed), marked(steps)
+    plain: dict[str, Any] = {"method": "dgd", "steps": constant(STEP), "batch": BATCH}
+    averages, agents = walked(found, mixing, steps, seed, **plain)
+    bound = [
+        descent_bound(
             mixing,
             step=STEP,
             iterations=steps,
@@ -263,18 +294,27 @@ def followed(name: str, seed: int, steps: int) -> History:
             distance=float(np.linalg.norm(found.best[k])),
             noise=problem.row_gradient_bound(2) / np.sqrt(BATCH),
         ).loss
+        for k, problem in enumerate(found.problems)
+    ]
     so_far = np.cumsum(found.above(averages[:-1]).mean(axis=1)) / np.arange(1, steps + 1)
-    reached = [found.accuracies(each) for each in agents]
     return History(
         {
             "step": marks,
             "above": [found.above(each).mean() for each in agents],
-            "accuracy": [each.mean() for each in reached],
-            "worst": [each.min() for each in reached],
+            **reached(found, agents),
             "average": so_far[marks - 1],
-            "bound": bound.mean(axis=0)[marks - 1],
+            "bound": np.mean(bound, axis=0)[marks - 1],
         }
     )
+
+
+def reached(found: Task, agents: Floats) -> dict[str, Any]:
+    """How many fresh digits agents name rightly at marked steps, and the worst of them."""
+    right = [found.accuracies(each) for each in agents]
+    return {
+        "accuracy": [each.mean() for each in right],
+        "worst": [each.min() for each in right],
+    }
 
 
 def noted(run: FigureRun, name: str, each: list[History]) -> None:
@@ -316,6 +356,72 @@ def noisy(shares: Floats, moved: int, epsilon: int, seed: int) -> Floats:
     found = np.maximum(counts + law.draw(subseed(seed, "counts"), counts.shape), 0)
     found[~found.any(axis=1)] = 1
     return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def disguised(name: str, seed: int, steps: int) -> History:
+    """The same behind noise that cancels, and how far all are from the optimum."""
+    found, how = task(seed, STEEPER), DISGUISES[name]
+    averages, agents = walked(found, topology("random regular", seed), steps, seed, **how)
+    marks, least = marked(steps), found.best
+    off, average = (
+        np.sqrt(((each - least) ** 2).sum(axis=(-1, -2))) for each in (agents, averages[marks])
+    )
+    return History(
+        {
+            "step": marks,
+            "off": off.max(axis=1),
+            "average": average,
+            "above": found.above(averages[marks]).mean(axis=1),
+            **reached(found, agents),
+        }
+    )
+
+
+def bent(name: str, seed: int) -> float:
+    """How long the gradients of noise functions are at 0, in lengths of agents' own."""
+    problem, mixing = task(seed, STEEPER).problems[0], topology("random regular", seed)
+    zero, noise = np.zeros((AGENTS, 1, problem.dimension)), DISGUISES[name]["noise"]
+    noisy = InFunctions(
+        mixing.graph(), mixing, noise=noise, seed=DIGITS * seed, runs=1, objective=problem
+    ).bent(zero)
+    return float(np.linalg.norm(noisy) / np.linalg.norm(problem.gradient(zero[:, 0])))
+
+
+@figures.figure("digits")
+def digits_behind_noise(run: FigureRun) -> None:
+    """Digits by logistic regression, functions shared as losses of made-up rows (6.2)."""
+    steps, seeds = (60, range(1)) if run.quick else (2000, range(3))
+    run.uses(task(run.seed, STEEPER).table)
+    titles = (
+        "farthest agent from the optimum (dotted: the average)",
+        "loss of the average, above the least",
+        "accuracy of the worst agent",
+    )  # fmt: skip
+    best = [task(run.seed + seed, STEEPER) for seed in seeds]
+    right = float(np.mean([each.accuracies(each.best[None])[0] for each in best]))
+    run.number("optimum: accuracy", right)
+    with run.picture(*titles) as axes:
+        for number, name in enumerate(DISGUISES):
+            each = [
+                run.part(f"{name} {seed}", partial(disguised, name, run.seed + seed, steps))
+                for seed in seeds
+            ]
+            step = each[0]["step"]
+            mean = {what: np.mean([part[what] for part in each], axis=0) for what in each[0].names}
+            for place, what in zip(axes, ("off", "above", "worst"), strict=True):
+                place.plot(step, mean[what], color=f"C{number}", label=name)
+            axes[0].plot(step, mean["average"], ":", color=f"C{number}")
+            if name.startswith("functions"):
+                run.number(f"{name}: gradients at 0, in those of agents", bent(name, run.seed))
+            for at in (int(np.searchsorted(step, steps / 10)), -1):
+                for what in ("above", "accuracy", "worst"):
+                    run.number(f"{name}: {what} after {step[at]}", mean[what][at])
+            off = mean["worst"] < right - CLOSE / 5
+            later = step[len(step) - np.argmax(off[::-1])] if not off[-1] else np.nan
+            run.number(f"{name}: steps until all are within two points", later)
+        for place, scale in zip(axes, ("log", "log", "linear"), strict=True):
+            place.set(xlabel="step", xscale="log", yscale=scale)
+            place.legend()
 
 
 @figures.figure("topology")

@@ -1,9 +1,11 @@
 """Minimises the sum of private functions on networks, behind noise that cancels.
 
-`fig1` is the first figure of Gade and Vaidya: four agents on a cycle, functions (x - i)^2.
-`disclosure` shows what one curious neighbour learns, step by step. `topology` has a hundred agents
-with one or two digits of MNIST each, who hear four others: on graphs that know nothing of digits,
-and on one that was fitted to them. It reads `mnist` below the folder `GOPA_DATA`.
+`fig1` is the first figure of Gade and Vaidya: four agents on a cycle, functions (x - i)^2. `bounds`
+has runs beside what their lemmas allow; `disclosure` shows what one curious neighbour learns, step
+by step. In the others a hundred agents have one or two digits of MNIST each and hear four others:
+in `digits` behind noise, also in functions (their section 6.2), in `topology` on graphs that know
+nothing of digits, and on one that was fitted to them. They read `mnist` below the folder
+`GOPA_DATA`.
 
     python -m examples.correlated fig1 --quick --out figures
 """
@@ -36,6 +38,7 @@ from gopa.learning.correlated import (
     descend,
     descent_bound,
     disclosure,
+    disguised_bound,
     gradient_heterogeneity,
     optimum,
 )
@@ -49,6 +52,7 @@ from gopa.support.arrays import Floats
 figures = FigureSet(__doc__.partition("\n")[0])
 
 CLOSE = 0.1
+SLOWLY = Steps(0.4, 0.75, 3.0)
 SHOWN: tuple[Method, ...] = ("dgd", "rss", "rss-lb")
 
 AGENTS, DEGREE, DIGITS = 100, 4, 10
@@ -121,6 +125,56 @@ def fig1(run: FigureRun) -> None:
         for each in axes:
             each.set_xlabel("step")
             each.legend()
+
+
+def beside(method: Method, steps: int, runs: int) -> History:
+    """The worst of many runs, and the bound for the gradients and the noise that they met."""
+    centres = np.linspace(-1, 1, 12)[:, None]
+    mixing, lengths = fixed(random_regular(12, 4, seed=1)), SLOWLY(np.arange(1, steps + 1))
+    walk = descend(
+        Quadratic(centres), mixing.graph(), method=method, mixing=mixing, steps=SLOWLY, start=2.0,
+        seed=1, runs=1 if method == "dgd" else runs,
+    )  # fmt: skip
+    models = np.stack([each.models[:, :, 0] for each in islice(walk, steps + 1)])
+    # Without a radius a step can be undone: x = h - 2 a (h - c).
+    step = lengths[:, None, None]
+    fused = (models[1:] - 2 * step * centres) / (1 - 2 * step)
+    noise = (fused - np.einsum("ij,kjr->kir", mixing.matrix.toarray(), models[:-1])) / step
+    at_average = models[:-1].mean(axis=1, keepdims=True) - centres
+    slopes = [np.sqrt((each**2).mean(axis=1)).max() for each in (fused - centres, at_average)]
+    bound = disguised_bound(
+        mixing, SLOWLY, steps, slope=2 * max(slopes), distance=2.0,
+        noise=np.sqrt((noise**2).mean(axis=1)).max(),
+    )  # fmt: skip
+    above = np.cumsum(step[:, 0] * models[:-1].mean(axis=1) ** 2, axis=0)
+    return History(
+        {
+            "step": np.arange(1, steps + 1),
+            "distance": np.sqrt((models[1:] ** 2).mean(axis=1)).max(axis=1),
+            "distance_bound": bound.distance,
+            "loss": above.max(axis=1) / np.cumsum(lengths),
+            "loss_bound": bound.loss,
+        }
+    )
+
+
+@figures.figure("bounds")
+def bounds(run: FigureRun) -> None:
+    """How far the worst of a thousand runs is from the optimum, and what the lemmas allow."""
+    steps, runs = (20, 20) if run.quick else (300, 1000)
+    titles = ("distance of agents from the optimum", "mean loss so far, above the least")
+    with run.picture(*(f"{each} (dotted: its bound)" for each in titles)) as axes:
+        for number, method in enumerate(SHOWN):
+            history = run.part(method, partial(beside, method, steps, runs))
+            for place, what in zip(axes, ("distance", "loss"), strict=True):
+                color, bound = f"C{number}", f"{what}_bound"
+                place.plot(history["step"], history[what], color=color, label=method)
+                place.plot(history["step"], history[bound], ":", color=color)
+                for name in (what, bound):
+                    run.number(f"{method}: {name} after {steps}", history[name][-1])
+        for place in axes:
+            place.set(xlabel="step", xscale="log", yscale="log")
+            place.legend()
 
 
 def learnt(method: Method, shape: str, steps: int) -> History:

@@ -75,8 +75,9 @@ def spread_bound(  # noqa: PLR0913 - the bound has many parts
 ) -> Floats:
     """How far all agents together are from their average at most, after each iteration.
 
-    In the Euclidean norm over all agents. `slope` bounds each gradient, `noise` each agent's
-    noise before the step multiplies it, and `spread` is how far they were in the beginning.
+    In the Euclidean norm over all agents. `slope` bounds gradients, and `noise` what agents fused
+    of it before the step multiplies it: the root of the mean over agents of squared lengths.
+    `spread` is how far they were in the beginning.
     """
     kept, found = 1 - mixing.spectral_gap(), [spread]
     moved = math.sqrt(len(mixing.limit)) * (slope + noise) * steps(np.arange(1, iterations + 1))

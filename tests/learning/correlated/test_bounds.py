@@ -31,7 +31,7 @@ from gopa.learning.correlated import (
     optimum,
     spread_bound,
 )
-from gopa.learning.correlated.disguises import InFunctions, InStates, mixed
+from gopa.learning.correlated.disguises import Disguise, InFunctions, InStates, mixed
 from gopa.learning.objectives import Objective, Quadratic
 from gopa.support.arrays import Floats
 from tests.learning.correlated.networks import GRAPHS, points, tumours
@@ -48,45 +48,41 @@ class Walk:
         self.graph = GRAPHS[name]
         # "rss-lb" takes equal weights only.
         self.mixing = (fixed if method == "rss-lb" else metropolis)(self.graph)
-        self.objective, self.method, self.steps, runs = objective, method, steps, RUNS
+        self.objective, self.best = objective, optimum(objective, radius=RADIUS)
         noise: dict[str, Any] = {"noise": NOISE[method]} if NOISE[method] else {}
         walk = descend(
             objective, self.graph, method=method, mixing=self.mixing, steps=steps, seed=3,
-            radius=RADIUS, runs=runs, **noise,
+            radius=RADIUS, runs=RUNS, **noise,
         )  # fmt: skip
         self.models = np.stack([each.models for each in islice(walk, 121)])
-        self.best = optimum(objective, radius=RADIUS)
-        self.bends: Callable[[Floats], Floats | float] = np.zeros_like
-        self.noise = 0.0
-        how: dict[str, Any] = {"noise": NOISE[method], "seed": 3, "runs": runs}
+        how: dict[str, Any] = {"noise": NOISE[method], "seed": 3, "runs": RUNS}
+        disguise = Disguise(self.mixing)
         if method == "functions":
-            self.bends = InFunctions(self.graph, self.mixing, objective=objective, **how).bent
+            disguise = InFunctions(self.graph, self.mixing, objective=objective, **how)
         elif method != "dgd":
             how |= {"dimension": objective.dimension, "to_each": method == "rss-lb"}
-            self.noise = self.largest(InStates(self.graph, self.mixing, **how))
+            disguise = InStates(self.graph, self.mixing, **how)
+        self.parts = self.met(disguise, steps(np.arange(1, 121)))
 
-    def largest(self, states: InStates) -> float:
-        """The longest noise that any agent fused in any run and step, with roundings."""
-        zero = np.zeros(self.models.shape[1:])
-        heard = np.stack([states.heard(zero, 1.0, number) for number in range(120)])
-        assert np.abs(heard.sum(axis=1)).max() < 1e-12
-        grid = NOISE[self.method] * math.sqrt(self.objective.dimension) / DEVIATION
-        return float(np.sqrt((heard**2).sum(axis=-1)).max()) + grid
-
-    @property
-    def parts(self) -> dict[str, float]:
-        """The slope and the smoothness of functions as they are bent, at models of any agent."""
-        reach = RADIUS + float(self.steps(1)) * self.noise
-        slope = float(self.objective.gradient_bound(2, reach).max())
-        if self.method != "functions":
-            return {"slope": slope, "noise": self.noise}
-        # Of functions beside quadratic ones the gradient is bend x + tilt.
-        ends = np.stack([np.full(self.models.shape[1:], value) for value in (0.0, 1.0)])
-        tilt, moved = (np.asarray(self.bends(each)) for each in ends)
-        bend = float(np.abs(moved - tilt).max())
-        longest = float(np.sqrt((tilt**2).sum(axis=-1)).max())
-        smooth = float(self.objective.smoothness().max()) + bend
-        return {"slope": slope + longest + bend * RADIUS, "smoothness": smooth}
+    def met(self, disguise: Disguise, lengths: Floats) -> dict[str, float]:
+        """The largest gradients and noise that there were, in the mean of squares over agents."""
+        slopes, noises = [], [0.0]
+        for number, (models, step) in enumerate(zip(self.models, lengths.tolist(), strict=False)):
+            heard, plain = disguise.heard(models, step, number), mixed(self.mixing.matrix, models)
+            noise = (heard - plain) / step
+            assert np.abs(noise.sum(axis=0)).max() < 1e-9
+            noises.append(largest(noise))
+            for at in (heard, np.broadcast_to(models.mean(axis=0), models.shape)):
+                own = self.objective.gradient(at.transpose(1, 0, 2)).transpose(1, 0, 2)
+                slopes.append(largest(own + disguise.bent(at)))
+        found = {"slope": max(slopes), "noise": max(noises) * (1 + 1e-9)}
+        if isinstance(disguise, InFunctions):
+            # Beside quadratic functions the gradient of what is added is bend x + tilt.
+            ends = (np.full(self.models.shape[1:], value) for value in (0.0, 1.0))
+            tilt, moved = (np.asarray(disguise.bent(each)) for each in ends)
+            smooth = float(self.objective.smoothness().max())
+            found["smoothness"] = smooth + float(np.abs(moved - tilt).max())
+        return found
 
     def squares(self) -> Floats:
         """The mean over agents of squared distances from the optimum: by step and run."""
@@ -103,6 +99,11 @@ class Walk:
         least = np.tile(self.best, (self.objective.agents, 1))
         found = self.objective.value(models).mean(axis=-1)
         return np.asarray(found - self.objective.value(least).mean())
+
+
+def largest(vectors: Floats) -> float:
+    """Of all runs, the root of the mean over agents of squared lengths."""
+    return float(np.sqrt((vectors**2).sum(axis=-1).mean(axis=0)).max())
 
 
 def walk(problem: str, name: str, method: Method, steps: Steps) -> Walk:
@@ -140,7 +141,7 @@ def test_every_run_stays_below_the_bound(
     assert (np.sqrt(squares[1:]) <= bound.distance[:, None]).all()
     mean = np.cumsum(lengths[:, None] * above[:-1], axis=0) / np.cumsum(lengths)[:, None]
     assert (mean <= bound.loss[:, None]).all()
-    slope, noise = (found.parts.get(name, 0.0) for name in ("slope", "noise"))
+    slope, noise = found.parts["slope"], found.parts["noise"]
     spread = spread_bound(found.mixing, steps, 120, slope=slope, noise=noise)
     assert (spreads[1:] <= spread[:, None]).all()
 

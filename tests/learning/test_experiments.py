@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ from examples import correlated, without_replacement
 from examples.averaging import figures
 from gopa import BackendError, UsageError, learning
 from gopa.learning import DataNotFound, History, quadratics
+from gopa.learning.clocks import harmonic
 from gopa.learning.experiments import FigureRun, FigureSet
 from tests.learning import covertype
 
@@ -248,6 +250,20 @@ def test_figures_of_forests_are_made_from_a_file_of_their_shape(
     here = {line.rsplit(",", 2)[0]: line.rsplit(",", 2)[1:] for line in rows}
     assert here['"always public, noiseless, 5 nodes"'][1] == "0.619"
     assert float(here['"always public, noiseless, ridge, 5 nodes"'][0]) > 2 / 7
+
+
+def test_steps_of_theorem_4_are_short_enough_for_lemma_4_from_some_step_on() -> None:
+    """19-J7: in no first step, whatever the ridge is; the example begins where they are."""
+    for ridge in (1e-4, 0.1, 1.0, 100.0):
+        allowed = 1 / (2 * (0.25 + ridge))
+        for least in (0.05, 0.5):
+            first = math.ceil(2 * (0.25 + ridge) / (least * ridge) - 1e-9)
+            steps = harmonic(1 / (least * ridge))
+            assert steps(1) > allowed
+            assert steps(first - 1) > allowed >= steps(first) * (1 - 1e-9)
+    how = without_replacement.FALLING
+    assert how["steps"](1) == pytest.approx(1 / (2 * (0.25 + how["ridge"])))
+    assert how["steps"](1) == pytest.approx(harmonic(1 / (0.05 * how["ridge"]))(140))
 
 
 PAGES = Path(__file__).resolve().parents[2] / "docs/learning"

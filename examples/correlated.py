@@ -445,12 +445,26 @@ def bent(name: str, seed: int) -> float:
     return float(np.linalg.norm(noisy) / np.linalg.norm(problem.gradient(zero[:, 0])))
 
 
+def seen(name: str, seed: int, steps: int) -> float:
+    """What the worst of ten neighbours learns of a row from all models, in deviations."""
+    mixing, (method, noise) = topology("random regular", seed), DISGUISES[name]
+    found = disclosure(
+        task(seed, STEEPER).problems[0], mixing.graph(), method=method, mixing=mixing,
+        steps=FALLING, iterations=steps, noise=noise, unit="record",
+        coalitions=[[agent] for agent in range(10)],
+    )  # fmt: skip
+    return float(found.composed[-1] * np.sqrt(DIGITS))
+
+
 def noted_digits(run: FigureRun, name: str, mean: dict[str, Floats], right: float) -> None:
     """Means over seeds, and when the worst agent was last two points below the optimum."""
     step, near = mean["step"], mean["worst"] >= right - 0.02
     if name.startswith("functions"):
         run.number(f"{name}: gradients at 0, in those of agents", bent(name, run.seed))
-    for at in (int(np.searchsorted(step, step[-1] / 10)), -1):
+    tenth = int(step[-1]) // 10
+    for at in (max(1, tenth // 10), tenth):
+        run.number(f"{name}: deviations between rows after {at}", seen(name, run.seed, at))
+    for at in (int(np.searchsorted(step, tenth)), -1):
         for what in ("off", "above", "accuracy", "worst"):
             run.number(f"{name}: {what} after {step[at]:g}", mean[what][at])
     kept = step[np.logical_and.accumulate(near[::-1])[::-1]]

@@ -1,9 +1,11 @@
 """Minimises the sum of private functions on networks, behind noise that cancels.
 
-`fig1` is the first figure of Gade and Vaidya: four agents on a cycle, functions (x - i)^2.
-`disclosure` shows what one curious neighbour learns, step by step. `topology` has a hundred agents
-with one or two digits of MNIST each, who hear four others: on graphs that know nothing of digits,
-and on one that was fitted to them. It reads `mnist` below the folder `GOPA_DATA`.
+`fig1` is the first figure of Gade and Vaidya: four agents on a cycle, functions (x - i)^2. `bounds`
+has runs beside what their lemmas allow; `disclosure` shows what one curious neighbour learns, step
+by step. In the others a hundred agents have one or two digits of MNIST each and hear four others:
+in `digits` behind noise, also in functions (their section 6.2), in `topology` on graphs that know
+nothing of digits, and on one that was fitted to them. They read `mnist` below the folder
+`GOPA_DATA`.
 
     python -m examples.correlated fig1 --quick --out figures
 """
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -29,15 +32,17 @@ from gopa.graph import (
     ring,
 )
 from gopa.learning import History, Table, Users, generator, quadratics
-from gopa.learning.clocks import constant
+from gopa.learning.clocks import Steps, constant
 from gopa.learning.correlated import (
     Method,
     descend,
     descent_bound,
     disclosure,
+    disguised_bound,
     gradient_heterogeneity,
     optimum,
 )
+from gopa.learning.correlated.disguises import InFunctions
 from gopa.learning.experiments import FigureRun, FigureSet
 from gopa.learning.objectives import LOGISTIC, Linear, Quadratic
 from gopa.learning.rows import AgentRows
@@ -47,6 +52,7 @@ from gopa.support.arrays import Floats
 figures = FigureSet(__doc__.partition("\n")[0])
 
 CLOSE = 0.1
+SLOWLY = Steps(0.4, 0.75, 3.0)
 SHOWN: tuple[Method, ...] = ("dgd", "rss", "rss-lb")
 
 AGENTS, DEGREE, DIGITS = 100, 4, 10
@@ -55,6 +61,20 @@ SHARD = 32
 
 STEP, RIDGE, BATCH = 1.0, 1e-3, 8
 SHUFFLED = "fitted to others"
+DISGUISES: dict[str, tuple[Method, float]] = {
+    "dgd": ("dgd", 0.0),
+    "rss, noise 1": ("rss", 1.0),
+    "rss, noise 10": ("rss", 10.0),
+    "rss-lb, noise 1": ("rss-lb", 1.0),
+    "functions, noise 0.1": ("functions", 0.1),
+    "functions, noise 1": ("functions", 1.0),
+}
+FALLING = Steps(20.0, 0.75, 20.0)
+"""Steps without a sum, whose squares have one, as Theorem 1 wants."""
+
+STEEPER = 1e-2
+"""The ridge behind noise: with a smaller one thousands of steps are not enough for anybody."""
+
 GRAPHS = ("clusters", "ring", "torus", "random regular", "exponential", SHUFFLED, "fitted")
 
 
@@ -105,6 +125,56 @@ def fig1(run: FigureRun) -> None:
             each.legend()
 
 
+def beside(method: Method, steps: int, runs: int) -> History:
+    """The worst of many runs, and the bound for the gradients and the noise that they met."""
+    centres = np.linspace(-1, 1, 12)[:, None]
+    mixing, lengths = fixed(random_regular(12, 4, seed=1)), SLOWLY(np.arange(1, steps + 1))
+    walk = descend(
+        Quadratic(centres), mixing.graph(), method=method, mixing=mixing, steps=SLOWLY, start=2.0,
+        seed=1, runs=1 if method == "dgd" else runs,
+    )  # fmt: skip
+    models = np.stack([each.models[:, :, 0] for each in islice(walk, steps + 1)])
+    # Without a radius a step can be undone: x = h - 2 a (h - c).
+    step = lengths[:, None, None]
+    fused = (models[1:] - 2 * step * centres) / (1 - 2 * step)
+    noise = (fused - np.einsum("ij,kjr->kir", mixing.matrix.toarray(), models[:-1])) / step
+    at_average = models[:-1].mean(axis=1, keepdims=True) - centres
+    slopes = [np.sqrt((each**2).mean(axis=1)).max() for each in (fused - centres, at_average)]
+    bound = disguised_bound(
+        mixing, SLOWLY, steps, slope=2 * max(slopes), distance=2.0,
+        noise=np.sqrt((noise**2).mean(axis=1)).max(),
+    )  # fmt: skip
+    above = np.cumsum(step[:, 0] * models[:-1].mean(axis=1) ** 2, axis=0)
+    return History(
+        {
+            "step": np.arange(1, steps + 1),
+            "distance": np.sqrt((models[1:] ** 2).mean(axis=1)).max(axis=1),
+            "distance_bound": bound.distance,
+            "loss": above.max(axis=1) / np.cumsum(lengths),
+            "loss_bound": bound.loss,
+        }
+    )
+
+
+@figures.figure("bounds")
+def bounds(run: FigureRun) -> None:
+    """How far the worst of a thousand runs is from the optimum, and what the lemmas allow."""
+    steps, runs = (20, 20) if run.quick else (300, 1000)
+    titles = ("distance of agents from the optimum", "mean loss so far, above the least")
+    with run.picture(*(f"{each} (dotted: its bound)" for each in titles)) as axes:
+        for number, method in enumerate(SHOWN):
+            history = run.part(method, partial(beside, method, steps, runs))
+            for place, what in zip(axes, ("distance", "loss"), strict=True):
+                color, bound = f"C{number}", f"{what}_bound"
+                place.plot(history["step"], history[what], color=color, label=method)
+                place.plot(history["step"], history[bound], ":", color=color)
+                for name in (what, bound):
+                    run.number(f"{method}: {name} after {steps}", history[name][-1])
+        for place in axes:
+            place.set(xlabel="step", xscale="log", yscale="log")
+            place.legend()
+
+
 def learnt(method: Method, shape: str, steps: int) -> History:
     """What the worst single neighbour learns of anybody, in deviations of normal noise."""
     graph = {"ring": ring(12), "grid": grid(3, 4), "regular": random_regular(12, 4, seed=1)}[shape]
@@ -149,7 +219,7 @@ class Task:
 
     def accuracies(self, models: Floats) -> Floats:
         """The share of fresh rows whose digit each of these models names."""
-        named = np.einsum("rd,akd->ark", self.test.features, models).argmax(axis=-1)
+        named = (self.test.features @ models.swapaxes(-1, -2)).argmax(axis=-1)
         return np.asarray((named == self.test.labels).mean(axis=-1))
 
 
@@ -171,7 +241,7 @@ def with_one(table: Table) -> Table:
 
 
 @cache
-def task(seed: int) -> Task:
+def task(seed: int, ridge: float = RIDGE) -> Task:
     """The rows are 50 principal components, as in `examples/without_replacement.py`."""
     from examples.without_replacement import digits
 
@@ -181,7 +251,7 @@ def task(seed: int) -> Task:
 
     def against_rest(pairs: list[tuple[Floats, np.ndarray]], digit: int) -> Linear:
         signed = [(x, np.where(y == digit, 1.0, -1.0)) for x, y in pairs]
-        return Linear(LOGISTIC, AgentRows.of(signed).clipped(2, 1.0), ridge=RIDGE)
+        return Linear(LOGISTIC, AgentRows.of(signed).clipped(2, 1.0), ridge=ridge)
 
     problems, whole = (
         [against_rest(part, digit) for digit in range(DIGITS)] for part in (pairs, everything)
@@ -236,24 +306,37 @@ def topology(name: str, seed: int) -> MixingMatrix:
     return fixed(graphs[name]())
 
 
-def followed(name: str, seed: int, steps: int) -> History:
-    """Agents' losses above the least and accuracies, and the mean loss of averages so far."""
-    found, mixing = task(seed), topology(name, seed)
-    marks = np.unique(np.rint(np.geomspace(1, steps, 16)).astype(int))
-    averages = np.empty((steps + 1, DIGITS, found.best.shape[1]))
+def marked(steps: int) -> np.ndarray:
+    """The steps after which agents are looked at."""
+    return np.unique([steps // 10, *np.rint(np.geomspace(1, steps, 16)).astype(int)])
+
+
+def walked(
+    found: Task, mixing: MixingMatrix, last: int, seed: int, **how: Any
+) -> tuple[Floats, Floats]:
+    """Average models after every step, and what agents fused at the marked ones, of all digits."""
+    marks = marked(last)
+    averages = np.empty((last + 1, DIGITS, found.best.shape[1]))
     agents = np.empty((len(marks), AGENTS, *averages.shape[1:]))
-    bound = np.empty((DIGITS, steps))
     for k, problem in enumerate(found.problems):
-        walk = descend(
-            problem, mixing.graph(), method="dgd", mixing=mixing, steps=constant(STEP),
-            batch=BATCH, seed=seed,
-        )  # fmt: skip
-        for each in islice(walk, steps + 1):
+        # The rows that are drawn are those of all digits' models; noise is for each its own.
+        own = seed if "batch" in how else DIGITS * seed + k
+        walk = descend(problem, mixing.graph(), mixing=mixing, seed=own, **how)
+        for each in islice(walk, last + 1):
             averages[each.number, k] = each.average[0]
             if each.number in marks:
                 fused = mixing.matrix @ each.models[:, 0]
                 agents[np.searchsorted(marks, each.number), :, k] = fused
-        bound[k] = descent_bound(
+    return averages, agents
+
+
+def followed(name: str, seed: int, steps: int) -> History:
+    """Agents' losses above the least and accuracies, and the mean loss of averages so far."""
+    found, mixing, marks = task(seed), topology(name, seed), marked(steps)
+    plain: dict[str, Any] = {"method": "dgd", "steps": constant(STEP), "batch": BATCH}
+    averages, agents = walked(found, mixing, steps, seed, **plain)
+    bound = [
+        descent_bound(
             mixing,
             step=STEP,
             iterations=steps,
@@ -263,18 +346,27 @@ def followed(name: str, seed: int, steps: int) -> History:
             distance=float(np.linalg.norm(found.best[k])),
             noise=problem.row_gradient_bound(2) / np.sqrt(BATCH),
         ).loss
+        for k, problem in enumerate(found.problems)
+    ]
     so_far = np.cumsum(found.above(averages[:-1]).mean(axis=1)) / np.arange(1, steps + 1)
-    reached = [found.accuracies(each) for each in agents]
     return History(
         {
             "step": marks,
             "above": [found.above(each).mean() for each in agents],
-            "accuracy": [each.mean() for each in reached],
-            "worst": [each.min() for each in reached],
+            **reached(found, agents),
             "average": so_far[marks - 1],
-            "bound": bound.mean(axis=0)[marks - 1],
+            "bound": np.mean(bound, axis=0)[marks - 1],
         }
     )
+
+
+def reached(found: Task, agents: Floats) -> dict[str, Any]:
+    """How many fresh digits agents name rightly at marked steps, and the worst of them."""
+    right = [found.accuracies(each) for each in agents]
+    return {
+        "accuracy": [each.mean() for each in right],
+        "worst": [each.min() for each in right],
+    }
 
 
 def noted(run: FigureRun, name: str, each: list[History]) -> None:
@@ -316,6 +408,97 @@ def noisy(shares: Floats, moved: int, epsilon: int, seed: int) -> Floats:
     found = np.maximum(counts + law.draw(subseed(seed, "counts"), counts.shape), 0)
     found[~found.any(axis=1)] = 1
     return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def disguised(name: str, seed: int, steps: int) -> History:
+    """The same behind noise that cancels, and how far all are from the optimum."""
+    found, (method, noise) = task(seed, STEEPER), DISGUISES[name]
+    how: dict[str, Any] = {"method": method, "noise": noise, "steps": FALLING}
+    averages, agents = walked(found, topology("random regular", seed), steps, seed, **how)
+    marks, least = marked(steps), found.best
+    off, average = (
+        np.sqrt(((each - least) ** 2).sum(axis=(-1, -2))) for each in (agents, averages[marks])
+    )
+    return History(
+        {
+            "step": marks,
+            "off": off.max(axis=1),
+            "average": average,
+            "above": found.above(averages[marks]).mean(axis=1),
+            **reached(found, agents),
+        }
+    )
+
+
+def bent(name: str, seed: int) -> float:
+    """How long the gradients of noise functions are at 0, in lengths of agents' own."""
+    problem, mixing = task(seed, STEEPER).problems[0], topology("random regular", seed)
+    zero = np.zeros((AGENTS, 1, problem.dimension))
+    noisy = InFunctions(
+        mixing.graph(),
+        mixing,
+        noise=DISGUISES[name][1],
+        seed=DIGITS * seed,
+        runs=1,
+        objective=problem,
+    ).bent(zero)
+    return float(np.linalg.norm(noisy) / np.linalg.norm(problem.gradient(zero[:, 0])))
+
+
+def seen(name: str, seed: int, steps: int) -> float:
+    """What the worst of ten neighbours learns of a row from all models, in deviations."""
+    mixing, (method, noise) = topology("random regular", seed), DISGUISES[name]
+    found = disclosure(
+        task(seed, STEEPER).problems[0], mixing.graph(), method=method, mixing=mixing,
+        steps=FALLING, iterations=steps, noise=noise, unit="record",
+        coalitions=[[agent] for agent in range(10)],
+    )  # fmt: skip
+    return float(found.composed[-1] * np.sqrt(DIGITS))
+
+
+def noted_digits(run: FigureRun, name: str, mean: dict[str, Floats], right: float) -> None:
+    """Means over seeds, and when the worst agent was last two points below the optimum."""
+    step, near = mean["step"], mean["worst"] >= right - 0.02
+    if name.startswith("functions"):
+        run.number(f"{name}: gradients at 0, in those of agents", bent(name, run.seed))
+    tenth = int(step[-1]) // 10
+    for at in (max(1, tenth // 10), tenth):
+        run.number(f"{name}: deviations between rows after {at}", seen(name, run.seed, at))
+    for at in (int(np.searchsorted(step, tenth)), -1):
+        for what in ("off", "above", "accuracy", "worst"):
+            run.number(f"{name}: {what} after {step[at]:g}", mean[what][at])
+    kept = step[np.logical_and.accumulate(near[::-1])[::-1]]
+    run.number(f"{name}: steps until all are within two points", kept[0] if len(kept) else np.nan)
+
+
+@figures.figure("digits")
+def digits_behind_noise(run: FigureRun) -> None:
+    """Digits by logistic regression, functions shared as losses of made-up rows (6.2)."""
+    steps, seeds = (60, range(1)) if run.quick else (2000, range(3))
+    run.uses(task(run.seed, STEEPER).table)
+    titles = (
+        "farthest agent from the optimum (dotted: the average)",
+        "loss of the average, above the least",
+        "accuracy of the worst agent",
+    )  # fmt: skip
+    best = [task(run.seed + seed, STEEPER) for seed in seeds]
+    right = float(np.mean([each.accuracies(each.best[None])[0] for each in best]))
+    run.number("optimum: accuracy", right)
+    with run.picture(*titles) as axes:
+        for number, name in enumerate(DISGUISES):
+            each = [
+                run.part(f"{name} {seed}", partial(disguised, name, run.seed + seed, steps))
+                for seed in seeds
+            ]
+            mean = {what: np.mean([part[what] for part in each], axis=0) for what in each[0].names}
+            step = mean["step"]
+            for place, what in zip(axes, ("off", "above", "worst"), strict=True):
+                place.plot(step, mean[what], color=f"C{number}", label=name)
+            axes[0].plot(step, mean["average"], ":", color=f"C{number}")
+            noted_digits(run, name, mean, right)
+        for place, scale in zip(axes, ("log", "log", "linear"), strict=True):
+            place.set(xlabel="step", xscale="log", yscale=scale)
+            place.legend()
 
 
 @figures.figure("topology")

@@ -28,6 +28,7 @@ _GOOD_SCORE: Final = 20
 _LIKED: Final = 5
 _PIXELS: Final = 28 * 28
 _UPSTAIRS, _DOWNSTAIRS = 2, 3
+_COVERTYPE_COLUMNS: Final = 55
 _HARWS_KINDS: Final = ("X", "y", "subject")
 _NUMERIC: Final = (
     "time_in_hospital",
@@ -64,6 +65,7 @@ def load(name: str, folder: str | Path | None = None) -> Table:
     | diabetes | 1 if readmitted within 30 days, else -1; numeric columns alone | patients |
     | harws | 1 upstairs, -1 downstairs; rows of other activities are left out | subjects |
     | vehicle | as it is, -1 or 1 | sensors |
+    | covertype | kinds of forest, 1 to 7 | none |
 
     `harws` is read from the six text files of UCI's "human activity recognition using smartphones",
     in one folder. `vehicle` is a MATLAB file with cells X (rows of features) and Y (labels), one
@@ -220,6 +222,19 @@ def _vehicle(files: list[bytes], source: str) -> Table:
     return Table(np.concatenate(rows).astype(np.float64), signs, source, sensors)
 
 
+def _covertype(files: list[bytes], source: str) -> Table:
+    text = files[0].decode()
+    if not text.strip():
+        raise ValueError("there are no rows")
+    found = np.loadtxt(io.StringIO(text), np.int64, comments=None, delimiter=",", ndmin=2)
+    if found.shape[1] != _COVERTYPE_COLUMNS or not np.isin(found[:, -1], np.arange(1, 8)).all():
+        raise ValueError("a row has 54 numbers and a kind of forest from 1 to 7")
+    for one_of in (found[:, 10:14], found[:, 14:54]):
+        if not (np.isin(one_of, (0, 1)).all() and (one_of.sum(axis=1) == 1).all()):
+            raise ValueError("a row has one of 4 areas and one of 40 soils")
+    return Table(found[:, :-1].astype(np.float64), found[:, -1], source)
+
+
 def _numbers(data: bytes) -> np.ndarray[Any, Any]:
     """A table of numbers with spaces between them, in lines of the same length."""
     found = np.array([row.split() for row in data.decode().splitlines()], dtype=np.float64)
@@ -265,6 +280,7 @@ def _labels(texts: list[str]) -> np.ndarray[Any, Any]:
 _LOADERS: Final[dict[str, tuple[tuple[str, ...], Callable[[list[bytes], str], Table]]]] = {
     "breast-cancer": (("breast_cancer_wisconsin/breast-cancer-wisconsin.data",), _breast_cancer),
     "computers": (("computer_buyers/conjointAnalysisComputerBuyers.mat",), _computers),
+    "covertype": (("covertype/covtype.data",), _covertype),
     "diabetes": (("diabetes130/dataset_diabetes.zip",), _diabetes),
     "harws": (
         tuple(f"harws/{kind}_{part}.txt" for part in ("train", "test") for kind in _HARWS_KINDS),

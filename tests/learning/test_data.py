@@ -33,6 +33,7 @@ from gopa.learning import (
     ratings,
     stacked,
 )
+from tests.learning import covertype
 
 
 def table(rows: int = 60) -> Table:
@@ -279,7 +280,7 @@ def test_what_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         load("svmguide3", tmp_path)
     assert caught.value.file.endswith("svmguide3.t")
     with pytest.raises(UsageError):
-        load("covertype", tmp_path)
+        load("forests", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -290,6 +291,7 @@ def test_what_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("diabetes", "diabetes130/dataset_diabetes.zip"),
         ("breast-cancer", "breast_cancer_wisconsin/breast-cancer-wisconsin.data"),
         ("computers", "computer_buyers/conjointAnalysisComputerBuyers.mat"),
+        ("covertype", "covertype/covtype.data"),
     ],
 )
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"a,b\nc,d\n"])
@@ -350,6 +352,30 @@ def test_vehicles_of_sensors_are_read_from_cells(tmp_path: Path) -> None:
         with pytest.raises(UsageError) as caught:
             load("vehicle", tmp_path)
         assert caught.value.field == str(path)
+
+
+def test_forests_have_one_area_one_soil_and_one_of_seven_kinds(tmp_path: Path) -> None:
+    with pytest.raises(DataNotFound):
+        load("covertype", tmp_path)
+    path = covertype(tmp_path, 30)
+    found = load("covertype", tmp_path)
+    assert found.features.shape == (30, 54)
+    assert (found.features[:, 10:].sum(axis=1) == 2).all()
+    first = [int(each) for each in path.read_text().split("\n")[0].split(",")]
+    assert [*found.features[0].astype(int), found.labels[0]] == first
+    right = ["0"] * 10 + ["1", *"000"] + ["1", *"0" * 39] + ["7"]
+    for place, other in (
+        (54, "0"), (54, "8"), (10, "0"), (11, "1"), (14, "2"), (53, "1"), (3, "x"), (3, "1.5"),
+        (3, ""), (3, "1,1"), (3, "nan"), (3, "#"),
+    ):  # fmt: skip
+        path.write_text(",".join(right) + "\n")
+        assert len(load("covertype", tmp_path)) == 1
+        wrong = [*right[:place], other, *right[place + 1 :]]
+        path.write_text(",".join(right) + "\n" + ",".join(wrong) + "\n")
+        with pytest.raises(UsageError) as caught:
+            load("covertype", tmp_path)
+        assert caught.value.field == str(path)
+        assert not isinstance(caught.value, DataNotFound)
 
 
 def test_a_file_of_ones_own(tmp_path: Path) -> None:

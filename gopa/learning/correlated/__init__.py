@@ -23,6 +23,7 @@ from gopa.learning.correlated.disguises import METHODS, Method
 from gopa.learning.correlated.optimum import (
     DescentBound,
     descent_bound,
+    disguised_bound,
     gradient_heterogeneity,
     optimum,
     spread_bound,
@@ -36,6 +37,7 @@ __all__ = [
     "descend",
     "descent_bound",
     "disclosure",
+    "disguised_bound",
     "fit_correlated",
     "gradient_heterogeneity",
     "optimum",

@@ -75,8 +75,9 @@ def spread_bound(  # noqa: PLR0913 - the bound has many parts
 ) -> Floats:
     """How far all agents together are from their average at most, after each iteration.
 
-    In the Euclidean norm over all agents. `slope` bounds each gradient, `noise` each agent's
-    noise before the step multiplies it, and `spread` is how far they were in the beginning.
+    In the Euclidean norm over all agents. `slope` bounds gradients, and `noise` what agents fused
+    of it before the step multiplies it: the root of the mean over agents of squared lengths.
+    `spread` is how far they were in the beginning.
     """
     kept, found = 1 - mixing.spectral_gap(), [spread]
     moved = math.sqrt(len(mixing.limit)) * (slope + noise) * steps(np.arange(1, iterations + 1))
@@ -87,17 +88,57 @@ def spread_bound(  # noqa: PLR0913 - the bound has many parts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DescentBound:
-    """What runs of plain descent with one step for ever stay below, after each iteration.
+    """What runs of descent on a network stay below, after each iteration.
 
-    `loss` bounds the mean over iterations so far of how far the loss of the average model is
-    above the least. `apart` bounds the root of the mean over agents of the squared distance
-    between what they fused and the average, and `distance` that between average and optimum.
-    Expectations of squares, where gradients are drawn.
+    `loss` bounds the mean over iterations so far, weighted by their steps, of how far the loss of
+    the average model is above the least. `apart` bounds the root of the mean over agents of the
+    squared distance between what they fused and the average, and `distance` that between average
+    and optimum. Expectations of squares, where gradients are drawn.
     """
 
     loss: Floats
     apart: Floats
     distance: Floats
+
+
+def disguised_bound(  # noqa: PLR0913 - the bound has many parts
+    mixing: MixingMatrix,
+    steps: Steps,
+    iterations: int,
+    *,
+    slope: float,
+    distance: float,
+    noise: float = 0.0,
+    spread: float = 0.0,
+    smoothness: float = 0.0,
+) -> DescentBound:
+    """How close any method comes to the optimum, whatever its noise is, if that cancels.
+
+    `slope`, `noise` and `spread` are those of `spread_bound`. `distance` is the root of the mean
+    over agents of their squared distance from the optimum, in the beginning and as it is bounded.
+    Where noise bends functions they need not be convex: `slope` and `smoothness` are then those of
+    the bent ones. A `smoothness` of 0 says that the function of every agent is convex.
+
+    Raises:
+        UsageError: the matrix is not doubly stochastic, or a part is no such number.
+    """
+    require_doubly_stochastic(mixing)
+    sizes = {"slope": slope, "noise": noise, "spread": spread}
+    _require_sizes(**sizes, distance=distance, smoothness=smoothness)
+    many = whole(iterations, "iterations")
+    rest = spread_bound(mixing, steps, many, slope=slope, noise=noise, spread=spread)
+    lengths = steps(np.arange(1, many + 2))
+    spreads = np.array([spread, *rest]) / math.sqrt(len(mixing.limit))
+    near = (1 - mixing.spectral_gap()) * spreads
+    apart = near + lengths * noise
+    squares, away = distance**2, []
+    for done, step in enumerate(lengths[:-1].tolist()):
+        heard = squares + step * noise * (2 * near[done] + step * noise)
+        bent = slope + smoothness * math.sqrt(heard)
+        squares = heard + 2 * step * apart[done] * bent + (step * slope) ** 2
+        away.append(math.sqrt(squares))
+    found = np.array(away)
+    return DescentBound(found**2 / (2 * np.cumsum(lengths[:-1])), apart[1:], found)
 
 
 def descent_bound(  # noqa: PLR0913 - the bound has many parts
@@ -142,15 +183,20 @@ def descent_bound(  # noqa: PLR0913 - the bound has many parts
 
 def _bend(step: float, smoothness: float, curvature: float, parts: dict[str, float]) -> float:
     """The step times the smoothness, if all numbers are such as the bound is proved for."""
-    for name, value in {**parts, "curvature": curvature}.items():
-        if not 0 <= number(value, name) < math.inf:
-            raise UsageError("finite, and not negative", name)
+    _require_sizes(**parts, curvature=curvature)
     if not (number(smoothness, "smoothness") > 0 and curvature <= smoothness < math.inf):
         raise UsageError("above 0, finite, and not below the curvature", "smoothness")
     bend = number(step, "step") * smoothness
     if not 0 < bend < 1 / 2:
         raise UsageError("above 0, and below 1 / (2 smoothness)", "step")
     return bend
+
+
+def _require_sizes(**sizes: float) -> None:
+    """Numbers that bound something: of NaN and negative ones no bound follows."""
+    for name, value in sizes.items():
+        if not 0 <= number(value, name) < math.inf:
+            raise UsageError("finite, and not negative", name)
 
 
 def gradient_heterogeneity(objective: Objective, mixing: MixingMatrix, model: Floats) -> Floats:

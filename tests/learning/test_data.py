@@ -361,7 +361,8 @@ def test_vehicles_of_sensors_are_read_from_cells(tmp_path: Path) -> None:
     assert found.features.tolist() == [[1, 2], [3, 4], [5, 6]]
     assert found.labels.tolist() == [1, -1, 1]
     assert natural(found).counts.tolist() == [2, 1]
-    for labels in ([1], [1, 2], [1, 1.5]):
+    wrong: list[list[float]] = [[1], [1, 2], [1, 1.5]]
+    for labels in wrong:
         written(([[1.0, 2.0], [3.0, 4.0]], labels), ([[5.0, 6.0]], [1]))
         with pytest.raises(UsageError) as caught:
             load("vehicle", tmp_path)

@@ -18,8 +18,6 @@ from scipy.io import savemat
 
 from examples.personalised import (
     GRID,
-    NEAR_HINGE,
-    ROUNDED,
     ROWS,
     SETTINGS,
     TABLE,
@@ -48,7 +46,6 @@ from gopa.learning import (
     personalised,
     stacked,
 )
-from gopa.learning.objectives import HINGE
 from gopa.learning.personalised import Member, fit_descent
 from gopa.sessions.tunnel import Correspondent
 from wire.ed25519 import SigningKey
@@ -106,19 +103,6 @@ def test_rows_tell_the_clusters_of_moons_and_labels_alone_do_not() -> None:
     pairs = users.pairs()
     mixed = stacked([pairs[each] for each in order], "mixed", **{**users.truth, "angles": angles})
     assert abs(of_known_law(mixed)["rows"][0]) < 0.1
-
-
-def test_the_rounded_hinge_is_smooth_and_near_the_hinge() -> None:
-    z = np.linspace(-2, 2, 4001)
-    for label in (-1.0, 1.0):
-        y = np.full_like(z, label)
-        value, slope = NEAR_HINGE.value(z, y), NEAR_HINGE.slope(z, y)
-        below = HINGE.value(z, y) - value
-        assert (below.min(), below.max()) == pytest.approx((0, ROUNDED / 2))
-        assert np.abs(np.diff(value) / np.diff(z) - (slope[1:] + slope[:-1]) / 2).max() < 1e-9
-        bends = np.abs(np.diff(slope) / np.diff(z))
-        assert bends.max() == pytest.approx(NEAR_HINGE.bend)
-        assert np.abs(slope).max() == NEAR_HINGE.steepest(2.0, 1.0)
 
 
 def test_traits_are_of_one_length_and_measured_by_how_rows_of_one_user_differ() -> None:

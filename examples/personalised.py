@@ -1,7 +1,8 @@
 """Learns a model for each user over a collaboration graph: figures of Bellet's thesis, chapter 2.
 
 `fig1`, `fig2`, `fig3` and `fig4` are those of the report of 2017 (`fig2` and `fig3` are also figure
-2.1 of the thesis), `moons` is its figure 2.2, `table21` its table 2.1.
+2.1 of the thesis), `moons` is its figure 2.2, `table21` its table 2.1. `known_moons` and `school`
+say what could be reached at all.
 
     python -m examples.personalised fig1 --quick --out figures
 """
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from scipy.cluster.vq import kmeans2
 from scipy.io import loadmat
 
-from gopa.graph import Graph, from_similarity
+from gopa.graph import Graph, complete, from_similarity
 from gopa.learning import (
     DataNotFound,
     History,
@@ -415,11 +416,16 @@ def boosted(pairs: Rows, predictors: Predictors, **parts: Any) -> Collaboration:
 
 def right(models: Floats, pairs: Rows, predictors: Predictors) -> float:
     """The part of all users' rows that come out right."""
+    return float(hits(models, pairs, predictors).mean())
+
+
+def hits(models: Floats, pairs: Rows, predictors: Predictors) -> npt.NDArray[np.bool_]:
+    """Whether each row of each user comes out right."""
     found = [
         (predictors(rows) @ model > 0) == (labels > 0)
         for model, (rows, labels) in zip(models, pairs, strict=True)
     ]
-    return float(np.concatenate(found).mean())
+    return np.concatenate(found)
 
 
 def traits(pairs: Rows, predictors: Predictors, length: float) -> Floats:
@@ -773,6 +779,43 @@ def table21(run: FigureRun) -> None:
         for kind in GRID:
             gained = values[f"perso-{kind}"] - values[f"local-{kind}"]
             distributed(run, f"{name}: perso before local, {kind}", gained)
+
+
+def of_school(seed: int, ridge: float, pulls: tuple[float, ...]) -> History:
+    """Percent alone, and gained where everybody is pulled to everybody, with standard errors."""
+    train, test = divided("school", seed)
+    rows = AgentRows.of([(with_one(rows), labels) for rows, labels in train]).clipped(2, 10.0)
+    links, local = Links.of(complete(len(train))), Linear(LOGISTIC, rows, ridge=ridge)
+    alone = hits(Collaboration(local, pull=1.0).alone(1e-4), test, with_one)
+    found = {"alone": [100 * float(alone.mean())]}
+    for place, pull in enumerate(pulls):
+        together = hits(Collaboration(local, pull=pull).minimum(links, 1e-4), test, with_one)
+        more = together.astype(float) - alone
+        found[f"gained {place}"] = [100 * float(more.mean())]
+        found[f"error {place}"] = [100 * float(more.std() / np.sqrt(len(more)))]
+    return History(found)
+
+
+@figures.figure("school", published={"table 2.1: linear, gained": 1.35, "boost, gained": 1.78})
+def gained_on_school(run: FigureRun) -> None:
+    """What users of School gain from each other, by ridge and pull, each minimum exactly."""
+    run.uses(load("school"))
+    pulls, seeds = (0.03, 0.1, 0.3, 1.0, 3.0), range(run.seed, run.seed + (1 if run.quick else 3))
+    with run.picture("percent gained, by pull") as (axes,):
+        for ridge in (0.1, 0.01, 0.001):
+            made = [partial(of_school, seed, ridge, pulls) for seed in seeds]
+            parts = [
+                run.part(f"{ridge} {seed}", each) for seed, each in zip(seeds, made, strict=True)
+            ]
+            run.number(f"ridge {ridge:g}: alone", float(values_of(parts, "alone").mean()))
+            gained = [float(values_of(parts, f"gained {k}").mean()) for k in range(len(pulls))]
+            for place, pull in enumerate(pulls):
+                run.number(f"ridge {ridge:g}, pull {pull:g}: gained", gained[place])
+                error = float(values_of(parts, f"error {place}").mean())
+                run.number(f"ridge {ridge:g}, pull {pull:g}: standard error of a split", error)
+            axes.plot(pulls, gained, label=f"ridge {ridge:g}")
+        axes.set(xscale="log", xlabel="pull")
+        axes.legend()
 
 
 if __name__ == "__main__":

@@ -58,7 +58,17 @@ def trained(  # noqa: PLR0913 - a line of the figure
 @figures.figure("fig41")
 def fig41(run: FigureRun) -> None:
     """Figure 4.1 of the thesis: objective and accuracy, three kinds of trust, two budgets."""
-    users, steps, runs = (100, 1000, 4) if run.quick else (2000, 20_000, 20)
+    houses_of(run, *((100, 1000, 4) if run.quick else (2000, 20_000, 20)))
+
+
+@figures.figure("fig41_500")
+def fig41_500(run: FigureRun) -> None:
+    """Figure 4.1 with 500 users, each visited as often: less noise of others to hide behind."""
+    houses_of(run, *((50, 500, 4) if run.quick else (500, 5000, 20)))
+
+
+def houses_of(run: FigureRun, users: int, steps: int, runs: int) -> None:
+    """Three kinds of trust and two budgets, with houses of so many users."""
     problem, test = houses(run.seed, users)
     run.uses(problem)
     lengths = (0.03, 0.3) if run.quick else (3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)

@@ -28,8 +28,8 @@ _GOOD_SCORE: Final = 20
 _LIKED: Final = 5
 _PIXELS: Final = 28 * 28
 _UPSTAIRS, _DOWNSTAIRS = 2, 3
+_ACTIVITIES, _HARWS_COLUMNS = 6, 561
 _COVERTYPE_COLUMNS: Final = 55
-_HARWS_KINDS: Final = ("X", "y", "subject")
 _NUMERIC: Final = (
     "time_in_hospital",
     "num_lab_procedures",
@@ -67,9 +67,8 @@ def load(name: str, folder: str | Path | None = None) -> Table:
     | vehicle | as it is, -1 or 1 | sensors |
     | covertype | kinds of forest, 1 to 7 | none |
 
-    `harws` is read from the six text files of UCI's "human activity recognition using smartphones",
-    in one folder. `vehicle` is a MATLAB file with cells X (rows of features) and Y (labels), one
-    of each for every sensor.
+    `harws` is the folder `UCI HAR Dataset` as UCI's archive has it. `vehicle` is a MATLAB file
+    with cells X (rows of features) and Y (labels), one of each for every sensor.
 
     Raises:
         DataNotFound: the file is not there.
@@ -201,10 +200,13 @@ def _diabetes(files: list[bytes], source: str) -> Table:
 
 def _harws(files: list[bytes], source: str) -> Table:
     features, activities, subjects = (
-        np.concatenate([_numbers(each) for each in files[part::3]]) for part in range(3)
+        np.concatenate([_numbers(each, width) for each in files[part::3]])
+        for part, width in enumerate((_HARWS_COLUMNS, 1, 1))
     )
     if not len(features) == len(activities) == len(subjects):
         raise ValueError("rows, activities and subjects are not as many")
+    if not np.isin(activities, range(1, _ACTIVITIES + 1)).all() or (subjects % 1 != 0).any():
+        raise ValueError(f"activities are 1 to {_ACTIVITIES}, and subjects whole numbers")
     kept = np.isin(activities[:, 0], (_UPSTAIRS, _DOWNSTAIRS))
     labels = np.where(activities[kept, 0] == _UPSTAIRS, 1, -1)
     return Table(features[kept], labels, source, subjects[kept, 0].astype(np.int64))
@@ -215,11 +217,12 @@ def _vehicle(files: list[bytes], source: str) -> Table:
     rows, labels = ([np.asarray(each) for each in found[name].ravel()] for name in "XY")
     if [len(each) for each in rows] != [each.size for each in labels]:
         raise ValueError("a sensor has not as many labels as rows")
-    signs = np.concatenate([each.ravel() for each in labels]).astype(np.int64)
+    signs = np.concatenate([each.ravel() for each in labels])
     if not np.isin(signs, (-1, 1)).all():
         raise ValueError("labels are -1 and 1")
     sensors = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
-    return Table(np.concatenate(rows).astype(np.float64), signs, source, sensors)
+    features = np.concatenate(rows).astype(np.float64)
+    return Table(features, signs.astype(np.int64), source, sensors)
 
 
 def _covertype(files: list[bytes], source: str) -> Table:
@@ -235,11 +238,11 @@ def _covertype(files: list[bytes], source: str) -> Table:
     return Table(found[:, :-1].astype(np.float64), found[:, -1], source)
 
 
-def _numbers(data: bytes) -> np.ndarray[Any, Any]:
-    """A table of numbers with spaces between them, in lines of the same length."""
+def _numbers(data: bytes, width: int) -> np.ndarray[Any, Any]:
+    """A table of numbers with spaces between them, so many in each line."""
     found = np.array([row.split() for row in data.decode().splitlines()], dtype=np.float64)
-    if found.ndim != 2:
-        raise ValueError("there are no rows")
+    if found.shape[1:] != (width,):
+        raise ValueError(f"{width} numbers stand in each line")
     return found
 
 
@@ -283,7 +286,11 @@ _LOADERS: Final[dict[str, tuple[tuple[str, ...], Callable[[list[bytes], str], Ta
     "covertype": (("covertype/covtype.data",), _covertype),
     "diabetes": (("diabetes130/dataset_diabetes.zip",), _diabetes),
     "harws": (
-        tuple(f"harws/{kind}_{part}.txt" for part in ("train", "test") for kind in _HARWS_KINDS),
+        tuple(
+            f"UCI HAR Dataset/{part}/{kind}_{part}.txt"
+            for part in ("train", "test")
+            for kind in ("X", "y", "subject")
+        ),
         _harws,
     ),
     "houses": (("houses/cal_housing.data",), _houses),

@@ -307,26 +307,42 @@ def test_another_file_under_the_name_is_one_line(
     assert caught.value.field == str(path)
 
 
-def test_activities_of_subjects_are_read_from_six_files(tmp_path: Path) -> None:
-    folder = tmp_path / "harws"
-    folder.mkdir()
+def test_activities_of_subjects_are_read_from_the_folder_of_the_archive(tmp_path: Path) -> None:
     with pytest.raises(DataNotFound):
         load("harws", tmp_path)
-    for part, activities in (("train", (2, 3, 1)), ("test", (3,))):
-        rows = [f"  0.{number}  -1.0e-01" for number in activities]
-        (folder / f"X_{part}.txt").write_text("\n".join(rows) + "\n")
-        (folder / f"y_{part}.txt").write_text("\n".join(map(str, activities)) + "\n")
-        subjects = [str(30 - place) for place in range(len(activities))]
-        (folder / f"subject_{part}.txt").write_text("\n".join(subjects) + "\n")
+    first = activities_of_subjects(tmp_path, {"train": (2, 3, 1), "test": (3,)})
     found = load("harws", tmp_path)
-    assert found.features.tolist() == [[0.2, -0.1], [0.3, -0.1], [0.3, -0.1]]
+    assert found.features.shape == (3, 561)
+    assert found.features[:, :2].tolist() == [[0.2, -0.1], [0.3, -0.1], [0.3, -0.1]]
     assert found.labels.tolist() == [1, -1, -1]
     assert natural(found).counts.tolist() == [1, 2]
-    for text in ("", "2\n", "2\nx\n3\n", "\xff"):
-        (folder / "y_train.txt").write_bytes(text.encode("latin-1"))
-        with pytest.raises(UsageError) as caught:
-            load("harws", tmp_path)
-        assert caught.value.field == str(folder / "X_train.txt")
+    wrong: dict[str, tuple[str, ...]] = {
+        "y_train.txt": ("", "2\n", "2\nx\n3\n", "\xff", "2\n7\n1\n", "2 1\n3 1\n1 1\n"),
+        "subject_train.txt": ("30\n29.5\n28\n", "30\nnan\n28\n"),
+        "X_train.txt": ("0.1 0.2\n" * 3,),
+    }
+    for name, texts in wrong.items():
+        path = first.with_name(name)
+        right = path.read_bytes()
+        for text in texts:
+            path.write_bytes(text.encode("latin-1"))
+            with pytest.raises(UsageError) as caught:
+                load("harws", tmp_path)
+            assert caught.value.field == str(first)
+        path.write_bytes(right)
+    assert len(load("harws", tmp_path)) == 3
+
+
+def activities_of_subjects(folder: Path, parts: dict[str, tuple[int, ...]]) -> Path:
+    """The first of the files that are written in the shape of the archive: 561 columns."""
+    for part, activities in parts.items():
+        inside = folder / "UCI HAR Dataset" / part
+        inside.mkdir(parents=True)
+        rows = [f"  0.{number}  -1.0e-01" + " 0.5" * 559 for number in activities]
+        subjects = [str(30 - place) for place in range(len(activities))]
+        for kind, lines in (("X", rows), ("y", map(str, activities)), ("subject", subjects)):
+            (inside / f"{kind}_{part}.txt").write_text("\n".join(lines) + "\n")
+    return folder / "UCI HAR Dataset" / "train" / "X_train.txt"
 
 
 def test_vehicles_of_sensors_are_read_from_cells(tmp_path: Path) -> None:
@@ -335,7 +351,7 @@ def test_vehicles_of_sensors_are_read_from_cells(tmp_path: Path) -> None:
     with pytest.raises(DataNotFound):
         load("vehicle", tmp_path)
 
-    def written(*sensors: tuple[list[list[float]], list[int]]) -> None:
+    def written(*sensors: tuple[list[list[float]], list[float]]) -> None:
         cells = {name: np.empty((len(sensors), 1), dtype=object) for name in "XY"}
         for place, (rows, labels) in enumerate(sensors):
             cells["X"][place, 0] = np.array(rows)
@@ -347,7 +363,8 @@ def test_vehicles_of_sensors_are_read_from_cells(tmp_path: Path) -> None:
     assert found.features.tolist() == [[1, 2], [3, 4], [5, 6]]
     assert found.labels.tolist() == [1, -1, 1]
     assert natural(found).counts.tolist() == [2, 1]
-    for labels in ([1], [1, 2]):
+    wrong: list[list[float]] = [[1], [1, 2], [1, 1.5]]
+    for labels in wrong:
         written(([[1.0, 2.0], [3.0, 4.0]], labels), ([[5.0, 6.0]], [1]))
         with pytest.raises(UsageError) as caught:
             load("vehicle", tmp_path)

@@ -14,7 +14,17 @@ import pytest
 
 from gopa import UsageError
 from gopa.accounting import Loss
-from gopa.graph import Graph, MixingMatrix, complete, fixed, from_edges, grid, random_regular, ring
+from gopa.graph import (
+    Graph,
+    MixingMatrix,
+    complete,
+    fixed,
+    from_edges,
+    grid,
+    random_regular,
+    ring,
+    star,
+)
 from gopa.learning.clipping import DEVIATION
 from gopa.learning.clocks import Steps, constant, harmonic
 from gopa.learning.correlated import Disclosure, Method, descend, disclosure
@@ -132,6 +142,9 @@ NETWORKS = {
     "grid, middle": (grid(3, 3), [4]),
     "random": (random_regular(10, 4, seed=1), [0, 1]),
     "complete": (complete(5), [0]),
+    "star": (star(5), [1]),
+    "torus": (grid(3, 3, torus=True), [0]),
+    "torus, two": (grid(3, 4, torus=True), [0, 1]),
     "two pieces": (
         from_edges(7, [(0, 1), (1, 2), (2, 0), (0, 3), (3, 4), (4, 5), (5, 6), (6, 4)]),
         [0],

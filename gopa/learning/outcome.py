@@ -18,6 +18,7 @@ from gopa import Report, Unattributed, UsageError
 from gopa.graph import Graph
 from gopa.learning.checks import encoded, require_seed, whole
 from gopa.learning.clipping import finite, numbers
+from gopa.learning.data import likeliest
 from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import PrivacyLedger
 from gopa.learning.privacy import Privacy, Spent
@@ -300,7 +301,7 @@ def predicted(model: Any, classes: Any, rows: Floats, user: int | None = None) -
     scores = np.einsum("rd,...d->r...", rows, coef) + own.get("intercept", 0.0)
     if classes is None:
         return scores
-    return classes[scores.argmax(axis=1) if kinds > 1 else (scores > 0).astype(int)]
+    return likeliest(scores, classes)
 
 
 def _frozen(model: Any) -> Any:

@@ -187,21 +187,6 @@ def _drawn(users: int, steps: int, seed: int, runs: int) -> Iterator[tuple[Place
     return zip(*np.divmod(pairs, users), strict=True)
 
 
-def gradient_bias(rows: OpenRows, found: DualIterate) -> Floats:
-    """How far the mean of all users' gradients is from what all pairs would give, by run.
-
-    It is the bias of Theorem 3.2, each user at its own model: the rows that users hold are those
-    of their neighbours first.
-    """
-    everybody = np.arange(rows.users)
-    total = rows.gradient(found.models, everybody, found.seen).mean(axis=1)
-    for user in range(rows.users):
-        one = everybody[user : user + 1]
-        right = rows.gradient(found.models[:, user, None], one, everybody).mean(axis=1)
-        total -= right / rows.users
-    return np.asarray(total)
-
-
 @algorithm(named={"loss": (PairLoss, PAIR_LOSSES)})
 def fit_dual_averaging(  # noqa: PLR0913 - every algorithm is called like this
     problem: Users,

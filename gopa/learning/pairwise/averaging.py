@@ -166,8 +166,7 @@ def dual_averages(  # noqa: PLR0913 - dual averaging has many parts
             if step in ends:
                 yield state.at(step)
         return
-    require_gossip(graph, users)
-    assert graph is not None  # noqa: S101 - just refused
+    graph = require_gossip(graph, users)
     # In so many steps a user acts once, on average.
     waits, everybody = graph.edge_count / graph.degrees, slots % users
     for step, (ends_of, at) in enumerate(exchanges(graph, seed, steps=steps, runs=many), 1):

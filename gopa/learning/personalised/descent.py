@@ -197,7 +197,6 @@ class ModelDescent(ModelSteps):
         self._disguise, self._paces = disguise, problem.paces
 
     def __call__(self, now: Turns) -> None:
-        """Take one step of each of these turns."""
         if self._disguise is not None:
             now = now.only(self._disguise.due(now))
             if not len(now.users):
@@ -245,7 +244,6 @@ class FrankWolfe(ModelSteps):
         self._radius, self._taken = radius, taken
 
     def __call__(self, now: Turns) -> None:
-        """Take one step of each of these turns."""
         own, pulled = self._looked(now)
         confidence = self.problem.confidences[now.users][:, None]
         slope = confidence * self.problem.local.gradient(own, now.users) + pulled

@@ -43,12 +43,14 @@ from gopa.learning.pairwise import (
     shared_out,
     statistic,
 )
-from gopa.learning.pairwise.averaging import gradient_bias
+from gopa.learning.pairwise.averaging import DualIterate
 from gopa.learning.pairwise.gossip import Method
+from gopa.learning.pairwise.kernels import Places
 from gopa.learning.pairwise.local import kernels_between
-from gopa.learning.pairwise.ranking import CountTree, cells_of, exact_tree_variance, ordered_pairs
+from gopa.learning.pairwise.ranking import CountTree, cells_of, ordered_pairs
 from gopa.learning.pairwise.verified import from_counts
-from gopa.noise import subseed
+from gopa.noise import hadamard_bit, subseed
+from gopa.support.arrays import Floats
 
 figures = FigureSet(__doc__.partition("\n")[0])
 
@@ -136,6 +138,21 @@ def tumours(seed: int, most: int | None) -> np.ndarray:
     features /= np.linalg.norm(features, axis=1).max()
     rows = np.column_stack([features, table.labels])
     return rows[generator(seed, "rows").permutation(len(rows))[:most]]
+
+
+def gradient_bias(rows: OpenRows, found: DualIterate) -> Floats:
+    """How far the mean of all users' gradients is from what all pairs would give, by run.
+
+    It is the bias of Theorem 3.2, each user at its own model: the rows that users hold are those
+    of their neighbours first.
+    """
+    everybody = np.arange(rows.users)
+    total = rows.gradient(found.models, everybody, found.seen).mean(axis=1)
+    for user in range(rows.users):
+        one = everybody[user : user + 1]
+        right = rows.gradient(found.models[:, user, None], one, everybody).mean(axis=1)
+        total -= right / rows.users
+    return np.asarray(total)
 
 
 def ranked(  # noqa: PLR0913 - as above
@@ -353,6 +370,29 @@ def theorem36(run: FigureRun) -> None:
         place.plot(many, bounds, ":", label="bound, all levels")
         place.set(xscale="log", yscale="log", xlabel="users of each label")
         place.legend()
+
+
+def exact_tree_variance(above: Places, below: Places, depth: int, epsilon: float) -> float:
+    """The exact variance of `ordered_pairs` without pruning, one bit of each user (Hoeffding)."""
+    unbias = 1 / float(2 * hadamard_bit(epsilon).keep - 1)
+    factor = depth * unbias**2
+    first, second = CountTree.of(above, depth), CountTree.of(below, depth)
+    lower = np.concatenate([[0.0], np.cumsum(second.levels[depth])])
+    higher = len(above) - np.cumsum(first.levels[depth])
+    # Of each user alone: all nodes of its level, less the square of what it is right to expect.
+    one = len(above) * factor * sum(float((each[0::2] ** 2).sum()) for each in second.levels[1:])
+    one -= float((lower[above] ** 2).sum())
+    other = len(below) * factor * sum(float((each[1::2] ** 2).sum()) for each in first.levels[1:])
+    other -= float((higher[below] ** 2).sum())
+    zeros = depth - ones_of(below)
+    both = factor**2 * (2.0**depth - 1) * len(above) * len(below)
+    both -= factor * (len(above) * float(zeros.sum()) + len(below) * float(ones_of(above).sum()))
+    return one + other + both + float(lower[above].sum())
+
+
+def ones_of(cells: Places) -> Places:
+    """How many bits of each cell are 1."""
+    return np.array([each.bit_count() for each in cells.tolist()], dtype=np.int64)
 
 
 @figures.figure(

@@ -34,7 +34,7 @@ from gopa.learning.data import (
 from gopa.learning.datasets import DataNotFound, from_csv, from_sklearn, load
 from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import BudgetExceeded, LedgerEntry, PrivacyLedger
-from gopa.learning.outcome import AuditedRounds, Fit, Outcome, Progress, require_neither, told
+from gopa.learning.outcome import AuditedRounds, Outcome, Progress, require_neither, told
 from gopa.learning.privacy import Charge, Privacy, Spent, worst
 
 __all__ = [
@@ -42,7 +42,6 @@ __all__ = [
     "BudgetExceeded",
     "Charge",
     "DataNotFound",
-    "Fit",
     "History",
     "LedgerEntry",
     "Outcome",

@@ -119,7 +119,6 @@ class _Independent:
     def blocks(
         self, seed: Seed, *, steps: int, runs: int = 1, size: int = 4096
     ) -> Iterator[Events]:
-        """All steps of all runs, in blocks of at most `size` steps."""
         _require_counts(steps, runs, size)
         who = [Draws(seed, "clock", "who", run) for run in range(runs)]
         when = [Draws(seed, "clock", "when", run) for run in range(runs)]
@@ -177,7 +176,6 @@ class _Foreseen:
     def blocks(
         self, seed: Seed, *, steps: int, runs: int = 1, size: int = 4096
     ) -> Iterator[Events]:
-        """All steps of all runs, in blocks of at most `size` steps."""
         del seed
         _require_counts(steps, runs, size)
         self._require_known(runs, steps)

@@ -325,6 +325,16 @@ def class_numbers(
     return replace(users, table=replace(users.table, labels=coded)), found
 
 
+def likeliest(scores: Floats, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The class of each row by its scores, one for each class, or of two by the one number it has.
+
+    With one number the second class is that of numbers above 0.
+    """
+    single = scores.ndim == 1 or scores.shape[-1] == 1
+    place = scores.reshape(len(scores)) > 0 if single else scores.argmax(axis=-1)
+    return np.asarray(classes[place.astype(int)])
+
+
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
 """How much rows of each class count; "balanced": as if all classes had equally many."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ import click
 from gopa import GopaError, UsageError, __version__
 from gopa.learning.data import Table, Users
 from gopa.learning.history import History
+from gopa.learning.saved import replacing
 from gopa.support.extras import missing
 
 if TYPE_CHECKING:
@@ -56,9 +56,8 @@ class FigureRun:
             self.say(f"{name}: there already")
             return History.from_csv(path)
         found = compute()
-        unfinished = path.with_suffix(".part")
-        found.to_csv(unfinished)
-        os.replace(unfinished, path)  # noqa: PTH105 - at once: half a part must never be taken
+        with replacing(path) as unfinished:
+            found.to_csv(unfinished)
         self.say(f"{name}: done")
         return found
 
@@ -210,9 +209,8 @@ def _require_same(path: Path, settings: Any) -> None:
             message = f"it was begun with {found}: name another folder, or remove it"
             raise UsageError(message, str(path.parent))
         return
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text(json.dumps(settings))
-    os.replace(unfinished, path)  # noqa: PTH105 - at once
+    with replacing(path) as unfinished:
+        unfinished.write_text(json.dumps(settings))
 
 
 def _shown(value: float) -> str:

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 import gopa
 from gopa import Report, Unattributed, UsageError
-from gopa.graph import Graph
 from gopa.learning.checks import encoded, require_seed, whole
 from gopa.learning.clipping import finite, numbers
+from gopa.learning.data import likeliest
 from gopa.learning.history import History, Recorder
 from gopa.learning.ledger import PrivacyLedger
-from gopa.learning.privacy import Privacy, Spent
+from gopa.learning.privacy import Spent
 from gopa.support.arrays import Floats
 from gopa.support.progress import Advance, bar_if_slow
 
@@ -34,26 +34,6 @@ Progress: TypeAlias = bool | Callable[[str, int, int], None] | None
 """None: a bar after two seconds. True: at once. False: never. Or a function that is told of
 what goes on, how many steps are done, of how many. `StopIteration` from it ends a run with what
 is there by then, and anything else that it raises without."""
-
-
-class Fit(Protocol):
-    """What every algorithm looks like: one call, one outcome.
-
-    `privacy=None` asks for none. An algorithm that needs no graph or clock takes None for it, and
-    one that needs them refuses None. The same `seed` gives the same `Outcome.to_bytes`.
-    """
-
-    def __call__(  # noqa: PLR0913 - every part of the question has a name
-        self,
-        problem: Any,
-        *,
-        privacy: Privacy | None,
-        graph: Graph | None,
-        clock: Any,
-        seed: int,
-        progress: Progress,
-    ) -> Outcome:
-        """Runs the algorithm on the problem."""
 
 
 @contextmanager
@@ -327,7 +307,7 @@ def predicted(model: Any, classes: Any, rows: Floats, user: int | None = None) -
     scores = np.einsum("rd,...d->r...", rows, coef) + added
     if classes is None:
         return scores
-    return classes[scores.argmax(axis=1) if kinds > 1 else (scores > 0).astype(int)]
+    return likeliest(scores, classes)
 
 
 def _frozen(model: Any) -> Any:

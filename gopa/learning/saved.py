@@ -11,7 +11,8 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
 from importlib import import_module
@@ -94,8 +95,17 @@ _RECORDS: Final = {"Trained": "gopa.learning.without_replacement.models"}
 """Models that are objects with fields, and where they are."""
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A place to write to, which becomes the file of this path at once: nobody finds half of it."""
+    unfinished = path.with_name(path.name + ".part")
+    unfinished.unlink(missing_ok=True)
+    yield unfinished
+    os.replace(unfinished, path)  # noqa: PTH105 - at once
+
+
 def write(outcome: Any, path: str | Path) -> Path:
-    """Writes an outcome, at once: nobody finds half of a file."""
+    """Writes an outcome to a file of its owner alone."""
     target, writer = Path(path), _Writer()
     spent = {each.name: getattr(outcome.spent, each.name) for each in fields(outcome.spent)}
     curve = spent.pop("curve")
@@ -110,17 +120,15 @@ def write(outcome: Any, path: str | Path) -> Path:
         ),
         "rounds": [[each.session.hex(), each.round] for each in outcome.transcript or ()],
     }
-    unfinished = target.with_name(target.name + ".part")
-    unfinished.unlink(missing_ok=True)
     # The seed is in it, from which all noise follows: nobody else reads it.
     with (
+        replacing(target) as unfinished,
         open(unfinished, "xb", opener=partial(os.open, mode=0o600)) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
     ):
         _put(archive, _HEAD, json.dumps(head, allow_nan=False).encode())
         for number, data in enumerate(writer.arrays):
             _put(archive, f"{number}.npy", data)
-    os.replace(unfinished, target)  # noqa: PTH105 - at once
     return target
 
 

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from examples.averaging import fit_gossip, fit_mean
 from gopa import BackendError, UsageError
-from gopa.learning import Fit, History, Recorder, generator, require_seed, told
+from gopa.learning import History, Recorder, generator, require_seed, told
 from gopa.support import progress as progress_module
 
 COLUMNS: dict[str, Any] = {
@@ -198,12 +197,6 @@ def test_what_is_no_seed_is_refused(seed: Any) -> None:
     with pytest.raises(UsageError) as caught:
         require_seed(seed)
     assert caught.value.field == "seed"
-
-
-def test_algorithms_have_one_form() -> None:
-    """For type checkers; what they are called with is tested with the table of mistakes."""
-    listed: list[Fit] = [fit_mean, fit_gossip]
-    assert len(listed) == 2
 
 
 def test_a_seed_of_numpy_is_the_same_seed() -> None:

@@ -80,7 +80,6 @@ class InStates(Disguise):
         self._first, self._block = -1, np.empty((0, 0, 0, 0), dtype=np.int64)
 
     def heard(self, models: Floats, step: float, number: int) -> Floats:
-        """The averages of agents, from the models that they had before."""
         unit = step * self._noise / DEVIATION
         sent = on_grid(models, unit)
         heard = mixed(self._matrix, sent) + mixed(self._reach, self.drawn(number))
@@ -122,7 +121,6 @@ class InFunctions(Disguise):
             self._bent = _quadratic(graph, noise, seed, runs, objective.dimension)
 
     def bent(self, models: Floats) -> Floats | float:
-        """What the gradient of each agent's function is changed by."""
         return self._bent(models)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gopa.learning.clipping import length
-from gopa.learning.data import ClassWeight, Table, Users, class_numbers, class_weighted
+from gopa.learning.data import ClassWeight, Table, Users, class_numbers, class_weighted, likeliest
 from gopa.learning.estimators import UnfitData
 from gopa.learning.federated.clusters import Clusters, nearest
 from gopa.learning.federated.estimator_base import FederatedEstimator
@@ -116,9 +116,7 @@ class FederatedLogisticRegression(ClassifierMixin, _InRounds):  # type: ignore[m
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of each row."""
-        found = self.decision_function(X)
-        place = found.argmax(axis=1) if found.ndim > 1 else (found > 0).astype(int)
-        return np.asarray(self.classes_[place])
+        return likeliest(self.decision_function(X), self.classes_)
 
     def predict_proba(self, X: Any) -> Floats:
         """The chance of each class, by the logistic model."""

@@ -45,7 +45,6 @@ class GraphWalk:
     def blocks(
         self, seed: Seed, *, steps: int, runs: int = 1, size: int = 4096
     ) -> Iterator[Events]:
-        """All steps of all runs, in blocks of at most `size` steps."""
         who = [Draws(seed, "clock", "who", run) for run in range(runs)]
         at = [int(each.below(self.agents, 1)[0]) for each in who]
         for first in range(0, steps, size):

@@ -166,8 +166,7 @@ def dual_averages(  # noqa: PLR0913 - dual averaging has many parts
             if step in ends:
                 yield state.at(step)
         return
-    require_gossip(graph, users)
-    assert graph is not None  # noqa: S101 - just refused
+    graph = require_gossip(graph, users)
     # In so many steps a user acts once, on average.
     waits, everybody = graph.edge_count / graph.degrees, slots % users
     for step, (ends_of, at) in enumerate(exchanges(graph, seed, steps=steps, runs=many), 1):
@@ -185,21 +184,6 @@ def _drawn(users: int, steps: int, seed: int, runs: int) -> Iterator[tuple[Place
     streams = (Draws(seed, "pairwise", "dual averaging", run) for run in range(runs))
     pairs = np.stack([each.below(users**2, steps) for each in streams], axis=1)
     return zip(*np.divmod(pairs, users), strict=True)
-
-
-def gradient_bias(rows: OpenRows, found: DualIterate) -> Floats:
-    """How far the mean of all users' gradients is from what all pairs would give, by run.
-
-    It is the bias of Theorem 3.2, each user at its own model: the rows that users hold are those
-    of their neighbours first.
-    """
-    everybody = np.arange(rows.users)
-    total = rows.gradient(found.models, everybody, found.seen).mean(axis=1)
-    for user in range(rows.users):
-        one = everybody[user : user + 1]
-        right = rows.gradient(found.models[:, user, None], one, everybody).mean(axis=1)
-        total -= right / rows.users
-    return np.asarray(total)
 
 
 @algorithm(named={"loss": (PairLoss, PAIR_LOSSES)})

@@ -137,14 +137,15 @@ def marked(marks: npt.ArrayLike | None, steps: int) -> set[int]:
     return {whole(each, "marks", 1, last) for each in np.ravel([last] if marks is None else marks)}
 
 
-def require_gossip(graph: Graph | None, users: int, clock: Any = None) -> None:
-    """Refuses graphs on which no point gets everywhere, and clocks: edges tick at equal rates."""
+def require_gossip(graph: Graph | None, users: int, clock: Any = None) -> Graph:
+    """The graph, if points get everywhere on it; its edges tick at equal rates, without a clock."""
     if users < 2:
         raise UsageError("at least two users", "problem")
     if graph is None or graph.parties != users or not graph.is_connected():
         raise UsageError(f"a connected graph of all {users} users", "graph")
     if clock is not None:
         raise UsageError("edges of the graph tick at equal rates: leave it out", "clock")
+    return graph
 
 
 def expected_estimates(pairs: Between, graph: Graph, steps: int) -> Floats:
@@ -191,8 +192,7 @@ def fit_pairwise(  # noqa: PLR0913 - every algorithm is called like this
     Raises:
         UsageError: parts do not fit together.
     """
-    require_gossip(graph, len(problem), clock)
-    assert graph is not None  # noqa: S101 - just refused
+    graph = require_gossip(graph, len(problem), clock)
     ledger = PrivacyLedger(privacy, assumptions=kernel.assumptions if privacy else ())
     run = AlgorithmRun(seed=seed, progress=progress, ledger=ledger)
     pairs: Between

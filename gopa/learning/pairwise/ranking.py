@@ -113,24 +113,6 @@ def ordered_pairs(above: CountTree, below: CountTree, patience: float | None = N
     return found
 
 
-def exact_tree_variance(above: Places, below: Places, depth: int, epsilon: float) -> float:
-    """The exact variance of `ordered_pairs` without pruning, one bit of each user (Hoeffding)."""
-    unbias = 1 / float(2 * hadamard_bit(epsilon).keep - 1)
-    factor = depth * unbias**2
-    first, second = CountTree.of(above, depth), CountTree.of(below, depth)
-    lower = np.concatenate([[0.0], np.cumsum(second.levels[depth])])
-    higher = len(above) - np.cumsum(first.levels[depth])
-    # Of each user alone: all nodes of its level, less the square of what it is right to expect.
-    one = len(above) * factor * sum(float((each[0::2] ** 2).sum()) for each in second.levels[1:])
-    one -= float((lower[above] ** 2).sum())
-    other = len(below) * factor * sum(float((each[1::2] ** 2).sum()) for each in first.levels[1:])
-    other -= float((higher[below] ** 2).sum())
-    zeros = depth - _ones(below)
-    both = factor**2 * (2.0**depth - 1) * len(above) * len(below)
-    both -= factor * (len(above) * float(zeros.sum()) + len(below) * float(_ones(above).sum()))
-    return one + other + both + float(lower[above].sum())
-
-
 def ranking_error_bound(
     above: int, below: int, *, privacy: Privacy, depth: int, patience: float = _PATIENCE
 ) -> float:
@@ -240,9 +222,3 @@ def concordance(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
         right += int(np.searchsorted(below, above, "left").sum())
         many += len(above) * len(below)
     return right / many
-
-
-def _ones(cells: Places) -> Places:
-    """How many bits of each cell are 1."""
-    bits = (cells[:, None] >> np.arange(_DEEPEST)) & 1
-    return np.asarray(bits.sum(axis=1), dtype=np.int64)

@@ -34,7 +34,6 @@ from gopa.learning.personalised.graph_learning import (
     PrivateLosses,
     UniformPeers,
 )
-from gopa.learning.personalised.moves import Move
 from gopa.learning.personalised.objective import (
     Collaboration,
     Convex,
@@ -59,7 +58,6 @@ __all__ = [
     "GraphSteps",
     "Links",
     "Member",
-    "Move",
     "Peers",
     "Personalised",
     "PrivateLosses",

@@ -20,7 +20,6 @@ from gopa.learning.checks import whole
 from gopa.learning.clipping import finite
 from gopa.learning.clocks import Clock, ClockLaw, Poisson, events
 from gopa.learning.objectives import Linear, Softmax
-from gopa.learning.personalised.moves import lengths, pace
 from gopa.learning.personalised.objective import Collaboration, Links, Places
 from gopa.learning.personalised.release import (
     Accounts,
@@ -103,6 +102,8 @@ Look: TypeAlias = Callable[[Floats], dict[str, Floats]]
 
 _NUMBER_BYTES: Final = 8
 _CLOSE: Final = 1e-3
+_BITS: Final = 7
+"""Of a number in each byte of a Frank-Wolfe step."""
 
 
 class ModelSteps:
@@ -196,7 +197,6 @@ class ModelDescent(ModelSteps):
         self._disguise, self._paces = disguise, problem.paces
 
     def __call__(self, now: Turns) -> None:
-        """Take one step of each of these turns."""
         if self._disguise is not None:
             now = now.only(self._disguise.due(now))
             if not len(now.users):
@@ -244,7 +244,6 @@ class FrankWolfe(ModelSteps):
         self._radius, self._taken = radius, taken
 
     def __call__(self, now: Turns) -> None:
-        """Take one step of each of these turns."""
         own, pulled = self._looked(now)
         confidence = self.problem.confidences[now.users][:, None]
         slope = confidence * self.problem.local.gradient(own, now.users) + pulled
@@ -257,6 +256,24 @@ class FrankWolfe(ModelSteps):
         )
         self.models[now.runs, now.users] = moved
         self._send(now, lengths(steps, index))
+
+
+def pace(step: Integers, users: int) -> Floats:
+    """2n / (t + 2n) for the t-th step of all, from 0 on."""
+    return np.asarray(2 * users / (step + 2 * users))
+
+
+def lengths(steps: Integers, indices: Integers) -> Integers:
+    """How many bytes steps have: which predictor and its sign as one number, and the step."""
+    # A sign never makes it longer: 2 index and 2 index + 1 are equally long.
+    return _groups(2 * indices) + _groups(steps)
+
+
+def _groups(numbers: Integers) -> Integers:
+    found = np.ones_like(numbers)
+    for bits in range(_BITS, 63, _BITS):
+        found += numbers >= 1 << bits
+    return found
 
 
 def disguised(  # noqa: PLR0913 - privacy has many parts

@@ -20,7 +20,7 @@ from gopa.learning.calls import named_graph
 from gopa.learning.checks import generator
 from gopa.learning.clipping import finite, length
 from gopa.learning.clocks import Clock
-from gopa.learning.data import Table, Users, class_numbers, natural, users_of
+from gopa.learning.data import Table, Users, class_numbers, likeliest, natural, users_of
 from gopa.learning.estimators import Estimator, UnfitData, seed_of, validate_data, value_errors
 from gopa.learning.ledger import BudgetExceeded
 from gopa.learning.objectives import (
@@ -215,9 +215,7 @@ class Personalised(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any, groups: Any = None) -> npt.NDArray[Any]:
         """The class of each row, by the models of `groups`."""
-        found = self.decision_function(X, groups)
-        place = found.argmax(axis=1) if found.ndim > 1 else (found > 0).astype(int)
-        return np.asarray(self.classes_[place])
+        return likeliest(self.decision_function(X, groups), self.classes_)
 
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
         """The part of the rows that come out right."""

@@ -215,7 +215,6 @@ class UniformPeers:
     """An oracle: every set of peers is equally likely, as theorem 2.1 needs."""
 
     def begin(self, users: int, count: int, *, runs: int, seed: int) -> Sampler:
-        """A sampler of so many peers at a time."""
         _require_enough(users, count)
         return _Uniform(users, count, runs, seed)
 
@@ -253,7 +252,6 @@ class GossipPeers:
     cycles: int = 20
 
     def begin(self, users: int, count: int, *, runs: int, seed: int) -> Sampler:
-        """A sampler of so many peers at a time."""
         _require_enough(users, count)
         whole(self.view, "view", 2)
         if not count <= self.view or not users - 1 >= self.view:

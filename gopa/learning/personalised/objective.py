@@ -288,12 +288,6 @@ class Collaboration:
         own = (weights * self.local.value(models)).sum(axis=-1)
         return np.asarray(own + self.pull / 2 * links.roughness(models))
 
-    def gradient(self, models: Floats, links: Links) -> Floats:
-        """The gradient of J in the models, (2.2): of the same shape."""
-        degrees = _one(links.degrees)[..., None]
-        own = self.pull * models + self.confidences[:, None] * self.local.gradient(models)
-        return np.asarray(degrees * own - self.pull * links.heard(models))
-
     def smoothness(self, links: Links) -> Floats:
         """L_u = d_u (pull + c_u L_u^loc), of M in each user's model."""
         return _one(links.degrees) / self.paces
@@ -315,24 +309,9 @@ class Collaboration:
         """J is strongly convex in the weights with at least this."""
         return self.weight * self.regulariser.edge.least
 
-    def minimum(self, links: Links, tolerance: float = 1e-9) -> Floats:
-        """The models of least M for one graph, found in one place by L-BFGS.
-
-        Raises:
-            UsageError: none was found: a gradient jumps, or models grow without bound.
-        """
-        scale = self.smoothness(links).max()
-        return _least(
-            lambda models: self.loss(models, links),
-            lambda models: self.gradient(models, links),
-            (self.users, self.dimension),
-            tolerance * max(float(scale), 1e-9),
-            1 / max(2 * float(scale), 1e-9),
-        )
-
     def alone(self, tolerance: float = 1e-9) -> Floats:
         """The models that users learn alone: the least of each one's own loss."""
-        return _least(
+        return least_of(
             lambda models: self.local.value(models).sum(axis=-1),
             self.local.gradient,
             (self.users, self.dimension),
@@ -341,7 +320,7 @@ class Collaboration:
         )
 
 
-def _least(
+def least_of(
     value: Callable[[Floats], Floats],
     gradient: Callable[[Floats], Floats],
     shape: tuple[int, int],

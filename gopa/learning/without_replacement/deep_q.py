@@ -46,7 +46,6 @@ class DeepQ:
             raise UsageError("at least 0 and below 1", "discount")
 
     def controller(self, node: int, *, runs: int, models: int, width: int, seed: int) -> Controller:
-        """Decides for one node in so many runs, for so many models of each."""
         streams = [generator(seed, "deep Q", str(run), str(node)) for run in range(runs)]
         return _Learner(self, streams, models, width)
 
@@ -72,7 +71,6 @@ class _Learner:
         self._steps = self._updates = 0
 
     def choose(self, models: Floats, losses: Floats) -> Chosen:
-        """Which models of which runs become public in this step."""
         state = np.concatenate([models, losses[..., None]], axis=-1)
         if self._last is not None and self._reward is not None:
             self._memory.append((*self._last, self._reward, state))
@@ -87,7 +85,6 @@ class _Learner:
         return chosen
 
     def told(self, losses: Floats) -> None:
-        """Hears the losses on the same rows after the step."""
         self._reward = -losses
 
     def _learn(self) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gopa import UsageError
 from gopa.learning.checks import number
 from gopa.learning.clipping import clip
-from gopa.learning.data import Table, Users
+from gopa.learning.data import Table, Users, likeliest
 from gopa.learning.objectives import LOGISTIC
 from gopa.learning.outcome import require_classes
 from gopa.support.arrays import Floats
@@ -98,9 +98,7 @@ class Trained:
         return np.array(right[0]), np.mean(right[1:], axis=0)
 
     def _best(self, x: Floats, models: Floats) -> npt.NDArray[Any]:
-        scores = np.einsum("nd,cd->nc", x, models)
-        place = scores[:, 0] > 0 if len(models) == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes[place.astype(int)])
+        return likeliest(np.einsum("nd,cd->nc", x, models), self.classes)
 
 
 def _rows(x: npt.ArrayLike, models: Floats) -> Floats:

@@ -67,7 +67,6 @@ class Coin:
         )
 
     def controller(self, node: int, *, runs: int, models: int, width: int, seed: int) -> Controller:
-        """Decides for one node in so many runs, for so many models of each."""
         del width
         coins = [Draws(seed, "without replacement", "coins", run, node) for run in range(runs)]
         return _Coins(coins, threshold_of(self.chance), models)
@@ -84,10 +83,9 @@ class _Coins:
         self._coins, self._threshold, self._models = coins, threshold, models
 
     def choose(self, models: Floats, losses: Floats) -> Chosen:
-        """Which models of which runs become public in this step."""
         del models, losses
         heads = [int(coin.words(1)[0]) < self._threshold for coin in self._coins]
         return np.repeat(np.array(heads)[:, None], self._models, axis=1)
 
     def told(self, losses: Floats) -> None:
-        """Hears the losses on the same rows after the step."""
+        """Nothing: a coin hears of no losses."""

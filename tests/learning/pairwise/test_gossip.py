@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from examples.pairwise import gradient_bias
 from gopa import UsageError
 from gopa.graph import Graph, complete, from_edges, grid, ring
 from gopa.learning import Privacy, Users, stacked
@@ -33,7 +34,6 @@ from gopa.learning.pairwise import (
     statistic,
 )
 from gopa.learning.pairwise.averaging import Method as MethodAveraging
-from gopa.learning.pairwise.averaging import gradient_bias
 from gopa.learning.pairwise.gossip import METHODS, Method
 from gopa.learning.pairwise.local import weights_of
 from gopa.learning.pairwise.losses import rows_of

@@ -14,6 +14,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
+from examples.pairwise import exact_tree_variance
 from gopa import UsageError
 from gopa.graph import ring
 from gopa.learning import Charge, Privacy, Users, stacked
@@ -31,7 +32,6 @@ from gopa.learning.pairwise.ranking import (
     CountTree,
     cells_of,
     concordance,
-    exact_tree_variance,
     ordered_pairs,
     tree_error_bound,
 )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import pytest
 
+from examples.personalised import gradient_of
 from gopa import UsageError
+from gopa.learning.checks import whole
 from gopa.learning.objectives import Boosting
-from gopa.learning.personalised import Collaboration, Links, Move, fit_jointly
-from gopa.learning.personalised.descent import FrankWolfe, schedule, turns
-from gopa.learning.personalised.moves import lengths
+from gopa.learning.personalised import Collaboration, Links, fit_jointly
+from gopa.learning.personalised.descent import FrankWolfe, lengths, pace, schedule, turns
 from gopa.learning.rows import AgentRows
 from tests.learning.personalised.problems import Floats, graph_of, within_three_errors
 from tests.learning.personalised.test_objective import INSTANCES
@@ -34,7 +37,7 @@ def least(problem: Collaboration, links: Links, radius: float, steps: int) -> fl
     models = np.zeros((problem.users, problem.dimension))
     found = -math.inf
     for step in range(steps):
-        slope = problem.gradient(models, links)
+        slope = gradient_of(problem, models, links)
         index = np.abs(slope).argmax(axis=1)
         corner = np.zeros_like(models)
         users = np.arange(problem.users)
@@ -80,6 +83,66 @@ def test_it_ends_near_the_optimum() -> None:
         engine(now)
     excess = float(problem.loss(engine.models, links)[0]) - least(problem, links, 2.0, 500)
     assert -1e-9 < excess < 4e-2
+
+
+_MOST = 2**62
+_BITS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A step of `pace(step)` of the way to a corner: `radius` or -`radius` at one index."""
+
+    step: int
+    index: int
+    positive: bool
+
+    def __post_init__(self) -> None:
+        whole(self.step, "step", 0, _MOST)
+        whole(self.index, "index", 0, _MOST)
+
+    def to_bytes(self) -> bytes:
+        """Two numbers in groups of seven bits, the lowest first: 2 index + sign, and the step."""
+        return _written(2 * self.index + self.positive) + _written(self.step)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, predictors: int) -> Self:
+        """What `to_bytes` wrote, of so many predictors.
+
+        Raises:
+            UsageError: it was written otherwise, or is about a predictor that is not there.
+        """
+        first, end = _read(data, 0)
+        step, end = _read(data, end)
+        if end != len(data) or first // 2 >= predictors:
+            raise UsageError("this is no move among so many predictors", "data")
+        return cls(step, first // 2, bool(first % 2))
+
+    def applied(self, model: Floats, users: int, radius: float) -> Floats:
+        """The model after the move: the same at who makes it and at who hears of it."""
+        share = float(pace(np.array(self.step), users))
+        moved = (1 - share) * model
+        moved[self.index] += share * (radius if self.positive else -radius)
+        return moved
+
+
+def _written(number: int) -> bytes:
+    groups = []
+    while number >= 1 << _BITS:
+        groups.append(number % 128 + 128)
+        number >>= _BITS
+    return bytes([*groups, number])
+
+
+def _read(data: bytes, start: int) -> tuple[int, int]:
+    number = 0
+    for place, group in enumerate(data[start : start + 9]):
+        number += (group % 128) << (_BITS * place)
+        if group < 128:
+            if group == 0 and place:
+                break
+            return number, start + place + 1
+    raise UsageError("a number in groups of seven bits, as short as it can be", "data")
 
 
 def test_neighbours_know_the_model_from_messages_alone() -> None:

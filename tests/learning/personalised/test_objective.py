@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from examples.personalised import gradient_of, minimum
 from gopa.graph import complete, from_edges
 from gopa.learning import Privacy
 from gopa.learning.clocks import InTurn, Poisson, Replayed, Synchronous
@@ -64,7 +65,7 @@ def test_gradients_are_those_of_the_value(kind: str, regulariser: GraphRegularis
 
     move = rng.normal(size=models.shape)
     ends = [problem.value(models + sign * STEP * move, links) for sign in (1, -1)]
-    slope = (problem.gradient(models, links) * move).sum(axis=(1, 2))
+    slope = (gradient_of(problem, models, links) * move).sum(axis=(1, 2))
     assert (ends[0] - ends[1]) / (2 * STEP) == pytest.approx(slope, rel=1e-6, abs=1e-6)
 
     change = rng.normal(size=weights.shape) * (weights > 0)
@@ -84,9 +85,9 @@ def test_constants_bound_what_they_say() -> None:
         for user, most in enumerate(problem.smoothness(links)):
             moved = here.copy()
             moved[user] = there[user]
-            bent = (problem.gradient(moved, links) - problem.gradient(here, links))[user]
+            bent = (gradient_of(problem, moved, links) - gradient_of(problem, here, links))[user]
             assert np.linalg.norm(bent) <= most * np.linalg.norm(there[user] - here[user]) + 1e-12
-        slope = problem.gradient(here, links) - problem.gradient(there, links)
+        slope = gradient_of(problem, here, links) - gradient_of(problem, there, links)
         apart = here - there
         assert (slope * apart).sum() >= problem.curvature(links) * (apart * apart).sum() - 1e-12
         own = Collaboration(problem.local, pull=problem.pull, floor=0.2, own_bends=True)
@@ -127,9 +128,9 @@ def test_limits_of_the_pull() -> None:
     graph = from_edges(5, [(0, 1), (1, 2), (3, 4)])
     links = Links.of(graph)
     weak = Collaboration(problem.local, pull=1e-9)
-    assert weak.minimum(links) == pytest.approx(problem.alone(), abs=1e-4)
+    assert minimum(weak, links) == pytest.approx(problem.alone(), abs=1e-4)
     strong = Collaboration(problem.local, pull=1e7)
-    models = strong.minimum(links, 1e-13)
+    models = minimum(strong, links, 1e-13)
     for piece in ([0, 1, 2], [3, 4]):
         assert np.ptp(models[piece], axis=0) == pytest.approx(0, abs=1e-5)
         shares = (links.degrees[0] * strong.confidences)[piece]
@@ -155,7 +156,7 @@ def test_users_without_rows_take_part() -> None:
     rows = AgentRows.of([(np.zeros((0, 2)), []), (np.eye(2), [1, -1])]).clipped(2, 1.0)
     problem = Collaboration(Linear(LOGISTIC, rows, ridge=0.1), pull=1.0, floor=0.01)
     assert problem.confidences.tolist() == [0.01, 1.0]
-    models = problem.minimum(Links.of(complete(2)))
+    models = minimum(problem, Links.of(complete(2)))
     assert models[0] == pytest.approx(models[1], rel=0.01)
 
 
@@ -179,7 +180,7 @@ def test_what_means_nothing_is_refused() -> None:
 @pytest.mark.parametrize("clock", [Poisson, InTurn])
 def test_descent_ends_at_the_central_optimum(clock: type[Poisson | InTurn]) -> None:
     problem, graph, _ = problem_of(1, users=5, width=3, ridge=1.5)
-    best = problem.minimum(Links.of(graph))
+    best = minimum(problem, Links.of(graph))
     found = fit_descent(
         problem, privacy=None, graph=graph, clock=clock(5), seed=1, steps=1200, progress=False
     )
@@ -193,7 +194,7 @@ def test_descent_ends_at_the_central_optimum(clock: type[Poisson | InTurn]) -> N
 
 def test_admm_ends_there_too() -> None:
     problem, graph, _ = problem_of(1, users=3, width=2, ridge=1.5)
-    best = problem.minimum(Links.of(graph))
+    best = minimum(problem, Links.of(graph))
     how: dict[str, Any] = {"graph": graph, "seed": 1, "penalty": 0.3, "inner": 4}
     found = fit_admm(problem, steps=250, runs=2, **how)
     assert found.model == pytest.approx(np.stack([best, best]), abs=1e-6)
@@ -224,7 +225,7 @@ def test_propagation_minimises_along_a_block_exactly() -> None:
     assert found[2] == pytest.approx((near + own * centres[2]) / (1 + own))
     assert np.array_equal(found[[0, 1, 3]], start[[0, 1, 3]])
     whole = fit_descent(spread, privacy=None, graph=graph, seed=1, steps=2000)
-    assert whole.model == pytest.approx(spread.minimum(Links.of(graph)), abs=1e-6)
+    assert whole.model == pytest.approx(minimum(spread, Links.of(graph)), abs=1e-6)
 
 
 def test_steps_that_do_not_meet_are_taken_together() -> None:
@@ -277,7 +278,7 @@ def test_descent_keeps_the_linear_rate(seeds: range) -> None:
     for seed in seeds:
         problem, graph, rng = problem_of(seed)
         links = Links.of(graph)
-        best = float(problem.loss(problem.minimum(links), links))
+        best = float(problem.loss(minimum(problem, links), links))
         start = rng.normal(size=(problem.users, problem.dimension)) * 3
         models = walked(problem, graph, start, steps=STEPS, runs=RUNS, seed=seed)
         excess = [problem.loss(each, links) - best for each in models]
@@ -296,10 +297,10 @@ def test_descent_without_strong_convexity(seeds: range) -> None:
         local = Linear(SQUARED, rows_of(rng, users, width, most=1))
         problem, graph = Collaboration(local, pull=0.5, floor=0.2), graph_of(rng, users)
         links = Links.of(graph)
-        slopes = problem.gradient(np.zeros((users, width)), links).ravel()
+        slopes = gradient_of(problem, np.zeros((users, width)), links).ravel()
         bent = np.stack(
             [
-                problem.gradient(each.reshape(users, width), links).ravel() - slopes
+                gradient_of(problem, each.reshape(users, width), links).ravel() - slopes
                 for each in np.eye(users * width)
             ]
         )
@@ -348,7 +349,7 @@ def test_noise_costs_no_more_than_the_theorem_says(noise: str, seeds: range) -> 
     for seed in seeds:
         problem, graph, rng = problem_of(seed)
         links = Links.of(graph)
-        best = float(problem.loss(problem.minimum(links), links))
+        best = float(problem.loss(minimum(problem, links), links))
         reaches = np.full((RUNS, problem.users, STEPS), int(rng.integers(500, 8000)))
         disguise, squares = noisy(problem, links, noise, reaches, seed)
         start = rng.normal(size=(problem.users, problem.dimension))
@@ -368,7 +369,7 @@ def test_the_printed_bounds_of_noise_are_too_small() -> None:
     problem = Collaboration(Linear(SQUARED, rows, ridge=1.0), pull=1.0)
     graph = from_edges(2, [(0, 1)])
     links = Links.of(graph)
-    best = problem.minimum(links)
+    best = minimum(problem, links)
     least = float(problem.loss(best, links))
     last = np.zeros((runs, 2, 2))
     last[:, :, 0] = 100

@@ -10,7 +10,7 @@ imported when it is used and comes with the extra `torch`; the rounds are those 
     >>> ServerAdam(rate=0.02)
     ServerAdam(rate=0.02, beta1=0.9, beta2=0.99, tau=0.001)
 
-Specification: `specs/22-federated.md`, sections 1 to 3; how to use it: `docs/learning/torch.md`.
+Specification: `specs/22-federated.md`, section 3 (22-F26); how to use it: `docs/learning/torch.md`.
 """
 
 from __future__ import annotations

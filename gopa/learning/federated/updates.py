@@ -2,7 +2,7 @@
 
 `gopa.learning.torch` is one such; nothing here knows of PyTorch. An update is one vector of the
 numbers that are trained, shortened to a bound as a whole. Specification: `specs/22-federated.md`,
-sections 2 and 3.
+section 3 (22-F26).
 """
 
 from __future__ import annotations

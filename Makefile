@@ -20,7 +20,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Two threads of linear algebra that wait for a busy core take up to fifty times as long as one.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow test-all test-skipped test-reference test-install test-deploy test-plugins wheel \
+.PHONY: demo test test-slow test-all test-skipped test-reference test-install test-deploy test-plugins test-torch wheel \
 	workflows soak tutorial notebook quick durations mutations coverage lint test-native user \
 	install lock supply advisories vectors clean
 
@@ -79,6 +79,7 @@ workflows:
 soak: install
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/soak.txt
 	GOPA_ALL_EXAMPLES=1 $(PYTEST) -m "soak or hypothesis"
+	$(MAKE) --no-print-directory test-torch
 
 # The tutorials as programs, without Jupyter.
 tutorial: install
@@ -138,17 +139,22 @@ else
 	@echo "no cargo here: the native core is neither built nor tested"
 endif
 
-# What plugs into other frameworks, in an environment that has those.
+# What plugs into other frameworks, and what trains modules of PyTorch, each in an environment that
+# has those.
 PLUGINS := $(VENV)-plugins
+TORCH := $(VENV)-torch
 test-plugins: install $(PLUGINS)/.installed
 	GOPA_TEST_PLUGINS=1 $(PLUGINS)/bin/python -m pytest --numprocesses 2 --dist worksteal -W default tests/plugins
 
+test-torch: install $(TORCH)/.installed
+	GOPA_TEST_TORCH=1 $(TORCH)/bin/python -m pytest --numprocesses 2 --dist worksteal tests/torch
+
 # The core is there already: cargo would build it anew for an interpreter in another place.
-$(PLUGINS)/.installed: requirements/plugins.txt pyproject.toml | $(VENV)/.user
-	$(PYTHON) -m venv $(PLUGINS)
-	$(PLUGINS)/bin/python -m pip install $(PINNED) --requirement requirements/plugins.txt
+$(VENV)-%/.installed: requirements/%.txt pyproject.toml | $(VENV)/.user
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install $(PINNED) --requirement $<
 	PYO3_PYTHON=$(abspath $(BIN)/python) \
-		$(PLUGINS)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+		$(@D)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 vectors: install
@@ -191,6 +197,7 @@ lock: install
 	$(LOCK) requirements/supply.in --output-file requirements/supply.txt
 	$(LOCK) requirements/notebook.in --output-file requirements/notebook.txt
 	$(LOCK) requirements/plugins.in --output-file requirements/plugins.txt
+	$(LOCK) pyproject.toml requirements/torch.in --output-file requirements/torch.txt
 	cd native && cargo update --quiet
 
 # What we build from. `make supply` writes the bills of materials to build/supply and refuses a
@@ -232,4 +239,4 @@ advisories:
 		$(foreach lock,$(wildcard requirements/*.txt),--lockfile requirements.txt:$(lock))
 
 clean:
-	rm -rf $(VENV) $(VENV)-supply $(VENV)-plugins build dist *.egg-info native/target commitments/_native*.so
+	rm -rf $(VENV) $(VENV)-supply $(VENV)-plugins $(VENV)-torch build dist *.egg-info native/target commitments/_native*.so

@@ -22,7 +22,9 @@ from tests import pace, verified
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 FORBID_SKIPS = "GOPA_FORBID_SKIPS"
-PLUGINS = "GOPA_TEST_PLUGINS"
+ELSEWHERE = {"plugins": "GOPA_TEST_PLUGINS", "torch": "GOPA_TEST_TORCH"}
+"""Folders that `make test-plugins` and `make test-torch` run, in environments of their own."""
+
 RECORD_DURATIONS = "GOPA_RECORD_DURATIONS"
 HANGS: Final = 600
 """Seconds after which a test waits for what never comes."""
@@ -39,8 +41,7 @@ settings.register_profile(
 settings.load_profile("untimed")
 # Workers share the cores: threads of linear algebra would spend them on waiting for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Frameworks have environments of their own, where `make test-plugins` runs this folder.
-collect_ignore = [] if os.environ.get(PLUGINS) else ["plugins"]
+collect_ignore = [folder for folder, asked in ELSEWHERE.items() if not os.environ.get(asked)]
 verified.remember()
 # What is collected stays until the end: there is no garbage among it to look for.
 gc.disable()

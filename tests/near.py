@@ -39,7 +39,7 @@ FOLDERS: Final = {
 """Where the tests of a part are that has no folder of its own name in tests/."""
 
 
-ELSEWHERE: Final = "tests/plugins/"
+ELSEWHERE: Final = ("tests/plugins/", "tests/torch/")
 """Tests that run in environments of their own."""
 
 

@@ -71,6 +71,9 @@ EXTRAS: Final = {
         ),
         Extra("plot", "matplotlib", "matplotlib", "drawing", "draws: gopa plan --plot FILE"),
         Extra("ray", "ray", "ray", "running on Ray", "spreads checks over a Ray cluster"),
+        Extra(
+            "torch", "torch", "torch", "training modules of PyTorch", "trains modules of PyTorch"
+        ),
     )
 }
 

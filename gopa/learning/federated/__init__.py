@@ -1,8 +1,8 @@
 """Learning from data that stays with its owners: all that they tell are verified sums.
 
 Read `setting`, `sums` (a session of rounds), `rounds` (one of them), then the algorithms:
-`statistics`, `moments`, `clusters`, `training`. The estimators are for scikit-learn, and are
-imported when they are used: they need the extra `learning`, and nothing else here does.
+`statistics`, `moments`, `clusters`, `training`, `updates`. The estimators are for scikit-learn, and
+are imported when they are used: they need the extra `learning`, and nothing else here does.
 
     >>> from gopa.learning.federated import mean
     >>> from gopa.learning import Privacy, ratings

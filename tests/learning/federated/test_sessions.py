@@ -41,6 +41,7 @@ from gopa.learning.federated import (
     quantiles,
     variance,
 )
+from gopa.learning.federated.updates import ArrayLayout, ServerSGD, UpdateRun
 from gopa.learning.history import History
 from gopa.protocol.organiser import SessionSetting
 from gopa.protocol.party import Refusal
@@ -122,6 +123,27 @@ def in_two_processes(world: Gathering, ask: Callable[..., Outcome]) -> list[Outc
         return list(pool.map(part, [(0, 1), (2, 3)]))
 
 
+def updates(
+    problem: Users, *, rounds: int, mode: Any = "signed", session: Any = None,
+    aggregator: Any = None, **asked: Any,
+) -> Outcome:  # fmt: skip
+    """What `gopa.learning.torch` does, with steps towards the mean of a user's rows."""
+    setting = Setting(**asked, mode=mode, session=session, aggregator=aggregator)
+    means = np.array([x.mean(axis=0) for x, _ in problem.pairs()])
+    layout = ArrayLayout({"weight": (2,)})
+    run = UpdateRun(
+        setting,
+        layout,
+        np.zeros(2),
+        lambda weights, _: means - weights,
+        users=len(problem),
+        rounds=rounds,
+        clip=0.5,
+        server=ServerSGD(rate=0.5, momentum=0.5),
+    )
+    return run.carried_out(problem, rounds, progress=False)
+
+
 ASKED: list[tuple[Callable[..., Outcome], dict[str, Any], int, float, int]] = [
     (mean, {"low": -2, "high": 2}, 3, math.sqrt(2), 1),
     (variance, {"low": -1, "high": 1}, 5, math.sqrt(2), 1),  # some rows are moved to the ends
@@ -139,6 +161,7 @@ ASKED: list[tuple[Callable[..., Outcome], dict[str, Any], int, float, int]] = [
     (kmeans, {"clusters": 2, "rounds": 2, "radius": 2}, 6, 1.0, 2),
     (fedavg, {"rounds": 2}, RoundShape(3, MOST).dimension, RoundShape(3, MOST).half, 2),
     (fedsgd, {"rounds": 2}, RoundShape(3, MOST).dimension, RoundShape(3, MOST).half, 2),
+    (updates, {"rounds": 2}, 2, 1.0, 2),
 ]
 """Algorithm, its keywords, and what the page tells its organiser: numbers, norm, rounds."""
 

@@ -1,0 +1,1 @@
+"""Tests of what trains modules of PyTorch: `make test-torch` runs them where that is."""

@@ -25,6 +25,7 @@ PAGES: Final = {
     "privacy": "docs/privacy.md",
     "research": "docs/research/learning.md",
     "rows": "docs/learning/without-replacement.md",
+    "torch": "docs/learning/torch.md",
     "two": "docs/learning/two-parties.md",
     "13": "specs/13-network-dp.md",
     "18": "specs/18-correlated-noise.md",
@@ -52,24 +53,17 @@ class Row:
 
     `where` is a module below `gopa.learning` and a name in it, `test` a file below
     `tests/learning` and a function, `command` what stands behind `python -m examples.`; from
-    elsewhere all three are whole. `rule` is a numbered one of the specification. An item without
-    `where` is open.
+    elsewhere all three are whole. `rule` is a numbered one of the specification.
     """
 
     item: str
     what: str
-    where: str = ""
+    where: str
     test: str = ""
     command: str = ""
     said: tuple[Said, ...] = ()
     rule: str = ""
     differs: str = ""
-
-
-OPEN: Final[tuple[tuple[str, Row], ...]] = (
-    ("thesis", Row("section 4.1.1", "federated averaging of networks, each user hidden, digits")),
-)
-"""What is not there yet, and in which paper's table it stands: a line that is done moves there."""
 
 
 def _page(page: str, *words: str) -> tuple[Said, ...]:
@@ -228,6 +222,11 @@ THESIS: Final[tuple[Row, ...]] = (
     Row("section 4.1.1", "federated averaging by sums", "federated:fedavg",
         "federated/test_training.py::test_fedavg_weighs_users_by_their_rows_or_all_alike",
         "federated cancer", _page("federated", "The same command with `houses`"), "22-F9"),
+    Row("section 4.1.1", "federated averaging of networks, each user hidden", "torch:fedavg",
+        "federated/test_updates.py::test_what_leaves_a_user_is_the_shortened_vector",
+        "torch_fedavg digits",
+        _page("torch", "`fedavg`, `ServerSGD(momentum=0.5)`: all 20 rows of a user hidden"),
+        "22-F26"),
     Row("algorithm 4.2", "a sum around a ring", "network_dp:fit_sum",
         "network_dp/test_counting.py::test_noise_on_a_ring_is_as_stated", "network_privacy gain",
         rule="13-ND5", differs="as printed the last number has no noise"),
@@ -441,9 +440,9 @@ what differs. For whoever reads one of the papers and wants to see or check a pa
 is linked, where they are at home, with what they depend on.
 
 Modules are those of `gopa.learning`, tests those of `tests/learning` and commands those of `python
--m examples.` where nothing else is said. "Open" is what is not there yet. Remarks that only comment
-are left out, and so are definitions that every page uses. The slides of the thesis' defence have
-nothing that the thesis does not have.
+-m examples.` where nothing else is said. Remarks that only comment are left out, and so are
+definitions that every page uses. The slides of the thesis' defence have nothing that the thesis
+does not have.
 """
 
 
@@ -498,18 +497,18 @@ _END: Final = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][)*])|(?<=[.!?]\*\*)|(?<=∎))
 def page() -> Iterator[str]:
     """All lines of the page."""
     yield _HEAD
-    for key, (title, rows) in PAPERS.items():
+    for title, rows in PAPERS.values():
         yield f"## {' '.join(title.split())}\n"
         yield "| in print | what | where | test | command | number beside print | differs |"
         yield "|---|---|---|---|---|---|---|"
-        for row in (*rows, *(each for paper, each in OPEN if paper == key)):
+        for row in rows:
             yield f"| {' | '.join(_cells(row))} |"
         yield ""
 
 
 def _cells(row: Row) -> Iterator[str]:
     yield from (row.item, row.what)
-    yield f"`{row.where.replace(':', ' ')}`" if row.where else "open"
+    yield f"`{row.where.replace(':', ' ')}`"
     yield f"`{row.test}`" if row.test else ""
     yield f"`{row.command}`" if row.command else ""
     home = f"<br>[page]({_link(PAGES[row.said[0].page])})" if row.said else ""

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from bench.__main__ import BENCHMARKS
-from tests.learning.papers import OPEN, PAPERS, ROOT, Row, Said, page, quoted
+from tests.learning.papers import PAPERS, ROOT, Said, page, quoted
 
 ROWS: Final = {
     f"{paper}, {row.item}, {row.what}": row for paper, (_, rows) in PAPERS.items() for row in rows
@@ -45,9 +45,7 @@ def test_the_page_is_what_the_table_says() -> None:
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_nothing_that_a_paper_numbers_is_missing(paper: str) -> None:
-    listed = [row.item for row in PAPERS[paper][1]] + [
-        row.item for key, row in OPEN if key == paper
-    ]
+    listed = [row.item for row in PAPERS[paper][1]]
     assert items(PRINTED[paper]) <= {each for item in listed for each in items(item)}
 
 
@@ -80,12 +78,6 @@ def test_its_command_is_taken(name: str) -> None:
     if figure:
         taken = example.figures.command().make_context(program, [*figure])
         assert taken.params["figure"] == figure[0]
-
-
-def test_what_is_open_names_nothing() -> None:
-    for paper, row in OPEN:
-        assert paper in PAPERS
-        assert row == Row(row.item, row.what)
 
 
 def test_numbers_are_those_of_their_pages_or_there_are_none() -> None:

@@ -816,7 +816,7 @@ def of_school(seed: int, ridge: float, pulls: tuple[float, ...]) -> History:
         return gains(boost("local", seed=seed), models, test, seen)
     rows = AgentRows.of([(with_one(rows), labels) for rows, labels in train]).clipped(2, 10.0)
     links, local = Links.of(complete(len(train))), Linear(LOGISTIC, rows, ridge=ridge)
-    models = [Collaboration(local, pull=pull).minimum(links, 1e-4) for pull in pulls]
+    models = [minimum(Collaboration(local, pull=pull), links, 1e-4) for pull in pulls]
     return gains(Collaboration(local, pull=1.0).alone(1e-4), models, test, with_one)
 
 

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from examples.pairwise import gradient_bias
 from gopa import UsageError
-from gopa.graph import Graph, complete, from_edges, grid, ring
+from gopa.graph import Graph, complete, from_edges, grid, ring, star
 from gopa.learning import Privacy, Users, stacked
 from gopa.learning.clocks import EdgeClock, Poisson, Steps, events, root
 from gopa.learning.pairwise import (
@@ -236,16 +236,17 @@ def test_a_run_that_did_not_converge_says_so() -> None:
     assert np.abs(long.model - statistic(GINI, among)).max() < 0.1
 
 
-def test_two_users_have_no_bound_and_a_star_of_them_converges() -> None:
+def test_two_users_have_no_bound_and_a_star_and_a_torus_converge() -> None:
     """Bipartite graphs: two users see each other's points in turns, and a star is one, too."""
     pair = Pairs(GINI, users(2, 3))
     assert expected_estimates(pair, complete(2), 900)[-1] == pytest.approx(pair.mean(), rel=0.01)
-    star, pairs = from_edges(7, [(0, leaf) for leaf in range(1, 7)]), Pairs(GINI, users())
-    missed = np.linalg.norm(expected_estimates(pairs, star, 500) - pairs.mean(), axis=1)
-    assert (missed <= estimation_bound(pairs, star, np.arange(1, 501))).all()
-    found = dict(estimates(pairs, star, steps=3000, marks=[100, 3000], seed=1, runs=100))
-    off = {step: np.abs(each.mean(axis=0) - pairs.mean()).max() for step, each in found.items()}
-    assert off[3000] < 0.1 * off[100]
+    for graph in (star(7), grid(3, 3, torus=True)):
+        pairs = Pairs(GINI, users(graph.parties))
+        missed = np.linalg.norm(expected_estimates(pairs, graph, 500) - pairs.mean(), axis=1)
+        assert (missed <= estimation_bound(pairs, graph, np.arange(1, 501))).all()
+        found = dict(estimates(pairs, graph, steps=3000, marks=[100, 3000], seed=1, runs=100))
+        off = {step: np.abs(each.mean(axis=0) - pairs.mean()).max() for step, each in found.items()}
+        assert off[3000] < 0.1 * off[100]
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from typing import Final
 import pytest
 
 from bulletin_board import Submission
+from commitments import Commitment, Pedersen
 from commitments.group import SecretScalar
-from commitments.pedersen import Commitment, Pedersen
 from gopa.contract.framing import party_id
 from gopa.contract.party import COMMIT, JOIN, PUBLISH, UNMASK
 from gopa.contract.phases import Phase

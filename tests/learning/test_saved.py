@@ -223,6 +223,18 @@ def test_what_a_model_rests_on_stays_said() -> None:
     assert "at most 4 of 8 users collude" in second.spent.assumptions
 
 
+def test_a_run_from_numbers_has_other_noise_than_the_one_that_made_them() -> None:
+    """With one seed and the same noise the difference of two models would have none."""
+    first = noisy(privacy=Privacy(90.0, 1e-3))
+    parts = {name: first.model[name] for name in ("coef", "intercept")}
+    # A tiny bound and no steps to speak of: what moves the model is noise.
+    still: dict[str, Any] = {"rate": 1e-9, "privacy": Privacy(20.0, 1e-5)}
+    fresh = noisy(**still)
+    moved = noisy(**still, start=parts).model["coef"] - first.model["coef"]
+    assert np.linalg.norm(moved - fresh.model["coef"]) > 0.5 * np.linalg.norm(fresh.model["coef"])
+    assert noisy(**still, start=parts).digest() == noisy(**still, start=parts).digest()
+
+
 def test_a_file_with_a_seed_is_for_its_owner(tmp_path: Path) -> None:
     """Who has the seed has all noise: a file that others read would give it away."""
     path = noisy().save(tmp_path / "own")

@@ -144,6 +144,7 @@ class Training(SumRun):
         if recipe.loss.labels == "signs":
             # What classes there are was looked up in the rows of all, or is no secret anyway.
             setting = replace(setting, assumed=(CLASSES, *setting.assumed))
+        setting = replace(setting, begun=start)
         dimension = recipe.objective(problem).dimension
         self.weights = np.zeros(dimension) if start is None else start
         if self.weights.shape != (dimension,):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -146,7 +146,7 @@ class UpdateRun(SumRun):
         self._step, self._shortened, self._broken = server.begun(layout.width), 0, 0
         self.session = SumSession(
             "FedAvg of a module",
-            setting,
+            replace(setting, begun=weights),
             users=users,
             width=self._shape.dimension,
             half=self._shape.half,

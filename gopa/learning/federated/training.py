@@ -70,7 +70,7 @@ class Recipe:
             if not 0 <= value < math.inf or (name == "rate" and not value):
                 raise UsageError("finite and not negative, and a rate above 0", name)
         if self.clip is not None:
-            require_bound(self.bound)
+            require_bound(self.bound, "; without privacy None shortens nothing")
 
     @property
     def bound(self) -> float:

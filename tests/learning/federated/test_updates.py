@@ -129,6 +129,13 @@ def test_a_run_from_other_numbers_has_other_noise(sent: list[Floats]) -> None:
     assert length(second - first, 2) > 0.5 * length(first, 2)
 
 
+def test_users_who_change_nothing_are_no_silent_run() -> None:
+    """A procedure that returns a new model in place of training the one it gets."""
+    assert not any("no user changed" in each for each in run(rounds=1).warnings)
+    idle = run(lambda *_: np.zeros((6, LAYOUT.width)), rounds=1)
+    assert any("no user changed" in each for each in idle.warnings)
+
+
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
 def test_an_update_that_is_not_finite_counts_as_none(wrong: float, sent: list[Floats]) -> None:
     def broken(weights: Floats, number: int) -> Floats:

@@ -379,6 +379,26 @@ def test_what_was_not_saved_is_refused(name: str, saved: Path, tmp_path: Path) -
     assert caught.value.field == str(tmp_path / "other")
 
 
+@pytest.mark.parametrize("part", ["encrypted", "longer than the file"])
+def test_edited_headers_are_no_outcome(part: str, saved: Path, tmp_path: Path) -> None:
+    data, path = bytearray(saved.read_bytes()), tmp_path / "other"
+    path.write_bytes(data)
+    assert Outcome.load(path).digest() == Outcome.load(saved).digest()
+    # Both headers of the last part: a flag, or its two lengths.
+    flag, lengths = {b"PK\x03\x04": (6, 18), b"PK\x01\x02": (8, 20)}, (0, 4)
+    for mark, (flags, first) in flag.items():
+        place = data.rindex(mark)
+        if part == "encrypted":
+            data[place + flags] |= 1
+        else:
+            for each in lengths:
+                data[place + first + each + 2] |= 0x10
+    path.write_bytes(data)
+    with pytest.raises(UsageError) as caught:
+        Outcome.load(path)
+    assert caught.value.field == str(path)
+
+
 def packed(parts: Parts, path: Path, how: int = zipfile.ZIP_STORED) -> Path:
     with zipfile.ZipFile(path, "w", how) as archive:
         for name, data in parts.items():

@@ -15,6 +15,7 @@ from gopa.graph import complete, path, ring, star
 from gopa.learning.checks import fresh_seed
 from gopa.learning.data import Users, class_numbers, users_of
 from gopa.learning.outcome import Outcome, require_neither
+from gopa.learning.privacy import CLASSES
 
 GRAPHS: Final = {"ring": ring, "complete": complete, "path": path, "star": star}
 """Graphs that follow from the number of users."""
@@ -131,6 +132,11 @@ class _WayIn:
     def _noted(self, outcome: Outcome, classes: Any, columns: int) -> Outcome:
         if classes is not None:
             outcome = replace(outcome, classes=classes)
+        spent = outcome.spent
+        if outcome.classes is not None and spent.hides and CLASSES not in spent.assumptions:
+            # They were looked up in the rows of all, which no noise hides.
+            spent = replace(spent, assumptions=(*spent.assumptions, CLASSES))
+            outcome = replace(outcome, spent=spent)
         if self.points and columns > 1:
             said = f"a point is the first of {columns} columns: the others do not count"
             outcome = replace(outcome, warnings=(*outcome.warnings, said))

@@ -151,8 +151,8 @@ def read(make: Callable[..., Any], path: str | Path) -> Any:
     except FileNotFoundError:
         raise UsageError("there is no such file", str(path)) from None
     except (
-        ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OSError,
-        NotImplementedError, OverflowError, MemoryError, zipfile.BadZipFile, UsageError,
+        ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError, OSError,
+        EOFError, OverflowError, MemoryError, zipfile.BadZipFile, UsageError,
     ) as error:  # fmt: skip
         raise UsageError(f"this is no outcome: {error}", str(path)) from None
 

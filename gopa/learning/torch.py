@@ -60,10 +60,22 @@ class UserCopies:
     """
 
     def __init__(
-        self, module: torch.nn.Module, users: Sequence[Any], local: Local, seed: int
+        self,
+        module: torch.nn.Module,
+        users: Sequence[Any] | Mapping[Any, Any],
+        local: Local,
+        seed: int,
     ) -> None:
         self._torch = _require_module(module)
-        self._module, self._users, self._local, self._seed = module, users, local, seed
+        self._module, self._local, self._seed = module, local, seed
+        if not callable(local):
+            raise UsageError("a function of a copy of the module and of a user's data", "local")
+        if isinstance(users, self._torch.utils.data.DataLoader):
+            # Where batches mix rows of users, what is hidden would be a batch, and not a user.
+            message = "one element for each user, not batches: list(loader), if each is a user"
+            raise UsageError(message, "users")
+        self.users = list(users.values()) if isinstance(users, Mapping) else list(users)
+        """What each user has, which goes to `local`."""
         try:
             # No state of one user's copy, not even in attributes or hooks, reaches another one.
             self._template = deepcopy(module)
@@ -96,7 +108,7 @@ class UserCopies:
         del weights  # the template has them, in the precision that users train in
         begun, own = _tensors(self._template), _tensors(self._module)
         start = self._read(begun)
-        found = [self._trained(begun, number, place) for place in range(len(self._users))]
+        found = [self._trained(begun, number, place) for place in range(len(self.users))]
         if changed := _differing(own, _tensors(self._module)):
             # Else what somebody's rows did to the module itself would be published unshortened.
             self._put_back(own)
@@ -109,7 +121,7 @@ class UserCopies:
         draws = generator(self._seed, "local", str(number), str(place))
         with torch.random.fork_rng(devices=self._cuda):
             torch.manual_seed(int(draws.integers(2**63)))
-            self._local(copy, self._users[place])
+            self._local(copy, self.users[place])
         after = _tensors(copy)
         rest = [{name: each for name, each in found.items() if name not in self.layout.shapes}
                 for found in (begun, after)]  # fmt: skip
@@ -240,18 +252,17 @@ def fedavg(  # noqa: PLR0913 - every algorithm is called like this
     """
     if not (start is None or isinstance(start, Outcome)):
         raise UsageError("an outcome of fedavg; weights that are public are the module's", "start")
-    listed = list(users.values()) if isinstance(users, Mapping) else list(users)
     drawn = fresh_seed() if seed is None else seed
+    copies = UserCopies(module, users, local, drawn)
     before = () if start is None else before_of(start, privacy)
     assumed = () if start is None else start.spent.assumptions
     setting = Setting(privacy, drawn, None, mode, session, ledger, aggregator, before, assumed)
-    copies = UserCopies(module, listed, local, drawn)
     run = UpdateRun(
         setting,
         copies.layout,
         copies.weights() if start is None else copies.layout.joined(start.model),
         copies.updates,
-        users=len(listed),
+        users=len(copies.users),
         rounds=rounds,
         clip=clip,
         server=server,
@@ -263,5 +274,5 @@ def fedavg(  # noqa: PLR0913 - every algorithm is called like this
         if callback is not None:
             callback(number, module)
 
-    problem: Any = listed
+    problem: Any = copies.users
     return run.carried_out(problem, rounds, progress, after)

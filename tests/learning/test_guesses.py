@@ -139,6 +139,30 @@ def test_several_classes_and_one_budget() -> None:
     assert set(nodes.predict(X)) <= set(words)
 
 
+@pytest.mark.parametrize(
+    ("fit", "asked"),
+    [
+        (fit_sgd, {"privacy": Privacy(9.0, 1e-4, view="neighbour"), "steps": 20}),
+        (
+            fit_correlated,
+            {
+                "privacy": Privacy(10.0, 1e-4, unit="record", view="neighbour"), "noise": 10.0,
+                "row_bound": 1.0, "iterations": 3, "graph": ring(6),
+            },
+        ),
+        (fedavg, {"privacy": Privacy(90.0, 1e-3), "most_rows": 10, "rounds": 1, **OFF}),
+    ],
+    ids=["fit_sgd", "fit_correlated", "fedavg"],
+)  # fmt: skip
+def test_a_private_model_of_classes_says_that_these_are_public(fit: Any, asked: Any) -> None:
+    """They are looked up in the rows of all: who alone has one is known by it."""
+    words = np.where(Y > 0, "yes", "no")
+    found = fit(X, words, PARTIES, seed=1, **asked)
+    assert found.spent.hides
+    assert found.classes.tolist() == ["no", "yes"]
+    assert found.spent.assumptions.count("public: which classes there are") == 1
+
+
 def test_weights_count_like_rows() -> None:
     doubled = np.where(Y > 0, 2.0, 1.0)
     twice = np.repeat(np.arange(60), doubled.astype(int))

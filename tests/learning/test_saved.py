@@ -223,6 +223,18 @@ def test_what_a_model_rests_on_stays_said() -> None:
     assert "at most 4 of 8 users collude" in second.spent.assumptions
 
 
+def test_a_run_from_numbers_has_other_noise_than_the_one_that_made_them() -> None:
+    """With one seed and the same noise the difference of two models would have none."""
+    first = noisy(privacy=Privacy(90.0, 1e-3))
+    parts = {name: first.model[name] for name in ("coef", "intercept")}
+    # A tiny bound and no steps to speak of: what moves the model is noise.
+    still: dict[str, Any] = {"rate": 1e-9, "privacy": Privacy(20.0, 1e-5)}
+    fresh = noisy(**still)
+    moved = noisy(**still, start=parts).model["coef"] - first.model["coef"]
+    assert np.linalg.norm(moved - fresh.model["coef"]) > 0.5 * np.linalg.norm(fresh.model["coef"])
+    assert noisy(**still, start=parts).digest() == noisy(**still, start=parts).digest()
+
+
 def test_a_file_with_a_seed_is_for_its_owner(tmp_path: Path) -> None:
     """Who has the seed has all noise: a file that others read would give it away."""
     path = noisy().save(tmp_path / "own")
@@ -365,6 +377,26 @@ def test_what_was_not_saved_is_refused(name: str, saved: Path, tmp_path: Path) -
     with pytest.raises(UsageError) as caught:
         Outcome.load(packed(parts, tmp_path / "other"))
     assert caught.value.field == str(tmp_path / "other")
+
+
+@pytest.mark.parametrize("part", ["encrypted", "longer than the file"])
+def test_edited_headers_are_no_outcome(part: str, saved: Path, tmp_path: Path) -> None:
+    data, path = bytearray(saved.read_bytes()), tmp_path / "other"
+    path.write_bytes(data)
+    assert Outcome.load(path).digest() == Outcome.load(saved).digest()
+    # Both headers of the last part: a flag, or its two lengths.
+    flag, lengths = {b"PK\x03\x04": (6, 18), b"PK\x01\x02": (8, 20)}, (0, 4)
+    for mark, (flags, first) in flag.items():
+        place = data.rindex(mark)
+        if part == "encrypted":
+            data[place + flags] |= 1
+        else:
+            for each in lengths:
+                data[place + first + each + 2] |= 0x10
+    path.write_bytes(data)
+    with pytest.raises(UsageError) as caught:
+        Outcome.load(path)
+    assert caught.value.field == str(path)
 
 
 def packed(parts: Parts, path: Path, how: int = zipfile.ZIP_STORED) -> Path:

@@ -393,6 +393,30 @@ def test_a_seed_is_a_run_and_nobody_elses_draws_change() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
+def test_a_module_that_is_trained_on_has_other_noise(sent: list[Any]) -> None:
+    """Else whoever calls it in a loop publishes the exact difference of two mean updates."""
+    module, noises = linear(), []
+    for _ in range(2):
+        begun = np.append(module.weight.detach().numpy(), module.bias.detach().numpy())
+        outcome = run(module, privacy=Privacy(20.0, 1e-3))
+        ended = np.append(outcome.model["weight"], outcome.model["bias"])
+        noises.append((ended - begun) * len(USERS) / BOUND - sent[-1].sum(axis=0))
+    assert length(noises[1] - noises[0], 2) > 0.5 * length(noises[0], 2)
+
+
+def test_what_is_no_procedure_or_no_list_of_users_is_refused_before_it_is_charged() -> None:
+    account = PrivacyLedger(Privacy(8.0, 1e-5))
+    asked: dict[str, Any] = {"privacy": Privacy(8.0, 1e-5), "ledger": account}
+    refused("local", lambda: run(linear(), "sgd", **asked))
+    rows = torch.utils.data.TensorDataset(torch.zeros(30, 3), torch.zeros(30, 1))
+    loader: Any = torch.utils.data.DataLoader(rows, batch_size=6)
+    batches = {"seed": 1, "clip": BOUND, "rounds": 1, "mode": "off", "session": NEAR}
+    refused("users", lambda: fedavg(linear(), loader, local, **batches, **asked))
+    assert not account.entries
+    fedavg(linear(), list(loader), local, **batches, **asked)
+    assert len(account.entries) == 1
+
+
 def test_a_callback_sees_the_module_and_may_stop() -> None:
     module, modes, rounds = nn.Sequential(nn.Dropout(0.5), linear()), [], []
 

@@ -221,9 +221,8 @@ Clipping: TypeAlias = float | AdaptiveClip | None
 """A number is the bound of all rounds; None, without noise, shortens nothing."""
 
 
-def require_bound(bound: float) -> float:
-    """Refuses what is no length to shorten updates to."""
+def require_bound(bound: float, beside: str = "") -> float:
+    """Refuses what is no length to shorten updates to; the error says what there is `beside`."""
     if not 0 < number(bound, "clip") < math.inf:
-        message = "a finite length above 0; without privacy None shortens nothing"
-        raise UsageError(message, "clip")
+        raise UsageError(f"a finite length above 0{beside}", "clip")
     return bound

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, Literal, Required, TypeAlias, TypedDict
@@ -21,6 +21,7 @@ from gopa.learning.checks import encoded, require_seed, whole
 from gopa.learning.data import Users
 from gopa.learning.ledger import BudgetExceeded, LedgerEntry, PrivacyLedger
 from gopa.learning.privacy import Privacy, Unit
+from gopa.support.arrays import Floats
 
 Mode: TypeAlias = Literal["full", "signed", "off"]
 
@@ -62,6 +63,7 @@ class Setting:
     an account beyond this run, which is charged first. `before` is what the model has cost that it
     starts from: `privacy` is for all of it together, and rests on what is `assumed`, too. With
     `each_one` each user has one row, and everybody knows of how many there are rows in a round.
+    `begun` are the numbers that a model starts from, where somebody gave them.
 
     Between processes `aggregator` is one of a session that was opened for this algorithm: the users
     are those of this process, `mode` and `session` are the session's, and everybody gives the same
@@ -78,6 +80,7 @@ class Setting:
     before: tuple[LedgerEntry, ...] = ()
     assumed: tuple[str, ...] = ()
     each_one: bool = False
+    begun: Floats | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         require_seed(self.seed)
@@ -141,13 +144,14 @@ class Setting:
         """The seed of a session that is not charged yet: another one after each session before.
 
         With the same one their noise would be the same, and cancel in the difference of two sums.
-        Before it are those of the model, and all that the account beyond this run was charged.
+        Before it are those of the model, and all that the account beyond this run was charged; a
+        model that is given as numbers may come from a session, too.
         """
         entries = () if self.ledger is None else self.ledger.entries
-        if not self.before and not entries:
+        beyond = [each for each in (entries or None, self.begun) if each is not None]
+        if not self.before and not beyond:
             return self.seed
-        known = (self.seed, self.before, entries) if entries else (self.seed, self.before)
-        digest = sha256(encoded(known)).digest()
+        digest = sha256(encoded((self.seed, self.before, *beyond))).digest()
         return int.from_bytes(bytes(digest[:16]), "big")
 
     @property

@@ -70,7 +70,7 @@ class Recipe:
             if not 0 <= value < math.inf or (name == "rate" and not value):
                 raise UsageError("finite and not negative, and a rate above 0", name)
         if self.clip is not None:
-            require_bound(self.bound)
+            require_bound(self.bound, "; without privacy None shortens nothing")
 
     @property
     def bound(self) -> float:
@@ -144,6 +144,7 @@ class Training(SumRun):
         if recipe.loss.labels == "signs":
             # What classes there are was looked up in the rows of all, or is no secret anyway.
             setting = replace(setting, assumed=(CLASSES, *setting.assumed))
+        setting = replace(setting, begun=start)
         dimension = recipe.objective(problem).dimension
         self.weights = np.zeros(dimension) if start is None else start
         if self.weights.shape != (dimension,):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -144,9 +144,10 @@ class UpdateRun(SumRun):
         self._bound = require_bound(clip.bound if isinstance(clip, AdaptiveClip) else clip)
         self._shape = RoundShape(layout.width, weighted=False, adaptive=self._clip is not None)
         self._step, self._shortened, self._broken = server.begun(layout.width), 0, 0
+        self._idle = True
         self.session = SumSession(
             "FedAvg of a module",
-            setting,
+            replace(setting, begun=weights),
             users=users,
             width=self._shape.dimension,
             half=self._shape.half,
@@ -159,6 +160,7 @@ class UpdateRun(SumRun):
         # No length makes NaN harmless, and whoever stopped for it would tell that somebody has one.
         broken = np.asarray(~np.isfinite(updates).all(axis=1))
         updates = np.where(broken[:, None], 0.0, updates)
+        self._idle = self._idle and not updates.any()
         found = mean_round(self.session, self._shape, updates, bound=bound)
         step = self._step(found.mean)
         self.weights = self.weights + step
@@ -182,6 +184,10 @@ class UpdateRun(SumRun):
 
     def _warnings(self) -> Sequence[str]:
         found = []
+        if self._idle and not self._broken:
+            found.append(
+                "no user changed anything: it is the copy that is to be trained, in its place"
+            )
         if self._shortened:
             found.append(f"{self._shortened} updates were shortened to the clipping bound")
         if self._broken:

@@ -38,12 +38,13 @@ def run(
     ledger: PrivacyLedger | None = None,
     rounds: int = 3,
     callback: Any = None,
+    start: Floats | None = None,
     **asked: Any,
 ) -> Outcome:
     setting = Setting(privacy, 1, mode="off", session=NEAR, ledger=ledger)
     how: dict[str, Any] = {"clip": BOUND, "server": ServerSGD()} | asked
-    start = np.zeros(LAYOUT.width)
-    made = UpdateRun(setting, LAYOUT, start, updates, users=6, rounds=rounds, **how)
+    begun = np.zeros(LAYOUT.width) if start is None else start
+    made = UpdateRun(setting, LAYOUT, begun, updates, users=6, rounds=rounds, **how)
     users: Any = [None] * 6
     return made.carried_out(users, rounds, False, callback)
 
@@ -110,6 +111,29 @@ def test_what_leaves_a_user_is_the_shortened_vector(sent: list[Floats]) -> None:
     (vectors,) = sent
     assert np.allclose(vectors * BOUND, clip(huge, 2, BOUND), rtol=1e-12)
     assert (length(vectors, 2) <= 1).all()
+
+
+def test_a_run_from_other_numbers_has_other_noise(sent: list[Floats]) -> None:
+    """Whoever trains on with one seed would publish the exact difference of two mean updates."""
+    published: list[Floats] = []
+
+    def noise(start: Floats) -> Floats:
+        outcome = run(privacy=Privacy(8.0, 1e-5), rounds=1, start=start)
+        published.append(LAYOUT.joined(outcome.model))
+        return np.asarray((published[-1] - start) * 6 / BOUND - sent[-1].sum(axis=0))
+
+    first, again = noise(np.zeros(LAYOUT.width)), noise(np.zeros(LAYOUT.width))
+    assert np.allclose(first, again)
+    second = noise(published[0])
+    assert (np.abs(second - first) > 0.05 * np.abs(first).max()).any()
+    assert length(second - first, 2) > 0.5 * length(first, 2)
+
+
+def test_users_who_change_nothing_are_no_silent_run() -> None:
+    """A procedure that returns a new model in place of training the one it gets."""
+    assert not any("no user changed" in each for each in run(rounds=1).warnings)
+    idle = run(lambda *_: np.zeros((6, LAYOUT.width)), rounds=1)
+    assert any("no user changed" in each for each in idle.warnings)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])

@@ -298,6 +298,9 @@ def test_what_an_organiser_opened_instead_is_refused_before_anything_is_charged(
     with pytest.raises(UsageError) as caught:
         Setting(**RIGHT, aggregator=gopa.LocalAggregator(honest, mode="off"))
     assert caught.value.field == "aggregator"
+    with pytest.raises(UsageError) as caught:
+        Setting(**{**RIGHT, "privacy": (1.0, 1e-6)})
+    assert caught.value.field == "privacy"
 
 
 def test_an_aggregator_that_clips_is_named_in_the_outcome(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,6 +147,9 @@ def test_expectations_are_those_of_the_phantom_graphs(shape: str) -> None:
         )
         state = matrix @ state
         assert np.allclose(found[step - 1], state[:n], rtol=1e-12)
+    with pytest.raises(UsageError) as caught:
+        expected_estimates(pairs, from_edges(graph.parties, []), 30)
+    assert caught.value.field == "graph"
 
 
 def as_printed(pairs: Pairs, graph: Any, steps: np.ndarray) -> np.ndarray:

@@ -326,6 +326,17 @@ def test_parts_that_do_not_fit_are_refused(change: dict[str, Any], field: str) -
         assert caught.value.field == field
 
 
+def test_labels_outside_of_their_cells_are_refused() -> None:
+    """Else what noise is planned for would be another point, with no word of it."""
+    cells = Cells((0.1, 0.5, 0.9), (1.0, 2.0))
+    points = np.array([[0.5, 1.0], [0.9, 2.0]])
+    assert cells.of(points, 1).tolist() == [2, 5]
+    points[1, 1] = 3.0
+    with pytest.raises(UsageError) as caught:
+        cells.of(points, 1)
+    assert caught.value.field == "cells"
+
+
 def test_cells_that_mean_nothing_are_refused() -> None:
     Cells((0.0, 1.0))
     for wrong in (

@@ -410,7 +410,13 @@ def test_what_is_no_procedure_or_no_list_of_users_is_refused_before_it_is_charge
     refused("local", lambda: run(linear(), "sgd", **asked))
     rows = torch.utils.data.TensorDataset(torch.zeros(30, 3), torch.zeros(30, 1))
     loader: Any = torch.utils.data.DataLoader(rows, batch_size=6)
-    batches = {"seed": 1, "clip": BOUND, "rounds": 1, "mode": "off", "session": NEAR}
+    batches: dict[str, Any] = {
+        "seed": 1,
+        "clip": BOUND,
+        "rounds": 1,
+        "mode": "off",
+        "session": NEAR,
+    }
     refused("users", lambda: fedavg(linear(), loader, local, **batches, **asked))
     assert not account.entries
     fedavg(linear(), list(loader), local, **batches, **asked)

@@ -238,6 +238,15 @@ def test_a_bound_of_errors_is_of_what_can_be_asked(field: str, change: dict[str,
     assert caught.value.field == field
 
 
+@pytest.mark.parametrize("patience", [0.0, -1.0, math.nan])
+def test_patience_is_above_0(patience: float) -> None:
+    counts = CountTree.of(np.array([0, 1, 3]), 2)
+    assert ordered_pairs(counts, counts, 1.0) == ordered_pairs(counts, counts)
+    with pytest.raises(UsageError) as caught:
+        ordered_pairs(counts, counts, patience)
+    assert caught.value.field == "patience"
+
+
 def test_a_bit_of_one_level_and_of_all_lead_to_the_curve() -> None:
     among = scored(1500, 1)
     points = among.table

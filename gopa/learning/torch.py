@@ -81,7 +81,6 @@ class UserCopies:
             self._template = deepcopy(module)
         except (RuntimeError, TypeError) as error:
             raise UsageError(f"every user trains a copy of it: {error}", "module") from None
-        self._template.zero_grad(set_to_none=True)
         devices = {each.device for each in module.parameters()}
         self._cuda = [each for each in devices if each.type == "cuda"]
         trained = [(name, each) for name, each in module.named_parameters() if each.requires_grad]

@@ -50,6 +50,9 @@ PAIRS = [(X[each == PARTIES], Y[each == PARTIES]) for each in range(6)]
 PLAIN: dict[str, Any] = {"privacy": None, "seed": 1, "rounds": 2, **OFF}
 
 
+SIMILAR: dict[str, Any] = {"graph": np.ones((6, 6))}
+
+
 class Sparse:
     """Looks like a matrix of scipy."""
 
@@ -283,7 +286,7 @@ NAMED: dict[str, tuple[Callable[[], Any], str, str]] = {
         lambda: fedavg(pd.DataFrame(X, columns=["a", "b"]), "a", "c", **PLAIN), "groups", "b",
     ),
     "a matrix of who is similar": (
-        lambda: Personalised(graph=np.ones((6, 6))).fit(X, Y, groups=PARTIES),
+        lambda: Personalised(**SIMILAR).fit(X, Y, groups=PARTIES),
         "graph", "gopa.graph",
     ),
 }  # fmt: skip

@@ -165,7 +165,8 @@ class Personalised(ClassifierMixin, Estimator):  # type: ignore[misc]
         """The graph, or None where it is learned."""
         if isinstance(self.graph, Graph):
             return self.graph
-        if not isinstance(self.graph, str):
+        given: Any = self.graph
+        if not isinstance(given, str):
             message = 'a Graph, such as from_edges(..) of gopa.graph, its name, or "learn"'
             raise UsageError(message, "graph")
         if self.graph == "learn":

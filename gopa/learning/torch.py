@@ -75,7 +75,6 @@ class UserCopies:
             message = "one element for each user, not batches: list(loader), if each is a user"
             raise UsageError(message, "users")
         self.users = list(users.values()) if isinstance(users, Mapping) else list(users)
-        """What each user has, which goes to `local`."""
         try:
             # No state of one user's copy, not even in attributes or hooks, reaches another one.
             self._template = deepcopy(module)

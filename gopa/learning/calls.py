@@ -84,7 +84,7 @@ class _WayIn:
         """All keywords, and none where they go on to somebody who refuses those that are wrong."""
         others = [each.kind for each in signature(self.fit).parameters.values()]
         closed = self.more or Parameter.VAR_KEYWORD not in others
-        return [*self.parameters, *self.more] if closed else []
+        return list(dict.fromkeys([*self.parameters, *self.more])) if closed else []
 
     def __call__(self, problem: Any, y: Any, groups: Any, asked: dict[str, Any]) -> Outcome:
         weights = asked.pop("sample_weight", None)

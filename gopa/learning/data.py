@@ -279,8 +279,12 @@ def _of_parts(parts: Sequence[Any], names: list[Any] | None) -> Users:
 def _of_columns(data: Any, labels: Any, groups: Any, weights: Any, *, labelled: bool) -> Users:
     """Users of a table, of which some columns may be named."""
     frame, given = data, []
-    for each in (labels, groups, weights):
+    parts = {"labels": labels, "groups": groups, "sample_weight": weights}
+    for name, each in parts.items():
         named = isinstance(each, str) and hasattr(frame, "columns")
+        if named and each not in frame.columns:
+            listed = ", ".join(map(str, frame.columns))
+            raise UsageError(f"no column {each!r} beside others: there are {listed}", name)
         given.append(np.asarray(data[each]) if named else each)
         frame = frame.drop(columns=each) if named else frame
     labels, groups, weights = given

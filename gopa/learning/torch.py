@@ -75,13 +75,11 @@ class UserCopies:
             message = "one element for each user, not batches: list(loader), if each is a user"
             raise UsageError(message, "users")
         self.users = list(users.values()) if isinstance(users, Mapping) else list(users)
-        """What each user has, which goes to `local`."""
         try:
             # No state of one user's copy, not even in attributes or hooks, reaches another one.
             self._template = deepcopy(module)
         except (RuntimeError, TypeError) as error:
             raise UsageError(f"every user trains a copy of it: {error}", "module") from None
-        self._template.zero_grad(set_to_none=True)
         devices = {each.device for each in module.parameters()}
         self._cuda = [each for each in devices if each.type == "cuda"]
         trained = [(name, each) for name, each in module.named_parameters() if each.requires_grad]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -47,6 +48,9 @@ Y = np.where(X[:, 0] + X[:, 1] > 0, 1, -1)
 PARTIES = np.arange(60) % 6
 PAIRS = [(X[each == PARTIES], Y[each == PARTIES]) for each in range(6)]
 PLAIN: dict[str, Any] = {"privacy": None, "seed": 1, "rounds": 2, **OFF}
+
+
+SIMILAR: dict[str, Any] = {"graph": np.ones((6, 6))}
 
 
 class Sparse:
@@ -275,6 +279,16 @@ NAMED: dict[str, tuple[Callable[[], Any], str, str]] = {
     "a class without a weight": (
         lambda: fedavg(PAIRS, class_weight={1: 2.0}, **PLAIN), "class_weight", "-1",
     ),
+    "a column that is not there": (
+        lambda: fedavg(pd.DataFrame(X, columns=["a", "b"]), "c", PARTIES, **PLAIN), "labels", "b",
+    ),
+    "whose rows they are in no column": (
+        lambda: fedavg(pd.DataFrame(X, columns=["a", "b"]), "a", "c", **PLAIN), "groups", "b",
+    ),
+    "a matrix of who is similar": (
+        lambda: Personalised(**SIMILAR).fit(X, Y, groups=PARTIES),
+        "graph", "gopa.graph",
+    ),
 }  # fmt: skip
 
 
@@ -323,6 +337,7 @@ def test_keywords_of_other_libraries_name_ours(
         fit(PAIRS, privacy=None, seed=1, **asked)
     assert next(iter(asked)) in str(caught.value)
     assert word in str(caught.value)
+    assert str(caught.value).count(" classes") < 2
 
 
 @pytest.mark.parametrize(

@@ -165,10 +165,12 @@ class Personalised(ClassifierMixin, Estimator):  # type: ignore[misc]
         """The graph, or None where it is learned."""
         if isinstance(self.graph, Graph):
             return self.graph
+        given: Any = self.graph
+        if not isinstance(given, str):
+            message = 'a Graph, such as from_edges(..) of gopa.graph, its name, or "learn"'
+            raise UsageError(message, "graph")
         if self.graph == "learn":
             return None
-        if not isinstance(self.graph, str):
-            raise UsageError('a Graph, or "learn"', "graph")
         found: Graph = named_graph(self.graph, users)
         return found
 
